@@ -1,0 +1,82 @@
+"""
+The one settings file of the test suite.
+
+``TEST_DATABASE_URL`` (``postgres://user@host:port/name`` or
+``mysql://user@host:port/name``) chooses the database; without it the suite runs
+on SQLite, with nothing else installed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ENGINES = {
+    "postgres": "django.db.backends.postgresql",
+    "mysql": "django.db.backends.mysql",
+}
+
+
+def database(name: str) -> dict[str, object]:
+    """Return the Django database settings of the database called ``name``."""
+    url = urlsplit(os.environ.get("TEST_DATABASE_URL", ""))
+    if not url.scheme:
+        # A file, not memory: threads and processes of the tests share it.
+        folder = Path(os.environ.get("TEST_SQLITE_DIR") or tempfile.gettempdir())
+        suffix = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        file = folder / f"sitemaps-plus-{name}-{os.getpid()}-{suffix}.sqlite3"
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": str(file),
+            "TEST": {"NAME": str(file)},
+            "OPTIONS": {"timeout": 30, "transaction_mode": "IMMEDIATE"},
+        }
+    options = (
+        {"charset": "utf8mb4"} if url.scheme == "mysql" else {"connect_timeout": 10}
+    )
+    return {
+        "ENGINE": ENGINES[url.scheme],
+        "NAME": f"{url.path.lstrip('/') or 'sitemaps_plus'}_{name}",
+        "USER": url.username or "",
+        "PASSWORD": url.password or "",
+        "HOST": url.hostname or "",
+        "PORT": str(url.port or ""),
+        "OPTIONS": options,
+    }
+
+
+SECRET_KEY = "tests only"
+DEBUG = False
+USE_TZ = True
+TIME_ZONE = "Europe/Berlin"
+USE_I18N = True
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "German"), ("pt-br", "Brazilian Portuguese")]
+ALLOWED_HOSTS = ["testserver", "www.example.com", "example.org"]
+ROOT_URLCONF = "tests.urls"
+DATABASES = {"default": database("default"), "other": database("other")}
+DATABASE_ROUTERS = ["tests.testapp.routers.OtherRouter"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.sites",
+    "django_sitemaps_plus",
+    "tests.testapp",
+]
+SITE_ID = 1
+MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+    }
+]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}
