@@ -1,0 +1,108 @@
+"""W3C Datetime: https://www.w3.org/TR/NOTE-datetime."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+
+from .errors import DateError, excerpt
+
+_W3C = re.compile(
+    r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
+    r"(?P<time>T(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
+    r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]+))?)?"
+    r"(?P<zone>Z|[+-](?P<zone_hour>[0-9]{2}):(?P<zone_minute>[0-9]{2}))?)?)?)?"
+)
+_MINUTE = timedelta(minutes=1)
+
+# The offsets of xsd:dateTime, in which the sitemap schemas write their dates.
+# https://www.w3.org/TR/xmlschema-2/#dateTime-timezones
+_MAX_OFFSET = timedelta(hours=14)
+
+
+def w3c(value: date | datetime | str, zone: tzinfo) -> str:
+    """Write a date as W3C Datetime, to the second, with its offset.
+
+    An aware datetime keeps its own offset; a naive one is a time of ``zone``. An
+    offset that has seconds (local mean time, before the zones) is rounded to the
+    minute, one beyond 14 hours becomes UTC; the instant stays. A text must be a legal
+    W3C Datetime and is returned as it is.
+
+    Raises:
+        DateError: The value is none of these, or not within the years 1 to 9999.
+    """
+    if isinstance(value, datetime):
+        return _datetime(value, zone)
+    if isinstance(value, date):
+        return value.isoformat()
+    _read(value)
+    return value
+
+
+def parse_w3c(text: str) -> datetime:
+    """Read a W3C Datetime as an aware datetime in UTC.
+
+    What is not said is the first of it: a date means its midnight in UTC, a year its
+    first day. Fractions of a second finer than a microsecond are cut off.
+
+    Raises:
+        DateError: Not a W3C Datetime, or its instant not within the years 1 to 9999.
+    """
+    return _read(text)
+
+
+def _datetime(value: datetime, zone: tzinfo) -> str:
+    try:
+        offset = value.utcoffset()
+        if offset is None:
+            value = value.replace(tzinfo=zone)
+            offset = value.utcoffset()
+        if offset is None:
+            raise DateError(f"date {excerpt(value)}: its zone gives no offset")
+        if offset % _MINUTE or abs(offset) > _MAX_OFFSET:
+            value = value.astimezone(_whole_minutes(offset))
+    except OverflowError as error:
+        msg = f"date {excerpt(value)}: outside the years 1 to 9999 in its zone"
+        raise DateError(msg) from error
+    return value.isoformat(timespec="seconds")
+
+
+def _whole_minutes(offset: timedelta) -> tzinfo:
+    if abs(offset) > _MAX_OFFSET:
+        return UTC
+    return timezone(round(offset / _MINUTE) * _MINUTE)
+
+
+def _read(text: object) -> datetime:
+    """Check a text and return its instant."""
+    if not isinstance(text, str):
+        raise DateError(f"date {excerpt(text)}: neither a date nor a text")
+    match = _W3C.fullmatch(text)
+    if match is None:
+        raise DateError(f"date {excerpt(text)}: not a W3C Datetime (YYYY-MM-DD ...)")
+    part = match.groupdict()
+    if part["time"] and not part["zone"]:
+        raise DateError(f"date {excerpt(text)}: has a time but no zone")
+    try:
+        day = date(int(part["year"]), int(part["month"] or 1), int(part["day"] or 1))
+        clock = time(
+            int(part["hour"] or 0),
+            int(part["minute"] or 0),
+            int(part["second"] or 0),
+            int((part["fraction"] or "0")[:6].ljust(6, "0")),
+            tzinfo=_zone(part["zone"], part["zone_hour"], part["zone_minute"]),
+        )
+        return datetime.combine(day, clock).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise DateError(f"date {excerpt(text)}: {error}") from error
+
+
+def _zone(zone: str | None, hour: str | None, minute: str | None) -> tzinfo:
+    if zone is None or hour is None or minute is None:
+        return UTC
+    if int(minute) > 59:
+        raise ValueError("the minutes of its offset must be in 0..59")
+    offset = timedelta(hours=int(hour), minutes=int(minute))
+    if offset > _MAX_OFFSET:
+        raise ValueError("its offset is beyond 14:00")
+    return timezone(-offset if zone.startswith("-") else offset)

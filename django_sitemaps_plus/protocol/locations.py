@@ -1,0 +1,306 @@
+"""Locations: absolute URLs of RFC 3986, made from paths and IRIs (RFC 3987).
+
+A page of a sitemap lists URLs of its own scheme and host only
+(https://www.sitemaps.org/protocol.html#location), so that its locations are kept as
+paths; images, videos and the pages of other languages may live elsewhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from .errors import LocationError, excerpt
+from .limits import MAX_LOCATION, MIN_LOCATION
+
+#: Stands for the origin in bytes that are made once and served under several origins;
+#: stamped by ``bytes.replace``. A control character, which no XML file may hold, so
+#: that no data can look like it.
+ORIGIN_MARK: Final = "\x1a"
+
+# unreserved, sub-delims, ":", "@", "/" and "?": what a path and a query may hold
+# beside %XX. https://www.rfc-editor.org/rfc/rfc3986#section-3.3
+_LEGAL: Final = (
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?"
+)
+_CLASS: Final = re.escape(_LEGAL)
+_PLAIN = re.compile(rf"/(?!/)(?:[{_CLASS}]++|%[0-9A-Fa-f]{{2}})*+")
+_ILLEGAL = re.compile(rf"%(?![0-9A-Fa-f]{{2}})|[^%{_CLASS}]+")
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_ABSOLUTE = re.compile(r"(https?)://([^/?#]*)(.*)", re.IGNORECASE)
+_AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{0,5}))?")
+_HOST = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}")
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+# Letters and joiners that IDNA 2003, which Python's codec speaks, maps away, and that
+# IDNA 2008, which browsers speak, keeps: straße.example would be another host.
+# https://www.rfc-editor.org/rfc/rfc5894#section-7.2
+_DEVIATIONS = re.compile("[\u00df\u1e9e\u03c2\u200c\u200d]")
+
+# For `plain`: what to delete to see whether anything illegal remains, and a coarser
+# alphabet, in which each legal %XX reads "%hh".
+_LEGAL_BYTES: Final = f"{_LEGAL}%\n".encode("ascii")
+_HEX_SHAPE: Final = bytes(
+    ord("h") if chr(code) in "0123456789ABCDEFabcdef" else code if code == 37 else 0
+    for code in range(256)
+)
+# What fits behind the longest origin: "https://", 253 characters of host, ":65535".
+_ALWAYS_FITS: Final = MAX_LOCATION - 267
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme and host of a site, normalised; ``parse`` makes it from any text.
+
+    ``host`` is lower-case ASCII (punycode) and includes the port unless it is the
+    scheme's own.
+    """
+
+    scheme: str
+    host: str
+
+    def __str__(self) -> str:
+        """Return the text before a path: ``https://www.example.com``."""
+        return f"{self.scheme}://{self.host}"
+
+    @classmethod
+    def parse(cls, text: str) -> Origin:
+        """Read ``https://Bücher.example:8443``; one slash may follow.
+
+        Raises:
+            LocationError: Not http(s), not a legal host, or there is more to it:
+                credentials, a path, a query, a fragment.
+        """
+        origin, rest = _split(_clean(text))
+        if rest != "/":
+            raise LocationError(f"origin {excerpt(text)}: more than scheme and host")
+        return origin
+
+
+def local_path(location: object, origin: Origin) -> str:
+    """Return path and query of a location, as a URI reference that begins with "/".
+
+    Takes a path, or a URL whose scheme and host are the origin's. An IRI is
+    percent-encoded; what is legal stays as it is.
+
+    Raises:
+        LocationError: No text, empty, neither a path nor a URL of this origin; with
+            credentials, a fragment, control characters or lone surrogates; beginning
+            with "//"; too long, or shorter than the schemas allow, behind the origin.
+    """
+    if isinstance(location, str) and _PLAIN.fullmatch(location):
+        path: str = location
+    else:
+        path = quote(_own_path(_clean(location), origin))
+    _check_length(len(origin.scheme) + 3 + len(origin.host) + len(path), location)
+    return path
+
+
+def plain(joined: str) -> bool:
+    r"""Say whether many locations, joined with "\n", all are legal paths as they are.
+
+    True means that ``local_path`` would return each of them unchanged, behind an
+    origin of any length. False means: look at them one by one.
+    """
+    try:
+        data = joined.encode("ascii")
+    except UnicodeEncodeError:
+        return False
+    if data.translate(None, _LEGAL_BYTES) or not _lines_are_paths(data):
+        return False
+    escapes = data.count(b"%")
+    if escapes and data.translate(_HEX_SHAPE).count(b"%hh") != escapes:
+        return False
+    return _lines_are_short(data)
+
+
+def absolute(location: object, origin: Origin) -> str:
+    """Return the absolute URL of something that may live on another host.
+
+    For images, videos and alternates: a path is one of ``origin``, a URL of http or
+    https is kept; both come out as URIs (percent-encoded, punycode).
+
+    Raises:
+        LocationError: As ``local_path``, but for the foreign host.
+    """
+    return resolve(location, str(origin))
+
+
+def resolve(location: object, prefix: str | None) -> str:
+    """Do what ``absolute`` does, with any text in front of a path.
+
+    ``prefix`` is a written origin, or ``ORIGIN_MARK``, or None where a path will not
+    do.
+
+    Raises:
+        LocationError: As ``absolute``.
+    """
+    text = _clean(location)
+    if not text.startswith("/"):
+        origin, path = _split(text)
+        prefix = str(origin)
+    elif prefix is None:
+        raise LocationError(f"location {excerpt(location)}: not an absolute URL")
+    else:
+        path = _one_slash(text)
+    uri = prefix + quote(path)
+    if prefix == ORIGIN_MARK:  # the length will be known when it is stamped
+        _check_length(len(uri) + MIN_LOCATION, location)
+    else:
+        _check_length(len(uri), location)
+    return uri
+
+
+def quote(path: str) -> str:
+    """Percent-encode what a path and query may not hold; keep every legal %XX."""
+    return _ILLEGAL.sub(_percent_encode, path)
+
+
+def under_folder(location: str, sitemap_url: str) -> bool:
+    """Say whether a location lies in the folder of its sitemap, or below it.
+
+    Outside of it, crawlers list it only if robots.txt of its host names the sitemap:
+    https://www.sitemaps.org/protocol.html#location. Both may be paths.
+
+    Raises:
+        LocationError: One of them is neither a path nor an http(s) URL.
+    """
+    origin, path = _split_any(location)
+    home, sitemap = _split_any(sitemap_url)
+    if origin is not None and home is not None and origin != home:
+        return False
+    folder = sitemap.partition("?")[0].rpartition("/")[0] + "/"
+    return path.startswith(folder)
+
+
+def _clean(location: object) -> str:
+    """Refuse what no location may hold, wherever it stands."""
+    if not isinstance(location, str):
+        raise LocationError(f"location {excerpt(location)}: not a text")
+    if not location:
+        raise LocationError("location '': empty")
+    if _FORBIDDEN.search(location):
+        msg = f"location {excerpt(location)}: a control character or lone surrogate"
+        raise LocationError(msg)
+    if "#" in location:
+        raise LocationError(f"location {excerpt(location)}: has a fragment")
+    return location
+
+
+def _own_path(text: str, origin: Origin) -> str:
+    if text.startswith("/"):
+        return _one_slash(text)
+    own, path = _split(text)
+    if own != origin:
+        raise LocationError(f"location {excerpt(text)}: not a URL of {origin}")
+    return _one_slash(path)
+
+
+def _one_slash(path: str) -> str:
+    if path.startswith("//"):
+        raise LocationError(f"location {excerpt(path)}: begins with two slashes")
+    return path
+
+
+def _split(text: str) -> tuple[Origin, str]:
+    """Cut an absolute URL into its origin and the rest, which begins with "/"."""
+    match = _ABSOLUTE.fullmatch(text)
+    if match is None:
+        msg = f"location {excerpt(text)}: neither a path nor an http(s) URL"
+        raise LocationError(msg)
+    scheme, authority, rest = match.groups()
+    try:
+        origin = Origin(scheme.lower(), _host(scheme.lower(), authority))
+    except ValueError as error:
+        raise LocationError(f"location {excerpt(text)}: {error}") from error
+    return origin, rest if rest.startswith("/") else f"/{rest}"
+
+
+def _split_any(location: str) -> tuple[Origin | None, str]:
+    text = _clean(location)
+    if text.startswith("/"):
+        return None, quote(_one_slash(text))
+    origin, path = _split(text)
+    return origin, quote(path)
+
+
+@lru_cache(maxsize=256)
+def _host(scheme: str, authority: str) -> str:
+    """Normalise host and port; ValueError says what is wrong with them."""
+    if "@" in authority:
+        raise ValueError("has credentials")
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        raise ValueError("its host or port is not legal")
+    name, port = match.groups()
+    host = _ipv6(name) if name.startswith("[") else _domain(name)
+    if not port or int(port) == _DEFAULT_PORTS[scheme]:
+        return host
+    if not 0 < int(port) < 65_536:
+        raise ValueError("its port is not in 1..65535")
+    return f"{host}:{int(port)}"
+
+
+def _ipv6(name: str) -> str:
+    if "%" in name:
+        raise ValueError("its address has a zone, which means something here only")
+    return f"[{ipaddress.IPv6Address(name[1:-1]).compressed}]"
+
+
+def _domain(name: str) -> str:
+    if not name:
+        raise ValueError("has no host")
+    if len(name) > 254:  # 253 and a dot; also, Python's codec is slow on long ones
+        raise ValueError("its host is too long")
+    if not name.isascii():
+        name = _punycode(name)
+    name = name.lower().removesuffix(".")
+    if len(name) > 253 or not _HOST.fullmatch(name):
+        raise ValueError("its host is not legal")
+    return name
+
+
+def _punycode(name: str) -> str:
+    if _DEVIATIONS.search(name):
+        raise ValueError("its host has letters of IDNA 2008: write it as xn--...")
+    try:
+        return name.encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise ValueError(f"its host is not legal: {error}") from error
+
+
+def _percent_encode(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match.group().encode())
+
+
+def _check_length(length: int, location: object) -> None:
+    if length > MAX_LOCATION:
+        msg = f"location {excerpt(location)}: {length} characters, over {MAX_LOCATION}"
+        raise LocationError(msg)
+    if length < MIN_LOCATION:
+        msg = f"location {excerpt(location)}: {length} characters, under {MIN_LOCATION}"
+        raise LocationError(msg)
+
+
+def _lines_are_paths(data: bytes) -> bool:
+    """Say whether each line begins with one slash."""
+    return (
+        data.startswith(b"/")
+        and data.count(b"\n/") == data.count(b"\n")
+        and not data.startswith(b"//")
+        and b"\n//" not in data
+    )
+
+
+def _lines_are_short(data: bytes) -> bool:
+    """Say whether each line fits behind any origin, in one look per 1,781 bytes."""
+    start = 0
+    while len(data) - start > _ALWAYS_FITS:
+        end = data.rfind(b"\n", start, start + _ALWAYS_FITS + 1)
+        if end < 0:
+            return False
+        start = end + 1
+    return True

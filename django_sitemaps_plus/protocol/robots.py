@@ -1,0 +1,91 @@
+"""robots.txt: RFC 9309, and the Sitemap lines of sitemaps.org.
+
+https://www.rfc-editor.org/rfc/rfc9309,
+https://www.sitemaps.org/protocol.html#submit_robots
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from .errors import EntryError, PageFull, excerpt
+from .limits import MAX_ROBOTS_BYTES
+from .locations import quote, resolve
+from .values import matches, number, several
+
+# Wider than the product token of the RFC, which has no digits: AI2Bot is a crawler.
+_USER_AGENT = re.compile(r"\*|[!-\"$-9;-~](?:[ -\"$-9;-~]*[!-\"$-9;-~])?")
+_LINE = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
+_WHOLE_SITE = frozenset({"/", "/*", "*"})
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rules for some crawlers; ``*`` means all that no other group names."""
+
+    user_agents: tuple[str, ...]
+    #: Paths; ``*`` stands for any characters, ``$`` for the end.
+    allow: tuple[str, ...] = ()
+    disallow: tuple[str, ...] = ()
+    #: Seconds between requests. Not of the RFC; Google ignores it, others do not.
+    crawl_delay: float | Decimal | None = None
+
+
+def robots_txt(groups: Iterable[Group], sitemaps: Sequence[str]) -> str:
+    """Write a robots.txt, in the order given; sitemaps are absolute URLs.
+
+    Raises:
+        EntryError: A name, a path, a delay or a URL that may not stand there.
+        PageFull: More than the 500 KiB that crawlers must read.
+    """
+    blocks = ["".join(_lines(group)) for group in groups]
+    if sitemaps:
+        blocks.append("".join(f"Sitemap: {resolve(url, None)}\n" for url in sitemaps))
+    text = "\n".join(blocks)
+    if len(text) > MAX_ROBOTS_BYTES:  # all ASCII
+        raise PageFull(f"robots.txt: {len(text)} bytes, over {MAX_ROBOTS_BYTES}")
+    return text
+
+
+def closed(groups: Iterable[Group]) -> bool:
+    """Say whether the groups for all crawlers forbid the whole site."""
+    common = [group for group in groups if "*" in group.user_agents]
+    return any(_WHOLE_SITE.intersection(group.disallow) for group in common) and not (
+        any(rule for group in common for rule in group.allow)
+    )
+
+
+def _lines(group: Group) -> Iterator[str]:
+    names = several(group.user_agents, "user_agents")
+    if not names:
+        raise EntryError("user_agents: none")
+    for name in names:
+        yield f"User-agent: {_user_agent(name)}\n"
+    yield from _rules("Allow", group.allow)
+    yield from _rules("Disallow", group.disallow)
+    if not group.allow and not group.disallow:
+        # Else the names of the next group would belong to this one: blank lines do
+        # not end a group. https://www.rfc-editor.org/rfc/rfc9309#section-2.1
+        yield "Disallow:\n"
+    if group.crawl_delay is not None:
+        seconds = number(group.crawl_delay, "crawl_delay", 0, 1_000_000)
+        yield f"Crawl-delay: {seconds}\n"
+
+
+def _user_agent(name: str) -> str:
+    if not matches(name, _USER_AGENT):
+        raise EntryError(f"user_agents {excerpt(name)}: not the name of a crawler")
+    return name
+
+
+def _rules(word: str, rules: Sequence[str]) -> Iterator[str]:
+    field = word.lower()
+    for rule in several(rules, field):
+        if not matches(rule, _LINE):
+            raise EntryError(f"{field} {excerpt(rule)}: not one line of text")
+        if rule and not rule.startswith(("/", "*")):
+            raise EntryError(f"{field} {excerpt(rule)}: begins with neither / nor *")
+        yield f"{word}: {quote(rule)}\n" if rule else f"{word}:\n"

@@ -1,0 +1,71 @@
+"""Checks of values whose type only the caller's types promise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from .errors import EntryError, excerpt
+
+_DECIMAL = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,40})?")
+
+
+def matches(value: object, pattern: re.Pattern[str]) -> bool:
+    """Say whether a value is a text, and wholly of the pattern."""
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def several(values: Iterable[Any], field: str, most: int | None = None) -> list[Any]:
+    """Return the values as a list.
+
+    Raises:
+        EntryError: A text, or not iterable: a tuple was forgotten; or over ``most``.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise EntryError(f"{field} {excerpt(values)}: not a tuple")
+    found = list(values)
+    if most is not None and len(found) > most:
+        raise EntryError(f"{field}: {len(found)}, over {most}")
+    return found
+
+
+def number(value: object, field: str, low: int, high: int) -> str:
+    """Write a number as xsd:decimal: as given, no exponent, no locale.
+
+    Raises:
+        EntryError: Not a number (a truth value is none), infinite, out of range, or
+            of more than 40 decimals.
+    """
+    exact = _exact(value, field)
+    if not exact.is_finite() or not low <= exact <= high:
+        raise EntryError(f"{field} {excerpt(value)}: not within {low} and {high}")
+    text = str(exact.copy_abs()) if exact == 0 else str(exact)
+    if _DECIMAL.fullmatch(text):
+        return text
+    text = _without_exponent(exact)
+    if not _DECIMAL.fullmatch(text):
+        raise EntryError(f"{field} {excerpt(value)}: too many decimals")
+    return text
+
+
+def _exact(value: object, field: str) -> Decimal:
+    try:
+        if isinstance(value, float):
+            return Decimal(float.__repr__(value))
+        if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            return Decimal(value)
+        if isinstance(value, str) and value.isascii() and "_" not in value:
+            return Decimal(value)
+    except InvalidOperation:
+        pass
+    raise EntryError(f"{field} {excerpt(value)}: not a number")
+
+
+def _without_exponent(exact: Decimal) -> str:
+    if exact == 0:
+        return "0"
+    if exact.adjusted() < -40:
+        return ""
+    return format(exact, "f")
