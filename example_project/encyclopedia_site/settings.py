@@ -1,0 +1,84 @@
+"""
+Settings of the example site, an encyclopedia of Unicode.
+
+Four environment variables change them: ``EXAMPLE_BASE_URL``, ``EXAMPLE_DATABASE``
+(the path of the SQLite file), ``EXAMPLE_DEBUG`` ("0" or "1") and
+``EXAMPLE_ALLOWED_HOSTS`` (more hosts, separated by commas).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+BASE_URL = os.environ.get("EXAMPLE_BASE_URL", "http://127.0.0.1:8000")
+DEBUG = os.environ.get("EXAMPLE_DEBUG", "1") == "1"
+
+# A key for development only: this site has no accounts and signs nothing.
+SECRET_KEY = "example-project-development-key"  # noqa: S105
+ALLOWED_HOSTS = [
+    "127.0.0.1",
+    "localhost",
+    "[::1]",
+    urlsplit(BASE_URL).hostname or "127.0.0.1",
+    *filter(None, os.environ.get("EXAMPLE_ALLOWED_HOSTS", "").split(",")),
+]
+
+INSTALLED_APPS = [
+    "django.contrib.staticfiles",
+    "django_sitemaps_plus",
+    "unicode_book",
+]
+
+# All that django_sitemaps_plus needs to know: the sections are in
+# unicode_book/sitemaps.py, the addresses in encyclopedia_site/urls.py.
+SITEMAPS_PLUS = {
+    "BASE_URL": BASE_URL,
+    "ROBOTS": [{"user_agent": "*", "disallow": ["/search/?"]}],
+}
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.locale.LocaleMiddleware",  # /en/notes/ and /de/notes/
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "encyclopedia_site.urls"
+WSGI_APPLICATION = "encyclopedia_site.wsgi.application"
+ASGI_APPLICATION = "encyclopedia_site.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "unicode_book.context_processors.site",
+            ],
+        },
+    }
+]
+
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": os.environ.get("EXAMPLE_DATABASE", str(BASE_DIR / "unicode.sqlite3")),
+        # Take the write lock when a transaction begins, and wait for it: two
+        # writers then queue up instead of failing with "database is locked".
+        "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE"},
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = True
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "static_root"

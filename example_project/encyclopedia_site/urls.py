@@ -1,0 +1,23 @@
+"""Addresses of the example site."""
+
+from __future__ import annotations
+
+from django.conf.urls.i18n import i18n_patterns
+from django.urls import include, path
+from unicode_book import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("about/", views.about, name="about"),
+    path("search/", views.search, name="search"),
+    path("blocks/", views.block_list, name="block-list"),
+    path("block/<slug:slug>/", views.block, name="block"),
+    path("character/<str:slug>/", views.character, name="character"),
+    # /sitemap.xml, /sitemap-<section>.xml, /robots.txt
+    path("", include("django_sitemaps_plus.urls")),
+]
+
+urlpatterns += i18n_patterns(
+    path("notes/", views.note_list, name="note-list"),
+    path("notes/<str:slug>/", views.note, name="note"),
+)
