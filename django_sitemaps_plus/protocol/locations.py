@@ -147,10 +147,10 @@ def resolve(location: object, prefix: str | None) -> str:
     else:
         path = _one_slash(text)
     uri = prefix + quote(path)
-    if prefix == ORIGIN_MARK:  # the length will be known when it is stamped
-        _check_length(len(uri) + MIN_LOCATION, location)
-    else:
-        _check_length(len(uri), location)
+    # Behind the mark it is the origin that will be stamped which counts; all that is
+    # known of it is that the schemas' shortest location is no problem of this one.
+    unknown = MIN_LOCATION if prefix == ORIGIN_MARK else 0
+    _check_length(len(uri) + unknown, location)
     return uri
 
 

@@ -59,7 +59,7 @@ def closed(groups: Iterable[Group]) -> bool:
 
 
 def _lines(group: Group) -> Iterator[str]:
-    names = several(group.user_agents, "user_agents")
+    names = several(group.user_agents, str, "user_agents")
     if not names:
         raise EntryError("user_agents: none")
     for name in names:
@@ -83,7 +83,7 @@ def _user_agent(name: str) -> str:
 
 def _rules(word: str, rules: Sequence[str]) -> Iterator[str]:
     field = word.lower()
-    for rule in several(rules, field):
+    for rule in several(rules, str, field):
         if not matches(rule, _LINE):
             raise EntryError(f"{field} {excerpt(rule)}: not one line of text")
         if rule and not rule.startswith(("/", "*")):

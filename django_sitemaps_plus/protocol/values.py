@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import TypeVar
 
 from .errors import EntryError, excerpt
+
+Kind = TypeVar("Kind")
 
 _DECIMAL = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,40})?")
 
@@ -17,15 +19,25 @@ def matches(value: object, pattern: re.Pattern[str]) -> bool:
     return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
-def several(values: Iterable[Any], field: str, most: int | None = None) -> list[Any]:
+def one(value: object, kind: type[Kind], field: str) -> Kind:
+    """Return the value; EntryError if it is not of its kind."""
+    if not isinstance(value, kind):
+        raise EntryError(f"{field} {excerpt(value)}: not of {kind.__name__}")
+    return value
+
+
+def several(
+    values: object, kind: type[Kind], field: str, most: int | None = None
+) -> list[Kind]:
     """Return the values as a list.
 
     Raises:
-        EntryError: A text, or not iterable: a tuple was forgotten; or over ``most``.
+        EntryError: A text, or not iterable: a tuple was forgotten; over ``most``; or
+            one of them is not of its kind.
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise EntryError(f"{field} {excerpt(values)}: not a tuple")
-    found = list(values)
+    found = [one(value, kind, field) for value in values]
     if most is not None and len(found) > most:
         raise EntryError(f"{field}: {len(found)}, over {most}")
     return found

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime, tzinfo
-from functools import lru_cache
+from datetime import tzinfo
 from typing import Final
 
-from .dates import w3c
 from .entries import (
+    Alternate,
     Image,
     IndexItem,
     News,
-    Platform,
-    Restriction,
-    Uploader,
     Url,
     Video,
 )
 from .errors import (
-    DateError,
     EntryError,
-    LocationError,
     PageFinished,
     PageFull,
     excerpt,
 )
+from .extensions import image_xml, news_xml, video_xml
 from .limits import (
     CHANGEFREQS,
     MAX_BYTES,
@@ -39,18 +34,30 @@ from .limits import (
     MAX_INDEX_ENTRIES,
     MAX_NEWS,
     MAX_PRIORITY,
-    MAX_VIDEO_DESCRIPTION,
-    MAX_VIDEO_DURATION,
-    MAX_VIDEO_RATING,
-    MAX_VIDEO_TAGS,
-    MAX_VIDEO_TITLE,
-    MAX_VIDEO_UPLOADER,
     MIN_PRIORITY,
-    MIN_VIDEO_DURATION,
-    MIN_VIDEO_RATING,
 )
-from .locations import ORIGIN_MARK, Origin, absolute, local_path, resolve
-from .values import matches, number, several
+from .locations import Origin, local_path
+from .markup import address, date_text, day_or_time, escape, location_text
+from .values import matches, number, one, several
+
+__all__ = [
+    "INDEX_FOOTER",
+    "INDEX_HEADER",
+    "URLSET_FOOTER",
+    "URLSET_HEADER",
+    "IndexWriter",
+    "UrlsetWriter",
+    "alternate_xml",
+    "changefreq_xml",
+    "escape",
+    "image_xml",
+    "lastmod_xml",
+    "news_xml",
+    "priority_xml",
+    "url_xml",
+    "urlset_header",
+    "video_xml",
+]
 
 _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -79,53 +86,14 @@ URLSET_FOOTER: Final = b"</urlset>\n"
 INDEX_HEADER: Final = f'{_DECLARATION}<sitemapindex xmlns="{_SITEMAP}">\n'.encode()
 INDEX_FOOTER: Final = b"</sitemapindex>\n"
 
-# XML 1.0, https://www.w3.org/TR/xml/#charsets, knows neither these ...
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-# ... nor, unescaped, these; a parser would read a bare carriage return as a newline.
-_ESCAPES: Final = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    '"': "&quot;",
-    "'": "&apos;",
-    "\r": "&#13;",
-}
-_SPECIAL = re.compile("[&<>\"'\r\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
-# The forms of W3C Datetime that xsd:date and xsd:dateTime, so the schemas, have too.
-_DAY_OR_TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"(?:T[0-9]{2}:[0-9]{2}(:[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2}))?"
-)
 # https://www.rfc-editor.org/info/bcp47, by its shape.
 _LANGUAGE_TAG = re.compile(r"x-default|[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
-# http://www.google.com/schemas/sitemap-news/0.9/sitemap-news.xsd
-_NEWS_LANGUAGE = re.compile(r"zh-cn|zh-tw|[a-z]{2,3}")
-# http://www.google.com/schemas/sitemap-video/1.1/sitemap-video.xsd
-_COUNTRY = re.compile(r"[A-Z]{2}")
-_PLATFORM = re.compile(r"web|mobile|tv")
-_MAX_COUNT: Final = 2**63 - 1
-
-
-def escape(text: str) -> str:
-    """Escape the five entities of XML, and carriage returns; good in attributes too.
-
-    Raises:
-        EntryError: A character that XML 1.0 cannot hold, or no text.
-    """
-    try:
-        if not _SPECIAL.search(text):
-            return text
-    except TypeError as error:
-        raise EntryError(f"text {excerpt(text)}: not a text") from error
-    if match := _NO_XML.search(text):
-        msg = f"text {excerpt(text)}: U+{ord(match.group()):04X} is illegal in XML"
-        raise EntryError(msg)
-    return _SPECIAL.sub(lambda match: _ESCAPES[match.group()], text)
 
 
 def changefreq_xml(value: object) -> str:
-    """Return ``<changefreq>``; EntryError for any but the seven words."""
+    """Return ``<changefreq>``, "" for none; EntryError for any but the seven words."""
+    if value is None or value == "":
+        return ""
     if not isinstance(value, str) or value not in CHANGEFREQS:
         words = ", ".join(sorted(CHANGEFREQS))
         raise EntryError(f"changefreq {excerpt(value)}: not one of {words}")
@@ -133,7 +101,13 @@ def changefreq_xml(value: object) -> str:
 
 
 def priority_xml(value: object) -> str:
-    """Return ``<priority>`` with the number as given; EntryError outside 0 to 1."""
+    """Return ``<priority>`` with the number as given, "" for none.
+
+    Raises:
+        EntryError: Not a number from 0 to 1.
+    """
+    if value is None or value == "":
+        return ""
     text = number(value, "priority", MIN_PRIORITY, MAX_PRIORITY)
     return f"<priority>{text}</priority>"
 
@@ -144,87 +118,24 @@ def lastmod_xml(text: str) -> str:
     The schemas want a day: DateError for a year or a month alone. They want seconds:
     a time without them gets ":00".
     """
-    return f"<lastmod>{_day_or_time(text, 'lastmod')}</lastmod>"
+    return f"<lastmod>{day_or_time(text, 'lastmod')}</lastmod>"
 
 
-def alternate_xml(hreflang: str, href: str) -> str:
-    """Return ``<xhtml:link>``; ``href`` as ``absolute`` returns it, or behind the mark.
+def alternate_xml(hreflang: str, href: str, origin: str = "") -> str:
+    """Return ``<xhtml:link>``.
+
+    ``href`` is what ``local_path`` or ``absolute`` returned; ``origin``, which goes
+    before a path, is ``str(Origin)`` or ``ORIGIN_MARK``.
 
     Raises:
         EntryError: The language is neither of BCP 47's shape nor ``x-default``, or
-            the address is not absolute.
+            the address is neither a path nor an http(s) URL.
     """
-    language, uri = _hreflang(hreflang), _uri(href)
-    return f'<xhtml:link rel="alternate" hreflang="{language}" href="{uri}"/>'
-
-
-def image_xml(image: Image, origin: str) -> str:
-    """Return ``<image:image>``; ``origin`` goes before a path.
-
-    Here and below ``origin`` is ``str(Origin)`` or ``ORIGIN_MARK``.
-
-    Raises:
-        EntryError: The location is illegal.
-    """
-    loc = _location(image.loc, origin, "images")
-    return f"<image:image><image:loc>{_uri(loc)}</image:loc></image:image>"
-
-
-def video_xml(video: Video, origin: str, loc: str, zone: tzinfo) -> str:
-    """Return ``<video:video>``, its tags in the order of the schema.
-
-    ``loc`` is the location of the entry: the video's own must differ from it. Behind
-    ``ORIGIN_MARK`` only paths can be compared, and an uploader's page given as an
-    absolute URL is taken to be on the site.
-
-    Raises:
-        EntryError: A field is missing or illegal.
-    """
-    page = f"{origin}{loc}" if loc.startswith("/") else loc
-    content = _video_location(video.content_loc, origin, page, "content_loc")
-    player = _video_location(video.player_loc, origin, page, "player_loc")
-    if not content and not player:
-        raise EntryError("videos: neither content_loc nor player_loc")
-    parts = [
-        _video_location(video.thumbnail_loc, origin, None, "thumbnail_loc")
-        or _missing("videos.thumbnail_loc"),
-        _video("title", _text(video.title, "videos.title", MAX_VIDEO_TITLE)),
-        _video("description", _description(video.description)),
-        content,
-        player,
-        _count(video.duration, "duration", MIN_VIDEO_DURATION, MAX_VIDEO_DURATION),
-        _video_date(video.expiration_date, zone, "expiration_date"),
-        _rating(video.rating),
-        _count(video.view_count, "view_count", 0, _MAX_COUNT),
-        _video_date(video.publication_date, zone, "publication_date"),
-        _tags(video.tags),
-        _yes_no(video.family_friendly, "family_friendly"),
-        _relation(video.restriction, "restriction", _COUNTRY),
-        _yes_no(video.requires_subscription, "requires_subscription"),
-        _uploader(video.uploader, origin),
-        _relation(video.platform, "platform", _PLATFORM),
-        _yes_no(video.live, "live"),
-    ]
-    return f"<video:video>{''.join(parts)}</video:video>"
-
-
-def news_xml(news: News, zone: tzinfo) -> str:
-    """Return ``<news:news>``; EntryError if a field is missing or illegal."""
-    if not matches(news.language, _NEWS_LANGUAGE):
-        msg = (
-            f"news.language {excerpt(news.language)}: not a code of ISO 639, zh-cn "
-            "or zh-tw"
-        )
+    if not matches(hreflang, _LANGUAGE_TAG):
+        msg = f"hreflang {excerpt(hreflang)}: neither a language tag nor x-default"
         raise EntryError(msg)
-    name = _text(news.name, "news.name")
-    title = _text(news.title, "news.title")
-    day = _date(news.publication_date, zone, "news.publication_date")
-    return (
-        f"<news:news><news:publication><news:name>{name}</news:name>"
-        f"<news:language>{news.language}</news:language></news:publication>"
-        f"<news:publication_date>{day}</news:publication_date>"
-        f"<news:title>{title}</news:title></news:news>"
-    )
+    uri = origin + escape(href) if href.startswith("/") else address(href)
+    return f'<xhtml:link rel="alternate" hreflang="{hreflang}" href="{uri}"/>'
 
 
 def url_xml(
@@ -242,20 +153,17 @@ def url_xml(
     path = local_path(url.loc, origin)
     parts = [f"<url><loc>{shown}{escape(path)}</loc>"]
     if url.lastmod is not None:
-        parts.append(f"<lastmod>{_date(url.lastmod, zone, 'lastmod')}</lastmod>")
-    if url.changefreq is not None:
-        parts.append(changefreq_xml(url.changefreq))
-    if url.priority is not None:
-        parts.append(priority_xml(url.priority))
-    for alternate in several(url.alternates, "alternates"):
+        parts.append(f"<lastmod>{date_text(url.lastmod, zone, 'lastmod')}</lastmod>")
+    parts += [changefreq_xml(url.changefreq), priority_xml(url.priority)]
+    for alternate in several(url.alternates, Alternate, "alternates"):
         href = _alternate(alternate.href, origin, shown)
         parts.append(alternate_xml(alternate.hreflang, href))
-    images = several(url.images, "images", MAX_IMAGES)
+    images = several(url.images, Image, "images", MAX_IMAGES)
     parts += [image_xml(image, shown) for image in images]
-    videos = several(url.videos, "videos")
+    videos = several(url.videos, Video, "videos")
     parts += [video_xml(video, shown, path, zone) for video in videos]
     if url.news is not None:
-        parts.append(news_xml(url.news, zone))
+        parts.append(news_xml(one(url.news, News, "news"), zone))
     return f"{''.join(parts)}</url>\n"
 
 
@@ -382,171 +290,15 @@ class IndexWriter(_Writer):
             PageFinished: After ``finish()``.
         """
         self._check_open()
-        xml = f"<sitemap><loc>{escape(_location(item.loc, None, 'loc'))}</loc>"
+        xml = f"<sitemap><loc>{escape(location_text(item.loc, None, 'loc'))}</loc>"
         if item.lastmod is not None:
-            xml += f"<lastmod>{_date(item.lastmod, zone, 'lastmod')}</lastmod>"
+            xml += f"<lastmod>{date_text(item.lastmod, zone, 'lastmod')}</lastmod>"
         self.add_xml(f"{xml}</sitemap>\n".encode())
 
 
-def _uri(uri: str) -> str:
-    """Escape an address; the mark may stand before a path, nowhere else."""
-    if uri.startswith(f"{ORIGIN_MARK}/"):
-        return ORIGIN_MARK + escape(uri[1:])
-    if not uri.startswith(("https://", "http://")):
-        raise LocationError(f"location {excerpt(uri)}: not an absolute URL")
-    return escape(uri)
-
-
-def _location(location: object, prefix: str | None, field: str) -> str:
-    try:
-        return resolve(location, prefix)
-    except LocationError as error:
-        raise LocationError(f"{field}: {error}") from error
-
-
 def _alternate(href: object, origin: Origin, shown: str) -> str:
-    try:
-        uri = absolute(href, origin)
-    except LocationError as error:
-        raise LocationError(f"alternates: {error}") from error
-    return (
-        shown + uri.removeprefix(str(origin)) if uri.startswith(f"{origin}/") else uri
-    )
-
-
-@lru_cache(maxsize=1024)
-def _hreflang(hreflang: str) -> str:
-    if not matches(hreflang, _LANGUAGE_TAG):
-        msg = f"hreflang {excerpt(hreflang)}: neither a language tag nor x-default"
-        raise EntryError(msg)
-    return hreflang
-
-
-def _date(value: date | datetime | str, zone: tzinfo, field: str) -> str:
-    try:
-        text = w3c(value, zone)
-    except DateError as error:
-        raise DateError(f"{field}: {error}") from error
-    return _day_or_time(text, field)
-
-
-def _day_or_time(text: str, field: str) -> str:
-    match = _DAY_OR_TIME.fullmatch(text)
-    if match is None:
-        raise DateError(
-            f"{field} {excerpt(text)}: the schemas want YYYY-MM-DD at least"
-        )
-    if "T" in text and match.group(1) is None:
-        return f"{text[:16]}:00{text[16:]}"
-    return text
-
-
-def _missing(field: str) -> str:
-    raise EntryError(f"{field}: missing")
-
-
-def _text(value: object, field: str, most: int | None = None) -> str:
-    """Check that there is a text and how long it is, and escape it."""
-    if not isinstance(value, str):
-        raise EntryError(f"{field} {excerpt(value)}: not a text")
-    if not value.strip():
-        raise EntryError(f"{field} {excerpt(value)}: empty")
-    if most is not None and len(value) > most:
-        raise EntryError(
-            f"{field} {excerpt(value)}: {len(value)} characters, over {most}"
-        )
-    try:
-        return escape(value)
-    except EntryError as error:
-        raise EntryError(f"{field}: {error}") from error
-
-
-def _video(tag: str, content: str) -> str:
-    return f"<video:{tag}>{content}</video:{tag}>"
-
-
-def _description(value: object) -> str:
-    return _text(value, "videos.description", MAX_VIDEO_DESCRIPTION)
-
-
-def _video_location(location: object, origin: str, page: str | None, tag: str) -> str:
-    if location is None:
-        return ""
-    uri = _location(location, origin, f"videos.{tag}")
-    if uri == page:
-        raise EntryError(f"videos.{tag} {excerpt(location)}: is the loc of the entry")
-    return _video(tag, _uri(uri))
-
-
-def _count(value: object, tag: str, low: int, high: int) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise EntryError(f"videos.{tag} {excerpt(value)}: not a whole number")
-    if not low <= value <= high:
-        msg = f"videos.{tag} {excerpt(value)}: not within {low} and {high}"
-        raise EntryError(msg)
-    return _video(tag, f"{int(value)}")
-
-
-def _rating(value: object) -> str:
-    if value is None:
-        return ""
-    text = number(value, "videos.rating", MIN_VIDEO_RATING, MAX_VIDEO_RATING)
-    return _video("rating", text)
-
-
-def _video_date(value: date | datetime | str | None, zone: tzinfo, tag: str) -> str:
-    if value is None:
-        return ""
-    return _video(tag, _date(value, zone, f"videos.{tag}"))
-
-
-def _yes_no(value: object, tag: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, bool):
-        raise EntryError(f"videos.{tag} {excerpt(value)}: neither True nor False")
-    return _video(tag, "yes" if value else "no")
-
-
-def _relation(
-    value: Restriction | Platform | None, tag: str, legal: re.Pattern[str]
-) -> str:
-    if value is None:
-        return ""
-    if value.relationship not in ("allow", "deny"):
-        msg = f"videos.{tag} {excerpt(value.relationship)}: neither allow nor deny"
-        raise EntryError(msg)
-    names = several(value.values, f"videos.{tag}")
-    for name in names:
-        if not matches(name, legal):
-            raise EntryError(f"videos.{tag} {excerpt(name)}: not {legal.pattern}")
-    if not names:
-        raise EntryError(f"videos.{tag}: no values")
-    start = f'<video:{tag} relationship="{value.relationship}">'
-    return f"{start}{' '.join(names)}</video:{tag}>"
-
-
-def _uploader(value: Uploader | str | None, origin: str) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        value = Uploader(value)
-    name = _text(value.name, "videos.uploader", MAX_VIDEO_UPLOADER)
-    if value.info is None:
-        return _video("uploader", name)
-    info = _location(value.info, origin, "videos.uploader")
-    if origin != ORIGIN_MARK and _domain(info) != _domain(f"{origin}/"):
-        msg = f"videos.uploader {excerpt(value.info)}: not on the domain of the entry"
-        raise EntryError(msg)
-    return f'<video:uploader info="{_uri(info)}">{name}</video:uploader>'
-
-
-def _domain(uri: str) -> str:
-    return uri.split("/")[2].partition("?")[0]
-
-
-def _tags(tags: tuple[str, ...]) -> str:
-    names = several(tags, "videos.tags", MAX_VIDEO_TAGS)
-    return "".join(_video("tag", _text(name, "videos.tags")) for name in names)
+    """Return an alternate's address, with what is shown in place of the origin."""
+    uri = location_text(href, str(origin), "alternates")
+    if uri.startswith(f"{origin}/"):
+        return shown + uri.removeprefix(str(origin))
+    return uri

@@ -1,0 +1,105 @@
+"""Values as the text of XML: escaped, dated, addressed."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, tzinfo
+from typing import Final
+
+from .dates import w3c
+from .errors import DateError, EntryError, LocationError, excerpt
+from .locations import ORIGIN_MARK, resolve
+
+# XML 1.0, https://www.w3.org/TR/xml/#charsets, knows neither these ...
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+# ... nor, unescaped, these; a parser would read a bare carriage return as a newline.
+_ESCAPES: Final = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    '"': "&quot;",
+    "'": "&apos;",
+    "\r": "&#13;",
+}
+_SPECIAL = re.compile("[&<>\"'\r\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+# The forms of W3C Datetime that xsd:date and xsd:dateTime, so the schemas, have too.
+_DAY_OR_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:T[0-9]{2}:[0-9]{2}(:[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2}))?"
+)
+
+
+def escape(text: str) -> str:
+    """Escape the five entities of XML, and carriage returns; good in attributes too.
+
+    Raises:
+        EntryError: A character that XML 1.0 cannot hold, or no text.
+    """
+    try:
+        if not _SPECIAL.search(text):
+            return text
+    except TypeError as error:
+        raise EntryError(f"text {excerpt(text)}: not a text") from error
+    if match := _NO_XML.search(text):
+        msg = f"text {excerpt(text)}: U+{ord(match.group()):04X} is illegal in XML"
+        raise EntryError(msg)
+    return _SPECIAL.sub(lambda match: _ESCAPES[match.group()], text)
+
+
+def text_xml(value: object, field: str, most: int | None = None) -> str:
+    """Check that there is a text and how long it is, and escape it."""
+    if not isinstance(value, str):
+        raise EntryError(f"{field} {excerpt(value)}: not a text")
+    if not value.strip():
+        raise EntryError(f"{field} {excerpt(value)}: empty")
+    if most is not None and len(value) > most:
+        raise EntryError(
+            f"{field} {excerpt(value)}: {len(value)} characters, over {most}"
+        )
+    try:
+        return escape(value)
+    except EntryError as error:
+        raise EntryError(f"{field}: {error}") from error
+
+
+def address(uri: str) -> str:
+    """Escape an address; the mark may stand before a path, nowhere else."""
+    if uri.startswith(f"{ORIGIN_MARK}/"):
+        return ORIGIN_MARK + escape(uri[1:])
+    if not uri.startswith(("https://", "http://")):
+        raise LocationError(f"location {excerpt(uri)}: not an absolute URL")
+    return escape(uri)
+
+
+def location_text(location: object, prefix: str | None, field: str) -> str:
+    """Return what ``locations.resolve`` returns; its errors name the field."""
+    try:
+        return resolve(location, prefix)
+    except LocationError as error:
+        raise LocationError(f"{field}: {error}") from error
+
+
+def date_text(value: date | datetime | str, zone: tzinfo, field: str) -> str:
+    """Return what ``dates.w3c`` returns, for the schemas; errors name the field."""
+    try:
+        text = w3c(value, zone)
+    except DateError as error:
+        raise DateError(f"{field}: {error}") from error
+    return day_or_time(text, field)
+
+
+def day_or_time(text: str, field: str) -> str:
+    """Return a W3C Datetime in a form that the schemas accept, or DateError.
+
+    They want the day (a year or a month alone is refused) and seconds (":00" is added
+    to a time without).
+    """
+    match = _DAY_OR_TIME.fullmatch(text)
+    if match is None:
+        raise DateError(
+            f"{field} {excerpt(text)}: the schemas want YYYY-MM-DD at least"
+        )
+    if "T" in text and match.group(1) is None:
+        return f"{text[:16]}:00{text[16:]}"
+    return text
