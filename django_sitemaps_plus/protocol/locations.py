@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import string
+import urllib.parse
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -23,12 +25,11 @@ ORIGIN_MARK: Final = "\x1a"
 
 # unreserved, sub-delims, ":", "@", "/" and "?": what a path and a query may hold
 # beside %XX. https://www.rfc-editor.org/rfc/rfc3986#section-3.3
-_LEGAL: Final = (
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?"
-)
+_PUNCTUATION: Final = "-._~!$&'()*+,;=:@/?%"
+_LEGAL: Final = string.ascii_letters + string.digits + _PUNCTUATION.rstrip("%")
 _CLASS: Final = re.escape(_LEGAL)
 _PLAIN = re.compile(rf"/(?!/)(?:[{_CLASS}]++|%[0-9A-Fa-f]{{2}})*+")
-_ILLEGAL = re.compile(rf"%(?![0-9A-Fa-f]{{2}})|[^%{_CLASS}]+")
+_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _ABSOLUTE = re.compile(r"(https?)://([^/?#]*)(.*)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{0,5}))?")
@@ -147,16 +148,15 @@ def resolve(location: object, prefix: str | None) -> str:
     else:
         path = _one_slash(text)
     uri = prefix + quote(path)
-    # Behind the mark it is the origin that will be stamped which counts; all that is
-    # known of it is that the schemas' shortest location is no problem of this one.
-    unknown = MIN_LOCATION if prefix == ORIGIN_MARK else 0
-    _check_length(len(uri) + unknown, location)
+    # The mark stands for an origin whose length is not known here.
+    stamped = MIN_LOCATION if prefix == ORIGIN_MARK else 0
+    _check_length(len(uri) + stamped, location)
     return uri
 
 
 def quote(path: str) -> str:
     """Percent-encode what a path and query may not hold; keep every legal %XX."""
-    return _ILLEGAL.sub(_percent_encode, path)
+    return urllib.parse.quote(_BARE_PERCENT.sub("%25", path), safe=_PUNCTUATION)
 
 
 def under_folder(location: str, sitemap_url: str) -> bool:
@@ -270,10 +270,6 @@ def _punycode(name: str) -> str:
         return name.encode("idna").decode("ascii")
     except UnicodeError as error:
         raise ValueError(f"its host is not legal: {error}") from error
-
-
-def _percent_encode(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in match.group().encode())
 
 
 def _check_length(length: int, location: object) -> None:
