@@ -20,6 +20,23 @@ BLOCK_SIZE = 256
 INVISIBLE = {"Zs", "Zl", "Zp", "Cf"}
 """Categories whose characters leave no ink: spaces, separators, format characters."""
 
+DRAWN_ALL_THE_SAME = {
+    *range(0x0600, 0x0606),
+    0x06DD,
+    0x070F,
+    0x0890,
+    0x0891,
+    0x08E2,
+    0x1680,
+    0x110BD,
+    0x110CD,
+}
+"""
+Exceptions: the Ogham space, which is a line, and the format characters that are drawn
+around a number, Prepended_Concatenation_Mark in
+https://www.unicode.org/Public/UCD/latest/ucd/PropList.txt
+"""
+
 
 def slug_of(code_point: int) -> str:
     """
@@ -113,7 +130,7 @@ class Character(models.Model):
 
         A mark that combines with the letter before it is shown on a dotted circle.
         """
-        if self.category in INVISIBLE:
+        if self.category in INVISIBLE and self.code_point not in DRAWN_ALL_THE_SAME:
             return ""
         return f"◌{self.text}" if self.category.startswith("M") else self.text
 

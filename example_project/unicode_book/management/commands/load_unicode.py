@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from unicode_book import loading
@@ -59,7 +59,7 @@ class Command(BaseCommand):
         try:
             characters, notes = self.load(last, quiet=verbosity == 0)
         except DatabaseError as error:
-            raise CommandError(f"The database refused: {error}") from error
+            raise CommandError(f"{_database()} refused: {error}") from error
         except KeyboardInterrupt as error:
             raise CommandError(
                 "Stopped. What was loaded is kept; the same command goes on from there."
@@ -109,6 +109,11 @@ class Command(BaseCommand):
             f"{characters.changed:,} changed, {characters.removed:,} removed) and "
             f"{notes.total} notes in two languages, after {seconds:.1f} s."
         )
+
+
+def _database() -> str:
+    """Return what an error message calls the database."""
+    return f"The database {connection.settings_dict['NAME']}"
 
 
 def _command(name: str) -> str:

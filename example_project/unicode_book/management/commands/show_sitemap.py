@@ -15,6 +15,8 @@ from django.db import DatabaseError
 from django.http import HttpResponseBase
 from django.test import Client
 
+from unicode_book.models import Character
+
 TAG = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 
@@ -34,16 +36,9 @@ class Command(BaseCommand):
             raise_request_exception=False, headers={"host": origin.netloc}
         )
         self.secure = origin.scheme == "https"
-        try:
-            self.fetch("/robots.txt")
-            locations = list(self.read("/sitemap.xml"))
-        except DatabaseError as error:
-            raise CommandError(f"The database refused: {error}") from error
-        if not locations:
-            raise CommandError(
-                "The sitemap is empty. First, type: "
-                f"{sys.executable} {sys.argv[0]} load_unicode"
-            )
+        self.require_characters()
+        self.fetch("/robots.txt")
+        locations = list(self.read("/sitemap.xml"))
         repeated = len(locations) - len(set(locations))
         if repeated:
             raise CommandError(f"{repeated:,} URLs came more than once.")
@@ -53,6 +48,18 @@ class Command(BaseCommand):
             f"To look at the site, type: {sys.executable} {sys.argv[0]} runserver\n"
             f"and open {settings.BASE_URL}/"
         )
+
+    def require_characters(self) -> None:
+        """Refuse to show the sitemap of an empty book."""
+        try:
+            problem = "" if Character.objects.exists() else "there are no characters"
+        except DatabaseError as error:
+            problem = str(error)
+        if problem:
+            raise CommandError(
+                f"There is nothing to show ({problem}). First, type: "
+                f"{sys.executable} {sys.argv[0]} load_unicode"
+            )
 
     def read(self, address: str) -> Iterator[str]:
         """Yield the URLs of a sitemap, through its index if it is one."""
