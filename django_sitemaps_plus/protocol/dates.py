@@ -60,14 +60,17 @@ def _datetime(value: datetime, zone: tzinfo) -> str:
         if offset is None:
             raise DateError(f"date {excerpt(value)}: its zone gives no offset")
         if offset % _MINUTE or abs(offset) > _MAX_OFFSET:
-            value = value.astimezone(_whole_minutes(offset))
+            # Not by astimezone(), whose way over UTC may lead out of the calendar.
+            zone = _whole_minutes(offset)
+            shift = (zone.utcoffset(None) or timedelta()) - offset
+            value = (value.replace(tzinfo=None) + shift).replace(tzinfo=zone)
     except OverflowError as error:
         msg = f"date {excerpt(value)}: outside the years 1 to 9999 in its zone"
         raise DateError(msg) from error
     return value.isoformat(timespec="seconds")
 
 
-def _whole_minutes(offset: timedelta) -> tzinfo:
+def _whole_minutes(offset: timedelta) -> timezone:
     if abs(offset) > _MAX_OFFSET:
         return UTC
     return timezone(round(offset / _MINUTE) * _MINUTE)

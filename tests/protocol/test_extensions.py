@@ -1,0 +1,161 @@
+"""Videos and news: what Google asks of them, field by field."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus.protocol.entries import (
+    News,
+    Platform,
+    Restriction,
+    Uploader,
+    Video,
+)
+from django_sitemaps_plus.protocol.errors import EntryError
+from django_sitemaps_plus.protocol.extensions import news_xml, video_xml
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+
+SITE = "https://www.example.com"
+VIDEO = Video("/thumb.jpg", "Tea", "How to make tea.", content_loc="/tea.mp4")
+NEWS = News("The Tea Times", "en", "2026-01-02", "Tea")
+
+
+def write(loc: str = "/tea/", origin: str = SITE, **fields: Any) -> str:
+    """Return the XML of a good video with some fields changed."""
+    return video_xml(replace(VIDEO, **fields), origin, loc, UTC)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("thumbnail_loc", None, "missing"),
+        ("thumbnail_loc", "", "empty"),
+        ("thumbnail_loc", "thumb.jpg", "neither a path nor"),
+        ("title", None, "not a text"),
+        ("title", " ", "empty"),
+        ("title", "a" * 101, "101 characters, over 100"),
+        ("title", "a\x00", r"U\+0000"),
+        ("description", "", "empty"),
+        ("description", "a" * 2_049, "2049 characters, over 2048"),
+        ("content_loc", "ftp://a.example/", "neither a path nor"),
+        ("content_loc", "/tea/", "is the loc of the entry"),
+        ("content_loc", "https://WWW.example.com/tea/", "is the loc of the entry"),
+        ("player_loc", "/tea/", "is the loc of the entry"),
+        ("player_loc", "/#a", "fragment"),
+        ("duration", 0, "not within 1 and 28800"),
+        ("duration", 28_801, "not within 1 and 28800"),
+        ("duration", 1.5, "not a whole number"),
+        ("duration", True, "not a whole number"),
+        ("duration", "60", "not a whole number"),
+        ("expiration_date", "2027", "YYYY-MM-DD at least"),
+        ("expiration_date", "never", "not a W3C Datetime"),
+        ("rating", 5.1, "not within 0 and 5"),
+        ("rating", -1, "not within 0 and 5"),
+        ("rating", "good", "not a number"),
+        ("view_count", -1, "not within"),
+        ("view_count", 2**63, "not within"),
+        pytest.param("view_count", 10**5000, "not within", id="huge"),
+        ("publication_date", "2026-01-02T03:04", "no zone"),
+        ("family_friendly", "yes", "neither True nor False"),
+        ("requires_subscription", 1, "neither True nor False"),
+        ("live", "no", "neither True nor False"),
+        ("restriction", Restriction("only", ("GB",)), "neither allow nor deny"),
+        ("restriction", Restriction("allow", ()), "no values"),
+        ("restriction", Restriction("allow", ("gb",)), "'gb'"),
+        ("restriction", Restriction("allow", ("GB IE",)), "'GB IE'"),
+        ("restriction", Restriction("allow", "GB"), "not a tuple"),  # type: ignore[arg-type]
+        ("restriction", ("allow", "GB"), "not of Restriction"),
+        ("platform", Platform("deny", ("phone",)), "'phone'"),
+        ("platform", Restriction("deny", ("web",)), "not of Platform"),
+        ("uploader", "", "empty"),
+        ("uploader", "a" * 256, "256 characters, over 255"),
+        ("uploader", 7, "not of Uploader"),
+        ("uploader", Uploader("Ann", "ann"), "neither a path nor"),
+        ("uploader", Uploader("Ann", "https://a.example/"), "not on the domain"),
+        ("tags", "tea", "not a tuple"),
+        ("tags", ("tea",) * 33, "33, over 32"),
+        ("tags", ("",), "empty"),
+        ("tags", (7,), "not of str"),
+    ],
+)
+def test_an_illegal_field_of_a_video_is_named(
+    field: str, value: Any, reason: str
+) -> None:
+    with pytest.raises(EntryError, match=f"(?s)videos.{field}.*{reason}"):
+        write(**{field: value})
+
+
+def test_a_video_must_be_somewhere() -> None:
+    with pytest.raises(EntryError, match="neither content_loc nor player_loc"):
+        write(content_loc=None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "written"),
+    [
+        ("title", "a" * 100, "a" * 100),
+        ("description", "ü" * 2_048, "ü" * 2_048),
+        ("duration", 1, "1"),
+        ("duration", 28_800, "28800"),
+        ("rating", 0, "0"),
+        ("rating", Decimal("5.0"), "5.0"),
+        ("view_count", 0, "0"),
+        ("live", True, "yes"),
+        ("live", False, "no"),
+        ("uploader", "a" * 255, "a" * 255),
+    ],
+)
+def test_a_limit_is_legal_itself(field: str, value: Any, written: str) -> None:
+    assert f"<video:{field}>{written}</video:{field}>" in write(**{field: value})
+
+
+def test_thirty_two_tags_are_legal() -> None:
+    assert write(tags=("tea",) * 32).count("<video:tag>") == 32
+
+
+@pytest.mark.parametrize("info", ["/ann/", "https://WWW.example.com/ann/?a&b"])
+def test_an_uploaders_page_is_on_the_site(info: str) -> None:
+    xml = write(uploader=Uploader("Ann", info))
+
+    assert '<video:uploader info="https://www.example.com/ann/' in xml
+
+
+def test_behind_the_mark_paths_are_compared_and_stamped() -> None:
+    xml = write(origin=ORIGIN_MARK, uploader=Uploader("Ann", "/ann/"))
+
+    assert xml.replace(ORIGIN_MARK, SITE) == write(uploader=Uploader("Ann", "/ann/"))
+    assert xml.count(ORIGIN_MARK) == 3
+    with pytest.raises(EntryError, match="is the loc of the entry"):
+        write(origin=ORIGIN_MARK, content_loc="/tea/")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("name", "", "empty"),
+        ("name", None, "not a text"),
+        ("language", "en-gb", "ISO 639"),
+        ("language", "EN", "ISO 639"),
+        ("language", "", "ISO 639"),
+        ("language", None, "ISO 639"),
+        ("publication_date", None, "neither a date nor a text"),
+        ("publication_date", "2026-01", "YYYY-MM-DD at least"),
+        ("title", "\n", "empty"),
+        ("title", "a\ud800", r"U\+D800"),
+    ],
+)
+def test_an_illegal_field_of_news_is_named(field: str, value: Any, reason: str) -> None:
+    with pytest.raises(EntryError, match=f"(?s)news.{field}.*{reason}"):
+        news_xml(replace(NEWS, **{field: value}), UTC)
+
+
+@pytest.mark.parametrize("language", ["en", "deu", "zh-cn", "zh-tw"])
+def test_news_has_a_language_of_iso_639(language: str) -> None:
+    assert f"<news:language>{language}</news:language>" in news_xml(
+        replace(NEWS, language=language), UTC
+    )

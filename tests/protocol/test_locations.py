@@ -1,0 +1,364 @@
+"""Locations: RFC 3986, RFC 3987 and the rules of sitemaps.org."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps_plus.protocol.errors import LocationError
+from django_sitemaps_plus.protocol.limits import MAX_LOCATION, MIN_LOCATION
+from django_sitemaps_plus.protocol.locations import (
+    ORIGIN_MARK,
+    Origin,
+    absolute,
+    local_path,
+    plain,
+    resolve,
+    under_folder,
+)
+
+from .strategies import any_text, anything, locations, paths, relaxed, urls_anywhere
+
+SITE = Origin("https", "www.example.com")
+LONG = "/" + "a" * (MAX_LOCATION - len("https://www.example.com/"))
+
+# Origins
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://www.example.com", "https://www.example.com"),
+        ("https://www.example.com/", "https://www.example.com"),
+        ("HTTPS://WWW.Example.COM:443", "https://www.example.com"),
+        ("http://www.example.com:80", "http://www.example.com"),
+        ("http://www.example.com:443", "http://www.example.com:443"),
+        ("http://www.example.com:08000", "http://www.example.com:8000"),
+        ("http://www.example.com:", "http://www.example.com"),
+        ("https://www.example.com./", "https://www.example.com"),
+        ("https://Bücher.example:8443", "https://xn--bcher-kva.example:8443"),
+        ("https://ПРИМЕР.испытание", "https://xn--e1afmkfd.xn--80akhbyknj4f"),
+        ("https://bücher。example", "https://xn--bcher-kva.example"),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://[0:0::1]:8000", "http://[::1]:8000"),
+        ("http://my_host", "http://my_host"),
+    ],
+)
+def test_an_origin_is_normalised(text: str, origin: str) -> None:
+    assert str(Origin.parse(text)) == origin
+    assert Origin.parse(origin) == Origin.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("www.example.com", "neither a path nor an http"),
+        ("//www.example.com", "neither a path nor an http"),
+        ("ftp://www.example.com", "neither a path nor an http"),
+        ("https:/www.example.com", "neither a path nor an http"),
+        (" https://www.example.com", "neither a path nor an http"),
+        ("https://", "no host"),
+        ("https:///x", "no host"),
+        ("https://:8000", "no host"),
+        ("https://ann@www.example.com", "credentials"),
+        ("https://ann:secret@www.example.com", "credentials"),
+        ("https://www.example.com\\@evil.example", "credentials"),
+        ("https://www.example.com\\.evil.example", "host is not legal"),
+        ("https://www.example.com/app", "more than scheme and host"),
+        ("https://www.example.com?a", "more than scheme and host"),
+        ("https://www.example.com#a", "fragment"),
+        ("https://www.example.com\n", "control character"),
+        ("https://www.example.com:0", "port"),
+        ("https://www.example.com:65536", "port"),
+        ("https://www.example.com:80a", "port"),
+        ("https://www.example.com:٨٠", "port"),
+        ("https://www..example.com", "host is not legal"),
+        ("https://www.exa mple.com", "host is not legal"),
+        ("https://www.ex%61mple.com", "host is not legal"),
+        ("https://" + "a" * 64 + ".example", "host is not legal"),
+        ("https://" + "a." * 130 + "example", "too long"),
+        ("https://bücher..example", "host is not legal"),
+        ("https://" + "ü" * 64 + ".example", "host is not legal"),
+        ("https://℀.example", "host is not legal"),
+        ("https://straße.example", "IDNA 2008"),
+        ("https://[::1", "host or port"),
+        ("https://[1:2]", "expected|At least"),
+        ("https://[fe80::1%eth0]", "zone"),
+        ("https://[]", "."),
+    ],
+)
+def test_what_is_not_an_origin_is_refused_with_the_reason(
+    text: str, reason: str
+) -> None:
+    with pytest.raises(LocationError, match=reason):
+        Origin.parse(text)
+
+
+@given(text=any_text | any_text.map(lambda text: f"https://{text}"))
+def test_any_text_is_an_ascii_origin_or_refused(text: str) -> None:
+    try:
+        origin = Origin.parse(text)
+    except LocationError:
+        return
+    assert str(origin).isascii()
+    assert Origin.parse(str(origin)) == origin
+    assert urlsplit(str(origin)).hostname
+
+
+# Paths
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("/", "/"),
+        ("/articles/tea-1/?page=2&a=b/c", "/articles/tea-1/?page=2&a=b/c"),
+        ("/a-._~!$&'()*+,;=:@/?", "/a-._~!$&'()*+,;=:@/?"),
+        ("/ü/", "/%C3%BC/"),
+        ("/\U0001f375?q=чай", "/%F0%9F%8D%B5?q=%D1%87%D0%B0%D0%B9"),
+        ("/a b", "/a%20b"),
+        ('/"<>\\^`{|}[]', "/%22%3C%3E%5C%5E%60%7B%7C%7D%5B%5D"),
+        ("/%41%c3%BC", "/%41%c3%BC"),
+        ("/100%", "/100%25"),
+        ("/100%/%4", "/100%25/%254"),
+        ("/%zz%C3%BC", "/%25zz%C3%BC"),
+        ("/%é", "/%25%C3%A9"),
+        ("/\\evil.example", "/%5Cevil.example"),
+        ("https://www.example.com", "/"),
+        ("https://www.example.com?a=1", "/?a=1"),
+        ("https://www.example.com/ü", "/%C3%BC"),
+        ("HTTPS://WWW.EXAMPLE.COM:443/A", "/A"),
+        ("/redirect?to=//evil.example", "/redirect?to=//evil.example"),
+        ("/a//b", "/a//b"),
+        (LONG, LONG),
+    ],
+)
+def test_a_location_of_the_site_becomes_a_path(location: str, path: str) -> None:
+    assert local_path(location, SITE) == path
+    assert absolute(location, SITE) == f"https://www.example.com{path}"
+
+
+def test_a_host_is_compared_as_punycode() -> None:
+    site = Origin.parse("https://bücher.example:8443")
+
+    assert local_path("https://BÜCHER.example:8443/x", site) == "/x"
+    assert local_path("https://xn--bcher-kva.example:8443/x", site) == "/x"
+
+
+ILLEGAL_ANYWHERE = [
+    (None, "not a text"),
+    (7, "not a text"),
+    (b"/a", "not a text"),
+    ("", "empty"),
+    ("a", "neither a path nor"),
+    ("../a", "neither a path nor"),
+    (" /a", "neither a path nor"),
+    ("?a", "neither a path nor"),
+    ("javascript:alert(1)", "neither a path nor"),
+    ("data:text/html,a", "neither a path nor"),
+    ("ftp://www.example.com/", "neither a path nor"),
+    ("http:/www.example.com/", "neither a path nor"),
+    ("//www.example.com/a", "two slashes"),
+    ("///a", "two slashes"),
+    ("https:///a", "no host"),
+    ("https://ann:secret@www.example.com/a", "credentials"),
+    ("https://@www.example.com/a", "credentials"),
+    ("/a#b", "fragment"),
+    ("/a#", "fragment"),
+    ("https://www.example.com/a#b", "fragment"),
+    ("/a\x00", "control character"),
+    ("/a\nb", "control character"),
+    ("/a\n", "control character"),
+    ("/a\tb", "control character"),
+    ("/a\x7f", "control character"),
+    ("/a\x85", "control character"),
+    (f"{ORIGIN_MARK}/a", "control character"),
+    ("/a\ud800", "lone surrogate"),
+    ("/" + "a" * 10_000, "10024 characters, over 2048"),
+    (LONG + "a", "2049 characters, over 2048"),
+    ("/" + "ü" * 400, "2424 characters, over 2048"),
+]
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        *ILLEGAL_ANYWHERE,
+        ("http://www.example.com/a", "not a URL of https://www.example.com"),
+        ("https://example.com/a", "not a URL of"),
+        ("https://www.example.com.evil.example/a", "not a URL of"),
+        ("https://www.example.com:8443/a", "not a URL of"),
+        ("https://www.example.com//a", "two slashes"),
+    ],
+)
+def test_what_is_not_of_the_site_or_not_legal_is_refused(
+    location: Any, reason: str
+) -> None:
+    with pytest.raises(LocationError, match=reason):
+        local_path(location, SITE)
+
+
+@pytest.mark.parametrize(("location", "reason"), ILLEGAL_ANYWHERE)
+def test_what_may_live_elsewhere_must_be_legal_all_the_same(
+    location: Any, reason: str
+) -> None:
+    with pytest.raises(LocationError, match=reason):
+        absolute(location, SITE)
+
+
+def test_a_message_shows_an_excerpt_in_printable_characters() -> None:
+    with pytest.raises(LocationError) as caught:
+        local_path("/\x00\ud800" + "a" * 10_000, SITE)
+
+    assert len(str(caught.value)) < 200
+    assert r"\x00\ud800" in str(caught.value)
+
+
+def test_the_length_counts_the_origin() -> None:
+    longer = Origin("https", "www2.example.com")
+
+    assert local_path(LONG, SITE) == LONG
+    with pytest.raises(LocationError, match="over 2048"):
+        local_path(LONG, longer)
+
+
+def test_a_location_too_short_for_the_schemas_is_refused() -> None:
+    """The schemas want 12 characters: "http://web/" has eleven."""
+    web = Origin("http", "web")
+
+    assert local_path("/a", web) == "/a"
+    with pytest.raises(LocationError, match=f"under {MIN_LOCATION}"):
+        local_path("/", web)
+
+
+@relaxed
+@given(location=any_text | any_text.map(lambda text: f"/{text}") | paths | anything)
+def test_any_location_becomes_a_uri_or_is_refused(location: Any) -> None:
+    try:
+        path = local_path(location, SITE)
+    except LocationError:
+        return
+    assert path.isascii()
+    assert re.match(r"/(?!/)", path)
+    assert quote(path, safe="/-._~!$&'()*+,;=:@?%") == path
+    assert local_path(path, SITE) == path
+    parts = urlsplit(f"{SITE}{path}")
+    assert (parts.scheme, parts.netloc, parts.fragment) == (*str(SITE).split("://"), "")
+
+
+@given(path=paths.filter(lambda path: "%" not in path))
+def test_a_uri_says_what_the_iri_said(path: str) -> None:
+    assert unquote(local_path(path, SITE)) == path
+
+
+@given(location=locations)
+def test_an_absolute_url_stays_when_made_absolute_again(location: str) -> None:
+    uri = absolute(location, SITE)
+
+    assert uri.isascii()
+    assert absolute(uri, SITE) == uri
+    assert urlsplit(uri).hostname
+
+
+def test_another_host_is_kept_and_normalised() -> None:
+    uri = absolute("HTTP://Bücher.Example:80/ü b?q=ü//", SITE)
+
+    assert uri == "http://xn--bcher-kva.example/%C3%BC%20b?q=%C3%BC//"
+
+
+def test_a_path_goes_behind_the_mark_and_a_url_does_not() -> None:
+    assert resolve("/ü", ORIGIN_MARK) == f"{ORIGIN_MARK}/%C3%BC"
+    assert resolve("/", ORIGIN_MARK) == f"{ORIGIN_MARK}/"
+    assert resolve("https://cdn.example/ü", ORIGIN_MARK) == "https://cdn.example/%C3%BC"
+
+
+# Many at once
+
+alphabet = st.sampled_from("ab/%1fG?&'é \n\x00[#~")
+lines = st.lists(st.text(alphabet, max_size=8).map(lambda text: f"/{text}"), max_size=6)
+
+
+@given(found=lines | st.lists(paths | any_text | urls_anywhere, max_size=3))
+def test_plain_means_that_each_line_is_returned_unchanged(found: list[str]) -> None:
+    if not plain("\n".join(found)):
+        return
+    for line in "\n".join(found).split("\n"):
+        assert local_path(line, SITE) == line
+
+
+@given(found=lines.filter(len))
+def test_locations_that_need_no_change_are_plain(found: list[str]) -> None:
+    try:
+        unchanged = [local_path(line, SITE) for line in found] == found
+    except LocationError:
+        unchanged = False
+    if unchanged:
+        assert plain("\n".join(found))
+
+
+@pytest.mark.parametrize(
+    ("joined", "expected"),
+    [
+        ("/", True),
+        ("/a\n/b/?c=%C3%bc&d='e'", True),
+        ("", False),
+        ("\n", False),
+        ("/a\n", False),
+        ("/a\n\n/b", False),
+        ("/a\nb", False),
+        ("/a\n//b", False),
+        ("//a\n/b", False),
+        ("/a\n/%", False),
+        ("/%4\n1", False),
+        ("/%4\n/1", False),
+        ("/%%41", False),
+        ("/a b", False),
+        ("/ü", False),
+        ("/a\r\n/b", False),
+        ("/a\x0b", False),
+        ("/a\ud800", False),
+        ("/a#b", False),
+    ],
+)
+def test_plain_at_the_edges(joined: str, expected: bool) -> None:
+    assert plain(joined) is expected
+
+
+@pytest.mark.parametrize("before", [0, 1, 1_780, 1_781, 5_000])
+def test_a_line_that_might_not_fit_is_not_plain(before: int) -> None:
+    """Even behind the longest origin: 267 characters."""
+    lines = ["/" * 1 + "b" * (before % 900)] * (before // 900 + 1)
+    fitting = "/" + "a" * (MAX_LOCATION - 267 - 1)
+
+    assert plain("\n".join([*lines, fitting, *lines]))
+    assert not plain("\n".join([*lines, fitting + "a", *lines]))
+
+
+# Folders
+
+
+@pytest.mark.parametrize(
+    ("location", "sitemap", "expected"),
+    [
+        ("/a/b", "/sitemap.xml", True),
+        ("/a/b", "/a/sitemap.xml", True),
+        ("/a/", "/a/sitemap.xml", True),
+        ("/a", "/a/sitemap.xml", False),
+        ("/ab/c", "/a/sitemap.xml", False),
+        ("/ü/b", "https://www.example.com/%C3%BC/sitemap.xml", True),
+        ("https://www.example.com/a", "https://WWW.example.com:443/s.xml", True),
+        ("https://cdn.example/a", "https://www.example.com/s.xml", False),
+        ("http://www.example.com/a", "https://www.example.com/s.xml", False),
+        ("/x/a", "/s.xml?next=/x/", True),
+    ],
+)
+def test_a_sitemap_speaks_for_its_folder(
+    location: str, sitemap: str, expected: bool
+) -> None:
+    assert under_folder(location, sitemap) is expected

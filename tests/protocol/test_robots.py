@@ -1,0 +1,151 @@
+"""robots.txt: RFC 9309."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.robotparser import RobotFileParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps_plus.protocol.errors import EntryError, PageFull
+from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
+from django_sitemaps_plus.protocol.robots import Group, closed, robots_txt
+
+from .strategies import any_text, anything
+
+
+def read(text: str) -> RobotFileParser:
+    """Return the file as the standard library reads it."""
+    parser = RobotFileParser()
+    parser.parse(text.splitlines())
+    return parser
+
+
+def test_a_crawler_obeys_the_rules_and_finds_the_sitemaps() -> None:
+    text = robots_txt(
+        [
+            Group(("*",), allow=("/cart/help/",), disallow=("/cart/", "/ü/")),
+            Group(("BadBot",), disallow=("/",), crawl_delay=3),
+        ],
+        ["https://www.example.com/sitemap.xml", "https://Bücher.example/ü.xml"],
+    )
+    robots = read(text)
+
+    assert robots.can_fetch("AnyBot", "/")
+    assert robots.can_fetch("AnyBot", "/cart/help/")
+    assert not robots.can_fetch("AnyBot", "/cart/")
+    assert not robots.can_fetch("AnyBot", "/ü/1")
+    assert not robots.can_fetch("BadBot", "/")
+    assert robots.crawl_delay("BadBot") == 3
+    assert text.endswith(
+        "\nSitemap: https://www.example.com/sitemap.xml\n"
+        "Sitemap: https://xn--bcher-kva.example/%C3%BC.xml\n"
+    )
+
+
+def test_a_group_without_rules_does_not_take_the_next_groups_rules() -> None:
+    """A blank line does not end a group."""
+    text = robots_txt([Group(("GoodBot",)), Group(("*",), disallow=("/",))], [])
+
+    assert text == "User-agent: GoodBot\nDisallow:\n\nUser-agent: *\nDisallow: /\n"
+
+
+def test_nothing_to_say_is_an_empty_file() -> None:
+    assert robots_txt([], []) == ""
+
+
+@pytest.mark.parametrize(
+    ("group", "reason"),
+    [
+        (Group(()), "user_agents: none"),
+        (Group("*"), "user_agents '\\*': not a tuple"),  # type: ignore[arg-type]
+        (Group(("",)), "user_agents '': not the name"),
+        (Group((" a",)), "not the name"),
+        (Group(("a\nDisallow: /",)), "not the name"),
+        (Group(("a#b",)), "not the name"),
+        (Group(("a:b",)), "not the name"),
+        (Group(("бот",)), "not the name"),
+        (Group((7,)), "user_agents 7"),  # type: ignore[arg-type]
+        (Group(("*",), disallow="/"), "disallow '/': not a tuple"),  # type: ignore[arg-type]
+        (Group(("*",), disallow=("a",)), "disallow 'a': begins with neither"),
+        (Group(("*",), allow=("https://a/",)), "allow 'https://a/': begins with"),
+        (Group(("*",), allow=("/a\nDisallow: /",)), "not one line"),
+        (Group(("*",), allow=("/a\r",)), "not one line"),
+        (Group(("*",), allow=("/a\x85",)), "not one line"),
+        (Group(("*",), allow=("/\ud800",)), "not one line"),
+        (Group(("*",), allow=(None,)), "allow None"),  # type: ignore[arg-type]
+        (Group(("*",), crawl_delay=-1), "crawl_delay -1: not within"),
+        (Group(("*",), crawl_delay=float("nan")), "crawl_delay nan"),
+    ],
+)
+def test_what_would_break_a_line_is_refused(group: Group, reason: str) -> None:
+    with pytest.raises(EntryError, match=reason):
+        robots_txt([group], [])
+
+
+@pytest.mark.parametrize("url", ["/sitemap.xml", "", "https://a.example/\nAllow: /"])
+def test_a_sitemap_must_be_an_absolute_url(url: str) -> None:
+    with pytest.raises(EntryError):
+        robots_txt([], [url])
+
+
+def test_a_hash_in_a_path_does_not_begin_a_comment() -> None:
+    assert "Disallow: /a%23b%20c\n" in robots_txt([Group(("*",), (), ("/a#b c",))], [])
+
+
+def test_more_than_crawlers_must_read_is_refused() -> None:
+    frame = len("User-agent: *\nDisallow: /\n")
+    longest = "/" + "a" * (MAX_ROBOTS_BYTES - frame)
+
+    text = robots_txt([Group(("*",), disallow=(longest,))], [])
+
+    assert len(text.encode()) == MAX_ROBOTS_BYTES
+    with pytest.raises(PageFull, match="512001 bytes, over 512000"):
+        robots_txt([Group(("*",), disallow=(longest + "a",))], [])
+
+
+@given(
+    agents=st.lists(any_text | anything, max_size=2),
+    rules=st.lists(any_text.map(lambda text: f"/{text}") | anything, max_size=2),
+    delay=anything,
+)
+def test_anything_is_refused_or_stays_on_its_line(
+    agents: list[Any], rules: list[Any], delay: Any
+) -> None:
+    group = Group(tuple(agents), tuple(rules), tuple(rules), delay)
+    try:
+        text = robots_txt([group], [])
+    except EntryError:
+        return
+    words = [line.partition(":")[0] for line in text.splitlines()]
+    expected = ["User-agent"] * len(agents)
+    expected += ["Allow"] * len(rules) + ["Disallow"] * (len(rules) or 1)
+    expected += ["Crawl-delay"] * (delay is not None)
+    assert words == expected
+    assert text.isascii()
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ([], False),
+        ([Group(("*",))], False),
+        ([Group(("*",), disallow=("/",))], True),
+        ([Group(("*",), disallow=("/*",))], True),
+        ([Group(("*",), disallow=("/a", "/"))], True),
+        ([Group(("GoodBot", "*"), disallow=("/",))], True),
+        ([Group(("*",), disallow=("",))], False),
+        ([Group(("*",), disallow=("/a",))], False),
+        ([Group(("BadBot",), disallow=("/",))], False),
+        ([Group(("*",), allow=("/a",), disallow=("/",))], False),
+        ([Group(("*",), allow=("",), disallow=("/",))], True),
+        ([Group(("*",), disallow=("/",)), Group(("*",), allow=("/a",))], False),
+        ([Group(("*",), disallow=("/",)), Group(("GoodBot",), allow=("/",))], True),
+    ],
+)
+def test_a_site_is_closed_if_all_of_it_is_forbidden_to_all(
+    groups: list[Group], expected: bool
+) -> None:
+    assert closed(groups) is expected
