@@ -235,9 +235,10 @@ class _Plain(NamedTuple):
     the literals and, between them, texts that each match their own group.
     """
 
-    literals: tuple[str, ...]
-    names: tuple[str, ...]
-    groups: tuple[_Group, ...]
+    #: The literals, encoded.
+    pieces: Sequence[str]
+    names: Sequence[str]
+    groups: Sequence[_Group]
 
 
 @dataclass(frozen=True)
@@ -262,15 +263,16 @@ class _Form:
     @cached_property
     def plain(self) -> _Plain | None:
         """Take the form apart, if what it is made from can be proved to match."""
-        apart = _take_apart(self.regex)
         try:
+            re.compile(self.regex)
+            apart = _take_apart(self.regex)
             literals, names = _split_template(self.template, self.regex, self.names)
-            self.search  # noqa: B018
+            pieces = [quote(text, safe=_SAFE) for text in literals]
         except (ValueError, re.error):
             return None
         if self.fixed or apart is None or apart[0] != literals:
             return None
-        return _Plain(tuple(literals), tuple(names), tuple(apart[1]))
+        return _Plain(pieces, names, apart[1])
 
     @cached_property
     def quick(self) -> tuple[str, tuple[tuple[str, _Match, str], ...]] | None:
@@ -283,7 +285,7 @@ class _Form:
             _writer(self.converters.get(name)) is not str for name in self.names
         ):
             return None
-        first, *others = (quote(text, safe=_SAFE) for text in self.plain.literals)
+        first, *others = self.plain.pieces
         checks = (group.match_safe for group in self.plain.groups)
         return first, tuple(zip(self.plain.names, checks, others, strict=True))
 
@@ -453,6 +455,17 @@ class Route:
         self._contexts[key] = context
         return context
 
+    def of(self, values: Sequence[Any]) -> str:
+        """
+        Return the URL for values of ``expressions``, in their order.
+
+        Raises what ``reverse()`` raises.
+        """
+        given = {**self._given, **dict(zip(self.expressions, values, strict=True))}
+        if 0 in given:
+            return self(*given.values())
+        return self(**{str(name): value for name, value in given.items()})
+
     def compile(self) -> CompiledRoute:
         """
         Compile under the active language, URLconf and script prefix.
@@ -528,7 +541,11 @@ def _described(given: Mapping[Param, Any]) -> list[str]:
     ]
 
 
-def _listed(params: Iterable[Param]) -> str:
+def _listed(params: Sequence[Param]) -> str:
+    """Write parameters for a message."""
+    # Django calls the groups that have no name _0, _1, …
+    if params and all(re.fullmatch(r"_?\d+", str(param)) for param in params):
+        return f"({len(params)} positional)"
     return f"({', '.join(map(str, params))})"
 
 
@@ -571,14 +588,14 @@ class CompiledRoute:
         literals, names = _split_template(form.template, form.regex, form.names)
         self.params: tuple[str, ...] = tuple(names)
         self.slots: tuple[int, ...] = ()
-        if not route.expressions:
-            self.pieces: tuple[str, ...] = (self.exact(()),)
-            return
         try:
             self._search = form.search
         except re.error as error:
             msg = f"the URL pattern {form.regex!r} is invalid: {error}."
             raise ValueError(msg) from error
+        if not route.expressions:
+            self.pieces: tuple[str, ...] = (self.exact(()),)
+            return
         constants = {
             name: _writer(form.converters.get(name))(value)
             for name, value in route._constants(form).items()

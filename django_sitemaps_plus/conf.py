@@ -1,0 +1,180 @@
+"""
+Every setting, its type, its default and the reason for it.
+
+A project sets ``SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}``. Names
+that are not listed here are refused, so a misspelt one cannot pass unnoticed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, Literal
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+
+from .exceptions import ConfigurationError
+from .protocol.errors import ProtocolError
+from .protocol.robots import Group, robots_txt
+
+NAME = "SITEMAPS_PLUS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The values of ``settings.SITEMAPS_PLUS``, checked."""
+
+    #: The site's public address, ``https://www.example.com`` or, under a prefix,
+    #: ``https://www.example.com/shop``. Without it (or the sites framework) links
+    #: follow the request's Host header, and commands cannot know where they are.
+    BASE_URL: str | None = None
+
+    #: Dotted path of a dict of contrib-style sitemaps, for those who come from
+    #: ``django.contrib.sitemaps``. Sections found here are registered.
+    SITEMAPS: str | None = None
+
+    #: The Cache-Control header. The default lets caches keep a page but ask
+    #: whether it still holds, which costs a 304 and never shows an old page.
+    #: None sends no header.
+    CACHE_CONTROL: str | None = "no-cache"
+
+    #: What one bad row does: "skip" leaves it out and reports it, "raise" stops
+    #: (for development, where an error should be loud).
+    ON_ERROR: Literal["skip", "raise"] = "skip"
+
+    #: The share of a page's rows that may be bad (but always ten). Above it
+    #: something larger is wrong, and the former bytes stay published.
+    MAX_BAD: float = 0.01
+
+    #: Seconds after which a page is compared with its rows again. An hour bounds
+    #: how long a change made behind Django's back can stay unseen.
+    VERIFY_AFTER: int = 3600
+
+    #: Seconds for which a page that was split keeps its old bytes, so that a
+    #: crawler holding the old index misses no URL.
+    SPLIT_GRACE: int = 3600
+
+    #: Groups of robots.txt, in order. The default allows everything.
+    ROBOTS: list[dict[str, Any]] = field(
+        default_factory=lambda: [{"user_agent": "*", "disallow": [""]}]
+    )
+
+    #: Bytes that the folder of kept pages may hold before the oldest go. Used
+    #: only where ``STORAGES`` has no "sitemaps".
+    KEEP_BYTES: int = 2_000_000_000
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot work, naming setting and remedy."""
+        self._check_types()
+        if self.ON_ERROR not in ("skip", "raise"):
+            raise _error("ON_ERROR", f"is {self.ON_ERROR!r}; use 'skip' or 'raise'.")
+        if not 0 <= self.MAX_BAD <= 1:
+            raise _error("MAX_BAD", f"is {self.MAX_BAD!r}; use a share from 0 to 1.")
+        for name in ("VERIFY_AFTER", "SPLIT_GRACE", "KEEP_BYTES"):
+            if getattr(self, name) < 0:
+                raise _error(
+                    name, f"is {getattr(self, name)!r}; it cannot be negative."
+                )
+        self.robots_groups()
+
+    def _check_types(self) -> None:
+        text = (str, type(None))
+        expected: dict[str, Any] = {
+            "BASE_URL": text,
+            "SITEMAPS": text,
+            "CACHE_CONTROL": text,
+            "MAX_BAD": (int, float),
+            "VERIFY_AFTER": int,
+            "SPLIT_GRACE": int,
+            "KEEP_BYTES": int,
+            "ROBOTS": (list, tuple),
+        }
+        for name, types in expected.items():
+            value = getattr(self, name)
+            if not isinstance(value, types) or isinstance(value, bool):
+                raise _error(name, f"is {value!r}, which is no {_describe(types)}.")
+
+    def robots_groups(self) -> list[Group]:
+        """
+        Return ``ROBOTS`` as groups of robots.txt.
+
+        Raises ``ConfigurationError`` for a group that RFC 9309 does not allow.
+        """
+        groups = [_group(index, entry) for index, entry in enumerate(self.ROBOTS)]
+        try:
+            robots_txt(groups, [])
+        except ProtocolError as error:
+            raise _error("ROBOTS", f"cannot be written: {error}") from error
+        return groups
+
+
+def _describe(types: Any) -> str:
+    names = {str: "text", int: "whole number", float: "number", list: "list"}
+    members = types if isinstance(types, tuple) else (types,)
+    return " or ".join(names[member] for member in members if member in names)
+
+
+def _error(name: str, problem: str) -> ConfigurationError:
+    return ConfigurationError(f"{NAME}[{name!r}] {problem}")
+
+
+def _group(index: int, entry: Any) -> Group:
+    keys = {"user_agent", "allow", "disallow", "crawl_delay"}
+    if not isinstance(entry, Mapping) or not set(entry) <= keys:
+        raise _error(
+            "ROBOTS",
+            f"[{index}] is {entry!r}; use a dict with the keys 'user_agent', "
+            "'allow', 'disallow' and 'crawl_delay'.",
+        )
+    agents = _texts(index, "user_agent", entry.get("user_agent", "*"))
+    return Group(
+        user_agents=agents,
+        allow=_texts(index, "allow", entry.get("allow", ())),
+        disallow=_texts(index, "disallow", entry.get("disallow", ())),
+        crawl_delay=entry.get("crawl_delay"),
+    )
+
+
+def _texts(index: int, key: str, value: Any) -> tuple[str, ...]:
+    values = (value,) if isinstance(value, str) else value
+    if not isinstance(values, (list, tuple)) or not all(
+        isinstance(text, str) for text in values
+    ):
+        raise _error("ROBOTS", f"[{index}][{key!r}] is {value!r}; use a list of texts.")
+    return tuple(values)
+
+
+@lru_cache(maxsize=1)
+def get_settings() -> Settings:
+    """
+    Return the project's settings.
+
+    Raises ``ConfigurationError`` for an unknown name or an impossible value.
+    """
+    given = getattr(django_settings, NAME, {})
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(f"{NAME} must be a dict, not {given!r}.")
+    known = [item.name for item in dataclasses.fields(Settings)]
+    for name in given:
+        if name not in known:
+            close = get_close_matches(str(name), known, n=1)
+            advice = (
+                f"Did you mean {close[0]!r}?"
+                if close
+                else f"Known settings: {', '.join(known)}."
+            )
+            raise ConfigurationError(f"{NAME}[{name!r}] is not a setting. {advice}")
+    return Settings(**given)
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    """Read the settings again after a test has overridden them."""
+    if setting == NAME:
+        get_settings.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.conf")

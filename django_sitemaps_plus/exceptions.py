@@ -1,0 +1,57 @@
+"""
+Everything this package raises.
+
+::
+
+    SitemapsPlusError                      do not raise directly
+    ├── ConfigurationError                 also Django's ImproperlyConfigured
+    │   └── RouteError                     a Route that cannot be compiled
+    ├── TooManyBadRows                     more than MAX_BAD of a page
+    ├── NotReady                           not now: ask again in retry_after seconds
+    │   ├── Filling                        the ledger's bounds are still being found
+    │   └── Busy                           another process is at it
+    └── TablesMissing                      migrate was not run
+
+Errors of single entries are in ``protocol.errors``: they are about data, and
+know nothing of Django.
+"""
+
+from __future__ import annotations
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+class SitemapsPlusError(Exception):
+    """The base of this package's errors. Do not raise directly."""
+
+
+class ConfigurationError(SitemapsPlusError, ImproperlyConfigured):
+    """A setting or a sitemap class that cannot work, and what to type instead."""
+
+
+class RouteError(ConfigurationError):
+    """A ``Route`` that cannot be compiled, with the reason."""
+
+
+class TooManyBadRows(SitemapsPlusError):
+    """More rows of a page are bad than ``MAX_BAD`` allows: something larger is wrong."""
+
+
+class NotReady(SitemapsPlusError):
+    """What was asked for is being made; ask again in ``retry_after`` seconds."""
+
+    def __init__(self, message: str, retry_after: int = 5) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Filling(NotReady):
+    """The page bounds of a section are still being found."""
+
+
+class Busy(NotReady):
+    """Another process holds the lease."""
+
+
+class TablesMissing(SitemapsPlusError):
+    """The app is installed, but its migration was not run."""

@@ -1,0 +1,357 @@
+"""
+The addresses that gather others: the site's, and each section's.
+
+``/sitemap.xml`` holds the entries themselves while they fit one page, an index
+once there are more; once an index, it stays one until there are clearly fewer, so
+that crawlers do not see it change back and forth. A section's address does the
+same. Indexes are read off the ledger: no model is asked.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from . import kept, ledger, pages
+from .exceptions import TooManyBadRows
+from .origin import Place, rendering_context
+from .protocol.entries import IndexItem
+from .protocol.errors import PageFull
+from .protocol.limits import MAX_ENTRIES, MAX_INDEX_ENTRIES
+from .protocol.locations import ORIGIN_MARK
+from .protocol.writers import URLSET_FOOTER, IndexWriter, UrlsetWriter, urlset_header
+from .registry import registry
+from .rows import Reader, Source
+from .serializer import Tally
+
+#: An index stays one until its entries are at most this share of a page.
+FEW = 0.8
+#: Seconds that a request may spend on finding the bounds of pages.
+FILL_SECONDS = 3.0
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MARK = ORIGIN_MARK.encode()
+
+
+@dataclass(frozen=True)
+class Document:
+    """Gzipped bytes to send, and the tag of what they say."""
+
+    tag: str
+    packed: bytes
+    #: When the bytes changed, in seconds since the epoch; None if not known.
+    changed_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A page as an index lists it."""
+
+    source: Source
+    number: int
+    lastmod: float | None = None
+    #: None: never counted, or paged by position.
+    entries: int | None = None
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether the ledger does not know how many entries the page has."""
+        return self.entries is None and self.source.key is not None
+
+
+def all_sources() -> list[Source]:
+    """Return every registered section."""
+    return [pages.source(name) for name in registry.sources()]
+
+
+def _document(body: bytes) -> Document:
+    packer = kept.compressor()
+    tag = hashlib.blake2b(body, digest_size=12).hexdigest()
+    return Document(tag, packer.compress(body) + packer.flush())
+
+
+# What there is
+
+
+def position_pages(source: Source) -> int:
+    """Return how many pages a section has that is paged by position."""
+    if source.contrib_pages:
+        return int(source.sitemap.paginator.num_pages)
+    items = source.items()
+    count = items.count() if isinstance(items, QuerySet) else len(items)
+    return max(1, math.ceil(count / source.items_per_page))
+
+
+def listed(sources: Iterable[Source], seconds: float | None = None) -> list[Listed]:
+    """
+    Return the pages of some sections; those known to be empty are left out.
+
+    Raises ``Filling`` if bounds are still being found after ``seconds``.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    found: list[Listed] = []
+    for source in sources:
+        if source.key is None:
+            found += _listed_by_position(source)
+            continue
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        section = ledger.fill(source, left)
+        rows = ledger.pages().filter(section=section).exclude(entries=0)
+        found += [
+            Listed(source, *row)
+            for row in rows.order_by("number").values_list(
+                "number", "lastmod", "entries"
+            )
+        ]
+    return found
+
+
+def _listed_by_position(source: Source) -> list[Listed]:
+    newest = pages.epoch(source.sitemap.get_latest_lastmod())
+    return [
+        Listed(source, number, newest)
+        for number in range(1, position_pages(source) + 1)
+    ]
+
+
+# Entries
+
+
+@dataclass
+class Entries:
+    """A document of entries by position, and its sections' lastmods as declared."""
+
+    chunks: list[bytes] = field(default_factory=list)
+    lastmods: list[list[Any]] = field(default_factory=list)
+
+
+def by_position(sources: Sequence[Source], number: int, place: Place) -> Entries:
+    """
+    Return page ``number`` of each source in one document, made now.
+
+    Raises ``PageFull`` if they are more than a page may hold.
+    """
+    made = Entries()
+    writer = UrlsetWriter(
+        made.chunks.append,
+        origin=place.origin,
+        zone=timezone.get_default_timezone(),
+        header=_header(sources),
+    )
+    for source in sources:
+        own = place.with_scheme(source.sitemap.protocol)
+        origin = str(own.origin).encode()
+        tally = Tally(lastmods=[])
+        reader = Reader(source, own, tally, raises=pages.raises())
+        for batch, texts in reader.texts(reader.by_position(number)):
+            good = [text for text in texts if text is not None]
+            block = "".join(good).encode().replace(_MARK, origin)
+            writer.add_xml(block, len(good) * len(batch.locations))
+        pages.report(source.name, tally.bad)
+        made.lastmods.append(tally.lastmods or [])
+    writer.finish()
+    return made
+
+
+def _header(sources: Iterable[Source]) -> bytes:
+    chosen = [source.media for source in sources]
+    return urlset_header(
+        images=any(media["images"] for media in chosen),
+        videos=any(media["videos"] for media in chosen),
+        news=any(media["news"] for media in chosen),
+    )
+
+
+def page_document(source: Source, number: int, place: Place) -> Document | None:
+    """Return a page's bytes; None if the section has no such page."""
+    if source.key is None:
+        if not 1 <= number <= position_pages(source):
+            return None
+        return _document(b"".join(by_position([source], number, place).chunks))
+    page = pages.find(source.name, number)
+    if page is None:
+        return None
+    return _served(pages.serve(source, page, place), place)
+
+
+def _served(served: pages.Served, place: Place) -> Document:
+    return Document(
+        tag=f"{served.page.checksum[:24]}-{place.tag}",
+        packed=served.data,
+        changed_at=served.page.changed_at,
+    )
+
+
+def _merged(found: Sequence[Listed], place: Place) -> Document | None:
+    """Return the entries of several pages as one document; None if they do not fit."""
+    bodies = []
+    for item in found:
+        document = page_document(item.source, item.number, place)
+        if document is None:
+            continue
+        if len(found) == 1:
+            return document
+        bodies.append((item.source, document))
+    tags = "\n".join(f"{source.name}:{document.tag}" for source, document in bodies)
+    tag = hashlib.blake2b(tags.encode(), digest_size=12).hexdigest()
+    folder = f"merged-{place.tag}"
+    name = f"{folder}/{tag}.xml.gz"
+    packed = kept.shelf().read(name)
+    if packed is None:
+        try:
+            packed = _merge(bodies, place)
+        except PageFull:
+            return None
+        kept.shelf().write(name, packed)
+    return Document(tag, packed)
+
+
+def _merge(bodies: Sequence[tuple[Source, Document]], place: Place) -> bytes:
+    packer = kept.compressor()
+    packed: list[bytes] = []
+    writer = UrlsetWriter(
+        lambda block: packed.append(packer.compress(block)),
+        origin=place.origin,
+        zone=dt.UTC,
+        header=_header(source for source, _ in bodies),
+    )
+    for source, document in bodies:
+        body = kept.unpack(document.packed)
+        entries = body[len(_header([source])) : -len(URLSET_FOOTER)]
+        writer.add_xml(entries, entries.count(b"<url>"))
+    writer.finish()
+    packed.append(packer.flush())
+    return b"".join(packed)
+
+
+# Addresses
+
+
+def address(place: Place, view: str, *args: Any) -> str:
+    """Return the absolute address of one of this app's views."""
+    with rendering_context(place):
+        return f"{place.origin}{reverse(f'django_sitemaps_plus:{view}', args=args)}"
+
+
+def _page_address(item: Listed, place: Place) -> str:
+    own = place.with_scheme(item.source.sitemap.protocol)
+    return address(own, "page", f"{item.source.name}-{item.number}")
+
+
+# Indexes
+
+
+def index_bytes(items: Iterable[tuple[str, dt.date | None]]) -> bytes:
+    """
+    Return an index of ``(address, lastmod)``.
+
+    Raises ``PageFull`` above 50,000 addresses.
+    """
+    chunks: list[bytes] = []
+    writer = IndexWriter(chunks.append)
+    zone = timezone.get_default_timezone()
+    for location, lastmod in items:
+        writer.add(IndexItem(loc=location, lastmod=lastmod), zone)
+    writer.finish()
+    return b"".join(chunks)
+
+
+def _moment(seconds: float | None) -> dt.datetime | None:
+    return None if seconds is None else _EPOCH + dt.timedelta(seconds=seconds)
+
+
+def parts(found: Sequence[Listed]) -> int:
+    """Return how many index files these pages need."""
+    return max(1, math.ceil(len(found) / MAX_INDEX_ENTRIES))
+
+
+def document_of(
+    name: str, sources: Sequence[Source], place: Place, part: int = 1
+) -> Document | None:
+    """
+    Return what stands at the address of a section, or of the site (``name`` "").
+
+    Its entries while they fit one page, else the ``part``-th file of its index
+    (counted from 1); None if there is no such part. Raises ``Filling`` while the
+    bounds of pages are being found.
+    """
+    found = listed(sources, FILL_SECONDS)
+    if part == 1 and _entries_wanted(name, found):
+        document = _entries_or_none(found, place)
+        if document is not None:
+            return document
+        _remember(name, found, is_index=True)
+    if not 1 <= part <= parts(found):
+        return None
+    chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
+    return _document(
+        index_bytes(
+            (_page_address(item, place), _moment(item.lastmod)) for item in chosen
+        )
+    )
+
+
+def _entries_or_none(found: Sequence[Listed], place: Place) -> Document | None:
+    try:
+        return _merged(found, place)
+    except TooManyBadRows:
+        # The index shows the pages that can be had; the bad one says why it cannot.
+        if len(found) == 1:
+            raise
+        return None
+
+
+def _entries_wanted(name: str, found: Sequence[Listed]) -> bool:
+    """Decide between entries and index by what the ledger knows."""
+    was_index = _is_index(name, found)
+    wanted = (
+        all(
+            _few(list(items), source.limit, was_index)
+            for source, items in groupby(found, key=lambda item: item.source)
+        )
+        and _sum(found) <= (FEW if was_index else 1) * MAX_ENTRIES
+    )
+    _remember(name, found, is_index=not wanted)
+    return wanted
+
+
+def _few(items: Sequence[Listed], limit: int, was_index: bool) -> bool:
+    """Tell whether a section's entries fit one page, clearly so after an index."""
+    if any(item.uncounted for item in items) and (was_index or len(items) > 1):
+        return False
+    return _sum(items) <= (FEW if was_index else 1) * limit
+
+
+def _sum(items: Iterable[Listed]) -> int:
+    return sum(item.entries or 0 for item in items)
+
+
+def _is_index(name: str, found: Sequence[Listed]) -> bool:
+    if not _in_ledger(found):
+        return False
+    return bool(
+        ledger.sections().filter(name=name).values_list("is_index", flat=True).first()
+    )
+
+
+def _remember(name: str, found: Sequence[Listed], *, is_index: bool) -> None:
+    if not _in_ledger(found) or is_index == _is_index(name, found):
+        return
+    if not name:
+        ledger.section_row(name)
+    ledger.sections().filter(name=name).update(is_index=is_index)
+
+
+def _in_ledger(found: Sequence[Listed]) -> bool:
+    """Tell whether any of these pages is one of the ledger's."""
+    return any(item.source.key is not None for item in found)

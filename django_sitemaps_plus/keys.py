@@ -1,0 +1,136 @@
+"""
+The column that divides a section into pages, compared by its own database.
+
+Collations, MariaDB's order of UUIDs, a numeric type's precision: Python's order
+is not the database's. So a key is only ever compared in SQL, as a parameter
+against its column, and stored as text in the form of Django's serializers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.db.models import Field, Model, Q, QuerySet
+
+from .exceptions import ConfigurationError
+
+KeyValue = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Key:
+    """The column (or the columns of a composite primary key) that orders a section."""
+
+    model: type[Model]
+    fields: tuple[Field[Any, Any], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' attribute names, as ``order_by`` and ``values_list`` take them."""
+        return tuple(field.attname for field in self.fields)
+
+    @property
+    def signature(self) -> str:
+        """What the stored bounds depend on: another signature makes them void."""
+        parts = [
+            f"{field.model._meta.label_lower}.{field.attname}:{field.get_internal_type()}"
+            for field in self.fields
+        ]
+        return ",".join(parts)
+
+    def of(self, item: Model) -> KeyValue:
+        """Return the key of an instance."""
+        return tuple(getattr(item, name) for name in self.names)
+
+    def dumps(self, value: KeyValue) -> str:
+        """Return ``value`` as text for the ledger: a JSON list of texts."""
+        return json.dumps(
+            [
+                field.value_to_string(SimpleNamespace(**{field.attname: part}))
+                for field, part in zip(self.fields, value, strict=True)
+            ],
+            ensure_ascii=False,
+        )
+
+    def loads(self, text: str) -> KeyValue:
+        """Return the value that ``dumps`` made ``text`` of."""
+        parts = json.loads(text)
+        return tuple(
+            field.to_python(part)
+            for field, part in zip(self.fields, parts, strict=True)
+        )
+
+    def from_(self, value: KeyValue, vendor: str) -> Q:
+        """Rows at ``value`` or after it."""
+        return self._compare("gte", "gt", value, vendor)
+
+    def after(self, value: KeyValue, vendor: str) -> Q:
+        """Rows after ``value``."""
+        return self._compare("gt", "gt", value, vendor)
+
+    def before(self, value: KeyValue, vendor: str) -> Q:
+        """Rows before ``value``."""
+        return self._compare("lt", "lt", value, vendor)
+
+    def _compare(self, last: str, other: str, value: KeyValue, vendor: str) -> Q:
+        """
+        Compare row by row where the database plans that well, else expanded.
+
+        MySQL and MariaDB read the whole index for ``(a, b) >= (1, 2)``; the
+        leading ``a >= 1`` of the expanded form gives them a range.
+        """
+        if len(self.fields) == 1:
+            return Q(**{f"{self.names[0]}__{last}": value[0]})
+        if vendor != "mysql":
+            return Q(**{f"pk__{last}": value})
+        condition = Q(**{f"{self.names[-1]}__{last}": value[-1]})
+        for name, part in reversed(list(zip(self.names[:-1], value[:-1], strict=True))):
+            condition = Q(**{f"{name}__{other}": part}) | Q(**{name: part}) & condition
+        inclusive = f"{other}e"
+        return Q(**{f"{self.names[0]}__{inclusive}": value[0]}) & condition
+
+
+def key_of(queryset: QuerySet[Any], page_by: str) -> Key:
+    """
+    Return the key by which ``queryset`` is paged.
+
+    Raises ``ConfigurationError`` where ``page_by`` is not a unique column without
+    NULLs, because pages need every row to have exactly one place.
+    """
+    model = queryset.model
+    fields = _fields(model, page_by)
+    if len(fields) == 1 and not (fields[0].unique and not fields[0].null):
+        raise ConfigurationError(
+            f"page_by = {page_by!r}: the column {model._meta.label}.{fields[0].name} "
+            "may repeat or be NULL. Page by a column that is unique, NOT NULL and "
+            "never changes, or leave page_by out to use the primary key."
+        )
+    return Key(model=model, fields=fields)
+
+
+def _fields(model: type[Model], page_by: str) -> tuple[Field[Any, Any], ...]:
+    if page_by == "pk":
+        return tuple(model._meta.pk_fields)
+    try:
+        field = model._meta.get_field(page_by)
+    except (FieldDoesNotExist, FieldError) as error:
+        names = ", ".join(
+            f.name for f in model._meta.concrete_fields if f.unique and not f.null
+        )
+        raise ConfigurationError(
+            f"page_by = {page_by!r}: {model._meta.label} has no such column. Columns "
+            f"that it can be paged by: {names}."
+        ) from error
+    if (
+        not getattr(field, "concrete", False)
+        or field not in model._meta.concrete_fields
+    ):
+        raise ConfigurationError(
+            f"page_by = {page_by!r}: {model._meta.label}.{page_by} is no column of its "
+            "own table."
+        )
+    return (field,)

@@ -1,0 +1,329 @@
+"""
+The bounds of pages: how a section is divided, and stays divided.
+
+Like the leaves of a B+tree: a page stores its lower bound and owns the keys up to
+the next page's. Bounds are found by **hops** (``OFFSET n LIMIT 1`` on the key's
+index), and only ever compared by the rows' own database.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, router, transaction
+from django.db.models import F, QuerySet
+
+from .conf import get_settings
+from .exceptions import Busy, Filling
+from .keys import Key, KeyValue
+from .models import Page, PageQuerySet, Section, SectionQuerySet
+from .rows import Source, bounded
+
+#: Pages inside the range are filled to this share, so that a late commit or a row
+#: that is published again does not split them.
+FILL = 0.9
+#: Seconds after which the lease of a process that died can be taken.
+LEASE = 120
+#: Room between the positions of two pages.
+GAP = 1 << 32
+#: Seconds between two writes of the bounds found so far.
+_WRITE_EVERY = 0.5
+#: Seconds between two looks whether the lease is free.
+_POLL = 0.05
+
+Report = Callable[[int], object]
+
+
+def sections() -> SectionQuerySet:
+    """Return the sections, of the database where they are written."""
+    found: SectionQuerySet = Section.objects.using(router.db_for_write(Section)).all()  # type: ignore[assignment]
+    return found
+
+
+def pages() -> PageQuerySet:
+    """Return the pages, of the database where they are written."""
+    found: PageQuerySet = Page.objects.using(router.db_for_write(Page)).all()  # type: ignore[assignment]
+    return found
+
+
+def section_row(name: str, key: Key | None = None) -> Section:
+    """Return the ledger's row of a section, made if it is not there."""
+    signature = "" if key is None else key.signature
+    try:
+        section, _ = sections().get_or_create(name=name, defaults={"key": signature})
+    except IntegrityError:
+        section = sections().get(name=name)
+    if section.key != signature:
+        _void(section, signature)
+    return section
+
+
+def _void(section: Section, signature: str) -> None:
+    """Forget bounds that were made for another key; the numbers go on."""
+    with lease(section) as owner, transaction.atomic(using=sections().db):
+        held = sections().filter(pk=section.pk, lease_owner=owner)
+        if held.update(key=signature, filled=False):
+            pages().filter(section=section).delete()
+    section.refresh_from_db()
+
+
+@contextmanager
+def lease(section: Section, wait: float = 10) -> Iterator[str]:
+    """
+    Hold the lease of ``section``; nobody else changes its bounds meanwhile.
+
+    Raises ``Busy`` if it is not free within ``wait`` seconds.
+    """
+    owner = uuid.uuid4().hex
+    deadline = time.monotonic() + wait
+    while not sections().take_lease(section.pk, owner, LEASE):
+        if time.monotonic() >= deadline:
+            raise Busy(f"Another process is dividing the section {section.name!r}.")
+        time.sleep(_POLL)
+    try:
+        yield owner
+    finally:
+        sections().drop_lease(section.pk, owner)
+
+
+def ordered(section: Section) -> PageQuerySet:
+    """Return the pages of ``section`` in the order of their keys."""
+    return pages().filter(section=section).order_by("position")
+
+
+def upper_of(page: Page) -> str | None:
+    """Return the next page's lower bound; None for the last page."""
+    following = (
+        pages()
+        .filter(section=page.section_id, position__gt=page.position)
+        .order_by("position")
+        .values_list("lower", flat=True)
+        .first()
+    )
+    return following
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Finds keys by counting rows along the key's index."""
+
+    source: Source
+    key: Key
+
+    def rows(self, lower: KeyValue | None, upper: KeyValue | None) -> QuerySet[Any]:
+        """Return the rows of a range, without anything that only entries need."""
+        items = self.source.sitemap.items().order_by()
+        return bounded(items, self.key, lower, upper)
+
+    def hop(
+        self, lower: KeyValue | None, rows: int, upper: KeyValue | None = None
+    ) -> KeyValue | None:
+        """Return the key of the row that ``rows`` rows precede; None if there is none."""
+        found = self.rows(lower, upper).order_by(*self.key.names)
+        return next(iter(found.values_list(*self.key.names)[rows : rows + 1]), None)
+
+    def count(self, lower: KeyValue | None, upper: KeyValue | None) -> int:
+        """Return how many rows a range has."""
+        return self.rows(lower, upper).count()
+
+
+def walk_of(source: Source) -> Walk:
+    """Return the walk over a section that is paged by key."""
+    if source.key is None:
+        raise TypeError(f"The section {source.name!r} is paged by position.")
+    return Walk(source=source, key=source.key)
+
+
+def fill(
+    source: Source, seconds: float | None = None, report: Report | None = None
+) -> Section:
+    """
+    Find the bounds of all pages of a section, where that is still to be done.
+
+    Goes on where an earlier call stopped or died. ``report`` is told the number of
+    pages after every write. Raises ``Filling`` when ``seconds`` are over, ``Busy``
+    when another process is at it for longer than that.
+    """
+    section = section_row(source.name, source.key)
+    if section.filled:
+        return section
+    started = time.monotonic()
+    with lease(section, wait=10 if seconds is None else seconds) as owner:
+        section.refresh_from_db()
+        if not section.filled:
+            deadline = None if seconds is None else started + seconds
+            _Filling(walk_of(source), section, owner, deadline, report).run()
+    return section
+
+
+@dataclass
+class _Filling:
+    """One run of ``fill``, under the section's lease."""
+
+    walk: Walk
+    section: Section
+    owner: str
+    deadline: float | None
+    report: Report | None
+
+    def run(self) -> None:
+        size = max(1, math.floor(self.walk.source.items_per_page * FILL))
+        last = self._last_page()
+        start = None if last.lower is None else self.walk.key.loads(last.lower)
+        before, pending = start, list[KeyValue]()
+        written = time.monotonic()
+        while (found := self.walk.hop(start, size)) is not None:
+            if pending:
+                before = pending[-1]
+            pending.append(found)
+            start = found
+            now = time.monotonic()
+            if now - written >= _WRITE_EVERY or self._late():
+                # The last bound waits: the tail may still fit the page before it.
+                last = self._write(last, pending[:-1])
+                pending, written = pending[-1:], now
+            if self._late():
+                raise Filling(
+                    f"The section {self.section.name!r} is being divided into pages "
+                    f"({last.number} so far)."
+                )
+        most = self.walk.source.items_per_page
+        if pending and self.walk.hop(before, most) is None:
+            pending.pop()
+        self._write(last, pending, filled=True)
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def _last_page(self) -> Page:
+        last = ordered(self.section).last()
+        if last is None:
+            with transaction.atomic(using=pages().db):
+                last = create_pages(self.section, self.owner, [None], [0])[-1]
+        return last
+
+    def _write(
+        self, last: Page, bounds: list[KeyValue], *, filled: bool = False
+    ) -> Page:
+        """Write some bounds after the last page; returns what is then the last."""
+        with transaction.atomic(using=pages().db):
+            if bounds:
+                last = create_pages(
+                    self.section,
+                    self.owner,
+                    [self.walk.key.dumps(bound) for bound in bounds],
+                    [last.position + GAP * step for step in range(1, len(bounds) + 1)],
+                )[-1]
+            if filled:
+                sections().filter(pk=self.section.pk, lease_owner=self.owner).update(
+                    filled=True
+                )
+                self.section.filled = True
+        sections().take_lease(self.section.pk, self.owner, LEASE)
+        if self.report is not None:
+            self.report(last.number)
+        return last
+
+
+def create_pages(
+    section: Section,
+    owner: str,
+    lowers: Sequence[str | None],
+    positions: Sequence[int],
+) -> list[Page]:
+    """
+    Add pages to ``section``, as the lease's owner, inside a transaction.
+
+    Raises ``Busy`` if the lease was lost: then another process's bounds stand.
+    """
+    first = sections().take_numbers(section, owner, len(lowers))
+    if first is None:
+        raise Busy(f"The lease of the section {section.name!r} was lost.")
+    return pages().bulk_create(
+        Page(section=section, number=first + index, lower=lower, position=position)
+        for index, (lower, position) in enumerate(zip(lowers, positions, strict=True))
+    )
+
+
+def split(source: Source, page: Page, fitting: int) -> None:
+    """
+    Divide a page of whose rows only the first ``fitting`` fit.
+
+    At the right edge a new page takes the tail, so that nothing moves as keys
+    grow; elsewhere the page is cut into as many equal pieces as it needs. The left
+    page keeps the bytes it had for ``SPLIT_GRACE``. A page that somebody else has
+    changed meanwhile is left alone.
+    """
+    walk = walk_of(source)
+    with lease(page.section) as owner:
+        page.section.refresh_from_db()
+        upper = upper_of(page)
+        bounds = _cuts(walk, page, upper, fitting)
+        if not bounds:
+            return
+        lowers = [walk.key.dumps(bound) for bound in bounds]
+        with transaction.atomic(using=pages().db):
+            changes: dict[str, Any] = {"version": F("version") + 1}
+            if page.checksum:
+                changes["grace_until"] = time.time() + get_settings().SPLIT_GRACE
+            if not pages().made(page, **changes):
+                return
+            positions = _positions(page, len(lowers))
+            create_pages(page.section, owner, lowers, positions)
+
+
+def _cuts(walk: Walk, page: Page, upper: str | None, fitting: int) -> list[KeyValue]:
+    """Return the keys at which ``page`` is cut."""
+    lower = None if page.lower is None else walk.key.loads(page.lower)
+    end = None if upper is None else walk.key.loads(upper)
+    size = max(1, math.floor(min(fitting, walk.source.items_per_page) * FILL))
+    if end is None:
+        cut = walk.hop(lower, max(1, fitting))
+        cuts = []
+        while cut is not None:
+            cuts.append(cut)
+            cut = walk.hop(cut, size)
+        return cuts
+    count = walk.count(lower, end)
+    pieces = max(2, math.ceil(count / size))
+    cuts = []
+    for piece in range(1, pieces):
+        cut = walk.hop(lower, count * piece // pieces, end)
+        if cut is not None and count * piece // pieces > 0 and cut not in cuts:
+            cuts.append(cut)
+    return cuts
+
+
+def _positions(page: Page, count: int) -> list[int]:
+    """Return ``count`` positions after ``page``, before the page that follows."""
+    following = (
+        pages()
+        .filter(section=page.section_id, position__gt=page.position)
+        .order_by("position")
+        .values_list("position", flat=True)
+        .first()
+    )
+    if following is None:
+        return [page.position + GAP * (index + 1) for index in range(count)]
+    step = (following - page.position) // (count + 1)
+    if step == 0:
+        _spread(page.section)
+        page.position = pages().values_list("position", flat=True).get(pk=page.pk)
+        return _positions(page, count)
+    return [page.position + step * (index + 1) for index in range(count)]
+
+
+def _spread(section: Section) -> None:
+    """Make room again between the positions of all pages of ``section``."""
+    spread = list(ordered(section).only("pk", "position"))
+    # Upwards from behind the last one, so that no reader sees two orders mixed.
+    start = (spread[-1].position if spread else 0) + GAP
+    for index, page in enumerate(spread):
+        page.position = start + index * GAP
+    pages().bulk_update(spread, ["position"], batch_size=500)

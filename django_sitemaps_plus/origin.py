@@ -1,0 +1,159 @@
+"""
+Where the site stands: scheme, host and script prefix.
+
+The address of everything published comes from ``BASE_URL`` or the sites
+framework, and only where neither is set from a request whose Host header passed
+``ALLOWED_HOSTS``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit, urlunsplit
+
+from django.apps import apps
+from django.conf import settings as django_settings
+from django.http import HttpRequest
+from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
+from django.utils import timezone, translation
+
+from .conf import get_settings
+from .exceptions import ConfigurationError
+from .protocol.errors import LocationError
+from .protocol.locations import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """
+    The site as one visitor reaches it.
+
+    ``fixed`` tells whether the address is the project's own (``BASE_URL`` or a
+    Site) or only a request's.
+    """
+
+    origin: Origin
+    prefix: str = "/"
+    fixed: bool = True
+
+    def with_scheme(self, scheme: str | None) -> Place:
+        """Return this place under ``scheme`` (a sitemap's ``protocol``), if given."""
+        if scheme is None or scheme == self.origin.scheme:
+            return self
+        return replace(self, origin=Origin(scheme=scheme, host=self.origin.host))
+
+    @property
+    def tag(self) -> str:
+        """A short name of origin and prefix, fit for a file name and an ETag."""
+        text = f"{self.origin}{self.prefix}".encode()
+        return hashlib.blake2b(text, digest_size=6).hexdigest()
+
+
+def parse_base_url(text: str) -> Place:
+    """
+    Return the place that ``BASE_URL`` names.
+
+    Raises ``ConfigurationError`` for anything but ``http(s)://host[:port][/prefix]``.
+    """
+    try:
+        parts = urlsplit(text)
+        origin = Origin.parse(
+            urlunsplit((parts.scheme, parts.netloc, "", parts.query, parts.fragment))
+        )
+    except (LocationError, ValueError) as error:
+        raise ConfigurationError(
+            f"SITEMAPS_PLUS['BASE_URL'] is {text!r}: {error} "
+            "Use the public address, for example 'https://www.example.com'."
+        ) from error
+    return Place(origin=origin, prefix=f"{parts.path.rstrip('/')}/")
+
+
+def configured(scheme: str = "https") -> Place | None:
+    """
+    Return the place that the project itself names, or None.
+
+    ``BASE_URL`` comes first, then the current Site with ``scheme`` (a Site knows
+    only its domain).
+    """
+    base_url = get_settings().BASE_URL
+    if base_url:
+        return parse_base_url(base_url)
+    domain = _site_domain(None)
+    if domain is None:
+        return None
+    return _site_place(scheme, domain, _own_prefix())
+
+
+def of_request(request: HttpRequest) -> Place:
+    """
+    Return the place that answers ``request``.
+
+    Raises ``DisallowedHost`` (a 400) where only the Host header could tell and
+    ``ALLOWED_HOSTS`` refuses it.
+    """
+    base_url = get_settings().BASE_URL
+    if base_url:
+        return parse_base_url(base_url)
+    scheme = request.scheme or "http"
+    domain = _site_domain(request)
+    if domain is not None:
+        return _site_place(scheme, domain, get_script_prefix())
+    return Place(
+        origin=Origin.parse(f"{scheme}://{request.get_host()}"),
+        prefix=get_script_prefix(),
+        fixed=False,
+    )
+
+
+def _site_domain(request: HttpRequest | None) -> str | None:
+    """Return the current Site's domain; None without the sites framework."""
+    if not apps.is_installed("django.contrib.sites"):
+        return None
+    if request is None and not getattr(django_settings, "SITE_ID", ""):
+        return None
+    site_model = apps.get_model("sites.Site")
+    try:
+        return str(site_model.objects.get_current(request).domain)
+    except site_model.DoesNotExist:
+        return None
+
+
+def _site_place(scheme: str, domain: str, prefix: str) -> Place:
+    try:
+        return Place(origin=Origin.parse(f"{scheme}://{domain}"), prefix=prefix)
+    except LocationError as error:
+        raise ConfigurationError(
+            f"The current Site's domain is {domain!r}: {error} Correct it in the "
+            "admin, or set SITEMAPS_PLUS['BASE_URL']."
+        ) from error
+
+
+def _own_prefix() -> str:
+    """Return the script prefix that holds outside of any request."""
+    prefix = django_settings.FORCE_SCRIPT_NAME or "/"
+    return prefix if prefix.endswith("/") else f"{prefix}/"
+
+
+@contextmanager
+def rendering_context(place: Place, language: str | None = None) -> Iterator[None]:
+    """
+    Make entries the same wherever they are made: request, thread or command.
+
+    Language ``LANGUAGE_CODE`` (or the entry's), zone ``TIME_ZONE``, urlconf
+    ``ROOT_URLCONF``, script prefix from ``place``; never the request's.
+    """
+    former_prefix, former_urlconf = get_script_prefix(), get_urlconf()
+    set_script_prefix(place.prefix)
+    set_urlconf(None)
+    try:
+        with (
+            translation.override(language or django_settings.LANGUAGE_CODE),
+            timezone.override(timezone.get_default_timezone()),
+        ):
+            yield
+    finally:
+        set_urlconf(former_urlconf)
+        set_script_prefix(former_prefix)

@@ -1,0 +1,524 @@
+"""
+A page's bytes: made once per version, kept, served while they are fresh.
+
+A page is fresh if it was made by the running code's definition of its section and
+was compared with its rows less than ``VERIFY_AFTER`` ago. Otherwise it is made
+again and compared: the same bytes keep version, time and lastmod.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import logging
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+from django.db.models import Max
+from django.utils import timezone
+
+from . import kept, ledger
+from .conf import get_settings
+from .exceptions import Busy, TooManyBadRows
+from .models import Page
+from .origin import Place, rendering_context
+from .protocol.errors import PageFull
+from .protocol.limits import MAX_BYTES
+from .protocol.locations import ORIGIN_MARK, Origin
+from .protocol.writers import UrlsetWriter, urlset_header
+from .registry import registry
+from .routes import Route
+from .rows import Batch, Reader, RowPlan, Source, object_path_reason, source_of
+from .serializer import BadRow
+from .sitemaps import declared, is_expression, is_method
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Counts up when the bytes made of the same rows change: part of every digest.
+FORMAT = 1
+#: Seconds for which whoever makes a page may hold it: a killed maker's page can be
+#: made by another after that.
+MAKING = 120
+#: Seconds that a request waits for another process's page.
+WAIT = 10
+#: Seconds after which a page whose query depends on the clock, or that could not
+#: be made, is looked at again.
+SOON = 60
+#: Seconds for which a page's former bytes may stand in while it is made again.
+FORMER = 86_400
+#: How many bad rows are kept for the report.
+SHOWN = 20
+#: Bytes for which the origin counts at least, so that an address that turns up
+#: later seldom finds a page too long.
+_ORIGIN = 64
+
+_MARK = ORIGIN_MARK.encode()
+#: Routes are described for a place that is no request's.
+_ANYWHERE = Place(Origin(scheme="https", host="localhost"))
+_POLL = 0.05
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a section's bytes depend on beside its rows."""
+
+    digest: str
+    #: Whether the query depends on the time at which it runs.
+    clock: bool
+
+
+@dataclass(frozen=True)
+class Served:
+    """A page's kept bytes, ready to be sent."""
+
+    page: Page
+    #: The gzipped bytes.
+    data: bytes
+
+
+def source(name: str) -> Source:
+    """Return the section ``name``; ``KeyError`` if it is not registered."""
+    return source_of(name, registry.get(name))
+
+
+@lru_cache(maxsize=1024)
+def _definition(name: str, registered: object, base_url: str | None) -> Definition:
+    found = source(name)
+    first, second = _description(found), _description(found)
+    clock = first != second or _mentions_today(first)
+    if clock:
+        first = [part for part in first if not _is_time(part)]
+    text = repr([FORMAT, base_url, *first])
+    return Definition(
+        digest=hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), clock=clock
+    )
+
+
+def definition(found: Source) -> Definition:
+    """
+    Return the digest of the running code's definition of a section.
+
+    Another query, expression, route, constant or list of languages gives another
+    digest. The body of a Python method does not: such a change shows after
+    ``VERIFY_AFTER``.
+    """
+    registered = registry.sources()[found.name]
+    return _definition(found.name, registered, get_settings().BASE_URL)
+
+
+def _description(found: Source) -> list[Any]:
+    """Return all that defines a section, parameters of its query one by one."""
+    sitemap = found.sitemap
+    parts: list[Any] = [
+        type(sitemap).__module__,
+        type(sitemap).__qualname__,
+        found.limit,
+        found.languages,
+        sitemap.protocol,
+        sitemap.i18n,
+        sitemap.alternates,
+        sitemap.x_default,
+        object_path_reason(sitemap),
+        django_settings.LANGUAGE_CODE,
+        django_settings.TIME_ZONE,
+        django_settings.USE_TZ,
+    ]
+    for name, value in declared(sitemap).items():
+        if isinstance(value, Route):
+            parts += [name, *_route_parts(value, found)]
+        elif not is_method(value) and not is_expression(value):
+            parts += [name, repr(value)]
+    if found.key is not None:
+        queryset = sitemap.items().order_by(*found.key.names)
+        statement, params = RowPlan.make(sitemap, queryset, found.key).statement
+        parts += [statement, *params]
+    return parts
+
+
+def _route_parts(route: Route, found: Source) -> list[Any]:
+    parts: list[Any] = [repr(route)]
+    for language in found.languages:
+        with rendering_context(_ANYWHERE, language):
+            compiled = route.compile()
+        parts += [language, compiled.pieces, compiled.slots]
+    return parts
+
+
+def _is_time(part: Any) -> bool:
+    if isinstance(part, (dt.date, dt.time)):
+        return True
+    # SQLite and MySQL take times as text.
+    return isinstance(part, str) and part[:4].isdigit() and part[4:5] == "-"
+
+
+def _mentions_today(parts: Sequence[Any]) -> bool:
+    """Tell whether a parameter is today's date, which will be another tomorrow."""
+    today = {str(dt.datetime.now(dt.UTC).date()), str(timezone.localdate())}
+    if any(_is_time(part) and str(part)[:10] in today for part in parts):
+        return True
+    statements = (part for part in parts if isinstance(part, str))
+    return any(_asks_clock(text) for text in statements)
+
+
+def _asks_clock(statement: str) -> bool:
+    """Tell whether a statement asks the database for the time."""
+    words = ("CURRENT_TIMESTAMP", "STATEMENT_TIMESTAMP", "NOW()", "CURRENT_DATE")
+    return any(word in statement.upper() for word in words)
+
+
+def is_fresh(page: Page, current: Definition, now: float) -> bool:
+    """Tell whether a page's bytes may be served without reading a row."""
+    if not page.checksum:
+        return False
+    if page.grace_until > now:
+        return True
+    hold = SOON if page.error or current.clock else get_settings().VERIFY_AFTER
+    # A clock that was set back must not make a page fresh for ever.
+    return page.digest == current.digest and 0 <= now - page.verified_at < hold
+
+
+def file_name(page: Page, place: Place) -> str:
+    """Return the name under which a page's bytes are kept for ``place``."""
+    return f"{folder(page)}/{page.checksum}-{place.tag}.xml.gz"
+
+
+def folder(page: Page) -> str:
+    """Return the folder of a page's files."""
+    return f"{page.section.name}/{page.number}"
+
+
+def find(name: str, number: int) -> Page | None:
+    """Return a page of the section ``name``, with its section; None if there is none."""
+    return (
+        ledger.pages()
+        .select_related("section")
+        .filter(section__name=name, section__filled=True, number=number)
+        .first()
+    )
+
+
+def serve(found: Source, page: Page, place: Place) -> Served:
+    """
+    Return a page's bytes, made now if they are missing or stale.
+
+    One process makes them; others wait for it, then take the former bytes.
+
+    Raises ``Busy`` if neither is to be had in time, and whatever the rows or their
+    database raise.
+    """
+    current = definition(found)
+    served = _fresh(page, current, place)
+    if served is not None:
+        return served
+    owner = uuid.uuid4().hex
+    deadline = time.monotonic() + WAIT
+    while time.monotonic() < deadline:
+        if ledger.pages().claim(page.pk, owner, MAKING):
+            try:
+                return _serve_claimed(found, page.pk, place, current)
+            finally:
+                ledger.pages().release(page.pk, owner)
+        time.sleep(_POLL)
+        page = reload(page.pk)
+        served = _fresh(page, current, place)
+        if served is not None:
+            return served
+    former = _former(page, place)
+    if former is None:
+        raise Busy(f"The page {page} is being made.")
+    return former
+
+
+def reload(pk: int) -> Page:
+    """Return a page, with its section, as it stands now."""
+    return ledger.pages().select_related("section").get(pk=pk)
+
+
+def _fresh(page: Page, current: Definition, place: Place) -> Served | None:
+    if not is_fresh(page, current, time.time()):
+        return None
+    return _look_up(page, place)
+
+
+def _former(page: Page, place: Place) -> Served | None:
+    if not page.checksum or time.time() - page.verified_at > FORMER:
+        return None
+    return _look_up(page, place)
+
+
+def _look_up(page: Page, place: Place) -> Served | None:
+    data = kept.shelf().read(file_name(page, place))
+    return None if data is None else Served(page, data)
+
+
+def _serve_claimed(found: Source, pk: int, place: Place, current: Definition) -> Served:
+    """Make a page and return it, or its former bytes where it cannot be made."""
+    page = reload(pk)
+    served = _fresh(page, current, place)
+    if served is not None:
+        return served
+    try:
+        return make(found, page, place)
+    except TooManyBadRows:
+        former = _look_up(reload(pk), place)
+        if former is None:
+            raise
+        return former
+
+
+def make(found: Source, page: Page, place: Place) -> Served:
+    """
+    Read a page's rows, make its bytes, keep them and write down what they are.
+
+    A page that has grown too large is split, and made again if the bytes that it
+    had are not at hand. Whoever calls holds the claim on the page.
+
+    Raises ``TooManyBadRows``, with which the former bytes stay published.
+    """
+    current = definition(found)
+    while True:
+        making = Making(found, place.with_scheme(found.sitemap.protocol))
+        try:
+            overflow = making.run(page)
+            if overflow is None:
+                _refuse_bad(making, page)
+        except TooManyBadRows as error:
+            _note_error(page, str(error), making)
+            raise
+        if overflow is None:
+            if _write(page, making, current, place):
+                return Served(page, making.data)
+        else:
+            ledger.split(found, page, overflow)
+        page = reload(page.pk)
+        if page.grace_until > time.time():
+            served = _look_up(page, place)
+            if served is not None:
+                return served
+
+
+@dataclass
+class Making:
+    """One run over a page's rows: the bytes, and what was seen."""
+
+    source: Source
+    place: Place
+    items: int = 0
+    entries: int = 0
+    size: int = 0
+    data: bytes = b""
+    checksum: str = ""
+    reader: Reader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reader = Reader(self.source, self.place, raises=raises())
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._packed: list[bytes] = []
+        self._compressor = kept.compressor()
+        self._origin = str(self.place.origin).encode()
+        self._writer = UrlsetWriter(
+            self._sink,
+            origin=self.place.origin,
+            zone=timezone.get_default_timezone(),
+            max_entries=self.source.limit,
+            max_bytes=MAX_BYTES,
+            header=urlset_header(**self.source.media),
+        )
+
+    @property
+    def bad(self) -> list[BadRow]:
+        """The rows left out."""
+        return self.reader.tally.bad
+
+    def run(self, page: Page) -> int | None:
+        """Make the bytes; returns how many rows fit if not all of them do."""
+        upper = ledger.upper_of(page)
+        key = ledger.walk_of(self.source).key
+        batches = self.reader.by_key(
+            None if page.lower is None else key.loads(page.lower),
+            None if upper is None else key.loads(upper),
+            most=self.source.limit + _allowed_bad(self.source.limit) + 1,
+        )
+        for batch, texts in self.reader.texts(batches):
+            overflow = self._add(batch, texts)
+            if overflow is not None:
+                return overflow
+        self._finish()
+        return None
+
+    def _add(self, batch: Batch, texts: Sequence[str | None]) -> int | None:
+        """Add a batch; returns how many of all rows fit if it does not."""
+        languages = len(batch.locations)
+        good = [text for text in texts if text is not None]
+        try:
+            self._add_block("".join(good), len(good) * languages)
+        except PageFull:
+            return self._add_one_by_one(batch, texts, languages)
+        self.items += len(texts)
+        return None
+
+    def _add_one_by_one(
+        self, batch: Batch, texts: Sequence[str | None], languages: int
+    ) -> int | None:
+        for index, text in enumerate(texts):
+            if text is not None:
+                try:
+                    self._add_block(text, languages)
+                except PageFull:
+                    if self.entries:
+                        return self.items
+                    # Alone on its page, and still too much for it.
+                    reason = "the entry is larger than a whole page may be"
+                    self.bad.append(BadRow(str(batch.labels[index]), reason))
+            self.items += 1
+        return None
+
+    def _add_block(self, text: str, entries: int) -> None:
+        block = text.encode()
+        marks = block.count(_MARK)
+        longest = max(len(self._origin), _ORIGIN)
+        self._writer.add_xml(block, entries, extra=marks * (longest - len(_MARK)))
+        self.entries += entries
+
+    def _sink(self, block: bytes) -> None:
+        self._hash.update(block)
+        stamped = block.replace(_MARK, self._origin)
+        self.size += len(stamped)
+        self._packed.append(self._compressor.compress(stamped))
+
+    def _finish(self) -> None:
+        self._writer.finish()
+        if self.place.fixed:
+            # Where the project names its address, another address is a change.
+            self._hash.update(self._origin)
+        self._packed.append(self._compressor.flush())
+        self.data = b"".join(self._packed)
+        self.checksum = self._hash.hexdigest()
+
+
+def _allowed_bad(rows: int) -> int:
+    return max(10, int(get_settings().MAX_BAD * rows))
+
+
+def _refuse_bad(making: Making, page: Page) -> None:
+    """Raise ``TooManyBadRows`` where something larger than a row is wrong."""
+    bad = len(making.bad)
+    emptied = bad and not making.entries and page.entries
+    if bad > _allowed_bad(making.items) or emptied:
+        first = making.bad[0]
+        raise TooManyBadRows(
+            f"{bad} of the {making.items} rows of page {page} are bad; the first is "
+            f"{first.label}: {first.reason}. The page keeps its former bytes."
+        )
+
+
+def _note_error(page: Page, error: str, making: Making) -> None:
+    logger.error(error)
+    ledger.pages().made(
+        page,
+        error=error,
+        verified_at=time.time(),
+        bad=len(making.bad),
+        problems=_shown(making.bad),
+    )
+
+
+def _shown(bad: Sequence[BadRow]) -> list[list[str]]:
+    return [[row.label, row.reason] for row in bad[:SHOWN]]
+
+
+def _write(page: Page, making: Making, current: Definition, place: Place) -> bool:
+    """Keep the bytes, then write the page; False if somebody changed it meanwhile."""
+    now = time.time()
+    changed = making.checksum != page.checksum
+    newest = making.reader.tally.newest
+    seen = None if newest is None else newest.timestamp()
+    lastmods = [page.lastmod, seen, now if changed and page.checksum else None]
+    changes: dict[str, Any] = {
+        "digest": current.digest,
+        "verified_at": now,
+        "grace_until": 0,
+        "entries": making.entries,
+        "items": making.items,
+        "size": making.size,
+        "newest": seen,
+        "lastmod": max(
+            (known for known in lastmods if known is not None), default=None
+        ),
+        "bad": len(making.bad),
+        "problems": _shown(making.bad),
+        "error": "",
+    }
+    if changed:
+        changes["checksum"] = making.checksum
+        # A second has one Last-Modified only, or a later 304 might be false.
+        changes["changed_at"] = max(now, float(int(page.changed_at)) + 1)
+    read = Page(section=page.section, number=page.number, checksum=making.checksum)
+    kept.shelf().write(file_name(read, place), making.data)
+    if not ledger.pages().made(page, **changes):
+        return False
+    for name, value in changes.items():
+        setattr(page, name, value)
+    if changed:
+        page.version += 1
+        kept.shelf().keep_only(
+            folder(page), lambda name: name.startswith(making.checksum)
+        )
+    report(page.section.name, making.bad)
+    return True
+
+
+def raises() -> bool:
+    """Tell whether a bad row's error is let through (``ON_ERROR``)."""
+    return get_settings().ON_ERROR == "raise"
+
+
+def report(name: str, bad: Sequence[BadRow]) -> None:
+    """Log the rows of a section that were left out."""
+    for row in bad[:SHOWN]:
+        logger.warning("Section %r, row %s left out: %s", name, row.label, row.reason)
+    if len(bad) > SHOWN:
+        logger.warning("Section %r: %d more rows left out.", name, len(bad) - SHOWN)
+
+
+def count_and_newest(found: Source, page: Page) -> tuple[int, float | None]:
+    """Return how many rows a page's range has, and their newest declared lastmod."""
+    walk = ledger.walk_of(found)
+    upper = ledger.upper_of(page)
+    rows = walk.rows(
+        None if page.lower is None else walk.key.loads(page.lower),
+        None if upper is None else walk.key.loads(upper),
+    )
+    lastmod = getattr(found.sitemap, "lastmod", None)
+    if not is_expression(lastmod):
+        return rows.count(), None
+    newest = rows.annotate(sitemaps_plus_seen=lastmod).aggregate(
+        newest=Max("sitemaps_plus_seen")
+    )["newest"]
+    return rows.count(), epoch(newest)
+
+
+def epoch(value: Any) -> float | None:
+    """Return a date or a datetime as whole seconds since the epoch, None as None."""
+    if not isinstance(value, dt.date):
+        return None
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time.min, dt.UTC)
+    if timezone.is_naive(value):
+        value = timezone.make_aware(value, timezone.get_default_timezone())
+    # Entries say whole seconds.
+    return float(int(value.timestamp() // 1))
+
+
+def _forget(**kwargs: Any) -> None:
+    """Describe the sections again after a test has overridden a setting."""
+    _definition.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.pages")

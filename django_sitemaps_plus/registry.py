@@ -1,0 +1,188 @@
+"""The sections of the site: which sitemaps are registered, and by which names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, overload
+
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from .conf import NAME, get_settings
+from .exceptions import ConfigurationError
+
+SitemapType = TypeVar("SitemapType", bound=type[ContribSitemap])
+
+#: What the views take for a section: a class, a factory or an instance.
+Source = Any
+
+_LEGAL_NAME = re.compile(r"[\w-]{1,100}")
+_PAGE_LIKE = re.compile(r"(.+)-([0-9]+)")
+
+
+class Registry:
+    """The registered sections, by name, in the order of their registration."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Source] = {}
+        self._from_settings: dict[str, Source] | None = None
+
+    def add(self, name: str, source: Source) -> None:
+        """
+        Register ``source`` as the section ``name``.
+
+        Raises ``ConfigurationError`` for a name that no address could carry, or
+        that another sitemap has already.
+        """
+        check_name(name)
+        taken = self._sources.get(name)
+        if taken is not None and _identity(taken) != _identity(source):
+            raise ConfigurationError(
+                f"Two sitemaps are called {name!r}: {_label(taken)} and "
+                f"{_label(source)}. Give one another name: "
+                f'@register(name="{name}-2nd").'
+            )
+        self._sources[name] = source
+
+    def remove(self, name: str) -> None:
+        """Forget the section ``name``, for tests and for projects that replace one."""
+        del self._sources[name]
+
+    def sources(self) -> dict[str, Source]:
+        """
+        Return every section's source by name.
+
+        Raises ``ConfigurationError`` where the dict named by the settings cannot
+        be used, or two names would share an address.
+        """
+        if self._from_settings is None:
+            self._from_settings = _load(get_settings().SITEMAPS)
+        for name in self._from_settings.keys() & self._sources.keys():
+            raise ConfigurationError(
+                f"The section {name!r} is both registered and in the dict that "
+                f"{NAME}['SITEMAPS'] names. Remove one of them."
+            )
+        return {**self._sources, **self._from_settings}
+
+    def get(self, name: str) -> ContribSitemap:
+        """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
+        return instance(self.sources()[name])
+
+    def forget_settings(self) -> None:
+        """Load the dict named by the settings again at next use."""
+        self._from_settings = None
+
+
+def check_name(name: object) -> None:
+    """Raise ``ConfigurationError`` for a section name that no address could carry."""
+    if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{name!r} cannot name a section: use letters, digits, '-' and '_' (at "
+            "most 100 of them), because the name is part of the address "
+            "/sitemap-<name>.xml."
+        )
+    if name == "index" or name.endswith("-index"):
+        raise ConfigurationError(
+            f"{name!r} cannot name a section: addresses ending in '-index' belong "
+            f"to further index files. Choose another, for example {name + '-pages'!r}."
+        )
+
+
+def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
+    """
+    Return the names that read like a page of another section.
+
+    Each as ``(name, other section, page number)``: "news-2" beside "news".
+    """
+    found = []
+    for name in names:
+        match = _PAGE_LIKE.fullmatch(name)
+        if match and match[1] in names:
+            found.append((name, match[1], int(match[2])))
+    return found
+
+
+def instance(source: Source) -> ContribSitemap:
+    """Return the sitemap that ``source`` (an instance, a class, a factory) means."""
+    sitemap: ContribSitemap = source() if callable(source) else source
+    return sitemap
+
+
+def _identity(source: Source) -> object:
+    """What stays the same when a module is imported again."""
+    if isinstance(source, type):
+        return source.__module__, source.__qualname__
+    return id(source)
+
+
+def _label(source: Source) -> str:
+    described = source if isinstance(source, type) else type(source)
+    return f"{described.__module__}.{described.__qualname__}"
+
+
+def _load(path: str | None) -> dict[str, Source]:
+    if path is None:
+        return {}
+    try:
+        sitemaps = import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{NAME}['SITEMAPS'] is {path!r}, which cannot be imported: {error}"
+        ) from error
+    if not isinstance(sitemaps, Mapping):
+        raise ConfigurationError(
+            f"{NAME}['SITEMAPS'] is {path!r}, which is no dict of sitemaps but "
+            f"{type(sitemaps).__name__}."
+        )
+    for name in sitemaps:
+        check_name(name)
+    return dict(sitemaps)
+
+
+registry = Registry()
+
+
+@overload
+def register(sitemap: SitemapType, /) -> SitemapType: ...
+
+
+@overload
+def register(*, name: str | None = None) -> Callable[[SitemapType], SitemapType]: ...
+
+
+def register(
+    sitemap: SitemapType | None = None, /, *, name: str | None = None
+) -> SitemapType | Callable[[SitemapType], SitemapType]:
+    """
+    Register a sitemap class as a section of the site.
+
+    Used as ``@register`` or ``@register(name="stories")``. Without a name the
+    section is called after the class's model (``Article`` → "article") or, without
+    a model, after the class (``StaticPagesSitemap`` → "staticpages").
+
+    Raises ``ConfigurationError`` if the name is taken or cannot be an address.
+    """
+
+    def decorate(cls: SitemapType) -> SitemapType:
+        registry.add(name or _default_name(cls), cls)
+        return cls
+
+    return decorate if sitemap is None else decorate(sitemap)
+
+
+def _default_name(cls: type[ContribSitemap]) -> str:
+    model = getattr(cls, "model", None)
+    if model is not None:
+        return str(model._meta.model_name)
+    return cls.__name__.removesuffix("Sitemap").lower() or cls.__name__.lower()
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    """Load the named dict again after a test has overridden the settings."""
+    if setting == NAME:
+        registry.forget_settings()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.registry")

@@ -1,0 +1,480 @@
+"""
+Batches of rows become the text of entries.
+
+Bytes are made **origin-neutral**: ``ORIGIN_MARK`` stands where scheme and host
+will be, so that one checksum tells whether a page changed, whatever address it
+is served under.
+
+Every batch is first tried in **bulk**: two thousand values are checked, quoted
+and escaped as one joined text, then put into one template. Where that cannot be
+proved to be right, the batch goes **row by row**, which defines what is right:
+a bad row is found, left out and reported there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+from django.db import Error as DatabaseError
+from django.urls import NoReverseMatch
+
+from .protocol.dates import parse_w3c, w3c
+from .protocol.entries import Image, News, Video
+from .protocol.errors import EntryError
+from .protocol.limits import MAX_LOCATION
+from .protocol.locations import ORIGIN_MARK, Origin, absolute, local_path, plain
+from .protocol.writers import (
+    alternate_xml,
+    changefreq_xml,
+    escape,
+    image_xml,
+    lastmod_xml,
+    news_xml,
+    priority_xml,
+    video_xml,
+)
+from .routes import CompiledRoute
+
+#: A template's literal pieces, and the columns of text that stand between them.
+Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+Record = TypeVar("Record", Video, News)
+
+_ESCAPABLE = re.compile("[&<>'\"]")
+_STAMPS = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?"
+    r"(?:\n\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)*"
+)
+_DAYS = re.compile(r"\d{4}-\d\d-\d\d(?:\n\d{4}-\d\d-\d\d)*")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that could not become an entry: which, and why."""
+
+    label: str
+    reason: str
+
+
+class Locations(Protocol):
+    """Where the locations of a batch come from, in one language."""
+
+    def bulk(self) -> Pieces | None:
+        """Return all locations as escaped pieces, or None if unproved."""
+
+    def exact(self, index: int, origin: Origin) -> str:
+        """Return one location as a path; raises if it is not legal."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteLocations:
+    """Locations made by a compiled route from columns of values."""
+
+    route: CompiledRoute
+    columns: Sequence[Sequence[Any]]
+
+    def bulk(self) -> Pieces | None:
+        """Quote and escape every column at once."""
+        texts = self.route.texts(self.columns)
+        if texts is None or not self.route.pieces[0].startswith("/"):
+            return None
+        escaped = [escape_column(column) for column in texts]
+        pieces = [escape(piece) for piece in self.route.pieces]
+        return pieces, [escaped[slot] for slot in self.route.slots]
+
+    def exact(self, index: int, origin: Origin) -> str:
+        """Return what ``reverse()`` gives for one row."""
+        return local_path(
+            self.route.exact([column[index] for column in self.columns]), origin
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextLocations:
+    """Locations given as they are: by a method, a constant or an expression."""
+
+    values: Sequence[Any]
+
+    def bulk(self) -> Pieces | None:
+        """Check all values at once; any that needs a change makes it None."""
+        try:
+            joined = "\n".join(self.values)
+        except TypeError:
+            return None
+        if not plain(joined) or joined.count("\n") != len(self.values) - 1:
+            return None
+        return ("", ""), [escape_column(self.values)]
+
+    def exact(self, index: int, origin: Origin) -> str:
+        """Return one location as an RFC 3986 path on the origin."""
+        return local_path(self.values[index], origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Lastmods:
+    """
+    The lastmods of a batch.
+
+    ``form`` is "stamp" for the database's text of a date and time, "day" for its
+    text of a date, "python" for Python values.
+    """
+
+    values: Sequence[Any]
+    form: str = "python"
+    zone: dt.tzinfo = dt.UTC
+
+    def bulk(self) -> tuple[Sequence[str], str] | None:
+        """Return texts and the suffix that each of them wants, or None."""
+        if self.form == "stamp" and self.zone is dt.UTC:
+            return self._sliced()
+        if self.form == "day":
+            return self._days()
+        if self.form == "python":
+            return self._formatted()
+        return None
+
+    def _sliced(self) -> tuple[Sequence[str], str] | None:
+        try:
+            if not _STAMPS.fullmatch("\n".join(self.values)):
+                return None
+        except TypeError:
+            return None
+        return [f"{text[:10]}T{text[11:19]}" for text in self.values], "+00:00"
+
+    def _days(self) -> tuple[Sequence[str], str] | None:
+        try:
+            proved = _DAYS.fullmatch("\n".join(self.values))
+        except TypeError:
+            return None
+        return (self.values, "") if proved else None
+
+    def _formatted(self) -> tuple[Sequence[str], str] | None:
+        """Format dates in UTC, which is what the ORM gives."""
+        texts = []
+        for value in self.values:
+            if type(value) is not dt.datetime or value.tzinfo is not dt.UTC:
+                return None
+            texts.append(value.isoformat(timespec="seconds")[:19])
+        return texts, "+00:00"
+
+    def exact(self, index: int) -> str | None:
+        """Return one lastmod as W3C Datetime, None if there is none."""
+        value = self.values[index]
+        if value is None or value == "":
+            return None
+        if self.form == "stamp":
+            value = _parse_stamp(value, self.zone)
+        return w3c(value, self.zone)
+
+
+def _parse_stamp(text: str, zone: dt.tzinfo) -> dt.datetime | str:
+    """Read the database's text of a date and time; what it is not stays as it is."""
+    if not _STAMPS.fullmatch(text):
+        return text
+    return dt.datetime.fromisoformat(text[:19]).replace(tzinfo=zone)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Some items of a section, column by column."""
+
+    labels: Sequence[Any]
+    locations: dict[str | None, Locations]
+    lastmods: Lastmods
+    changefreqs: Sequence[Any]
+    priorities: Sequence[Any]
+    #: Per language, the images, videos and news of each item.
+    media: dict[str | None, dict[str, Sequence[Any]]] = field(default_factory=dict)
+    #: Alternates that are given as they are, the same for every item.
+    links: Sequence[tuple[str, str]] = ()
+    #: The items, by index, whose own methods failed.
+    faults: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was seen while entries were made."""
+
+    bad: list[BadRow] = field(default_factory=list)
+    newest: dt.datetime | None = None
+    #: Whether some entry has no lastmod.
+    undated: bool = False
+    #: Every item's lastmod as declared, where somebody asked for them.
+    lastmods: list[Any] | None = None
+
+    def see(self, text: str | None) -> None:
+        """Take note of one entry's lastmod."""
+        if text is None:
+            self.undated = True
+            return
+        seen = parse_w3c(text)
+        if self.newest is None or seen > self.newest:
+            self.newest = seen
+
+
+def escape_column(values: Sequence[str]) -> Sequence[str]:
+    """Escape the five entities in every value, looking once at all of them."""
+    if _ESCAPABLE.search("\n".join(values)) is None:
+        return values
+    return [escape(value) for value in values]
+
+
+@dataclass(frozen=True, slots=True)
+class Serializer:
+    """
+    Makes the text of entries.
+
+    ``x_default`` is the language whose location is also the ``x-default``;
+    ``raises`` lets a bad row's error through instead of reporting it.
+    """
+
+    origin: Origin
+    zone: dt.tzinfo
+    alternates: bool = False
+    x_default: str | None = None
+    raises: bool = False
+
+    def items(self, batch: Batch, tally: Tally) -> Sequence[str | None]:
+        """
+        Return each item's text, all its languages together; None for a bad row.
+
+        Bad rows and lastmods are counted in ``tally``.
+        """
+        if tally.lastmods is not None:
+            tally.lastmods.extend(batch.lastmods.values)
+        made = self._bulk(batch, tally)
+        return self._one_by_one(batch, tally) if made is None else made
+
+    # In bulk
+
+    def _bulk(self, batch: Batch, tally: Tally) -> list[str] | None:
+        if batch.media or batch.links or batch.faults or not batch.labels:
+            return None
+        locations: dict[str | None, Pieces] = {}
+        for language, column in batch.locations.items():
+            pieces = column.bulk()
+            if pieces is None or self._too_long(pieces):
+                return None
+            locations[language] = pieces
+        links = self._bulk_links(locations) if self.alternates else []
+        lastmods = _bulk_lastmods(batch.lastmods)
+        if links is None or lastmods is None:
+            return None
+        try:
+            tail = [
+                ("", lastmods.pieces),
+                _fragments(batch.changefreqs, changefreq_xml),
+                _fragments(batch.priorities, priority_xml),
+            ]
+        except (EntryError, TypeError):
+            return None
+        tally.undated |= lastmods.undated
+        if lastmods.newest is not None:
+            tally.see(lastmods.newest)
+        return _fill(locations, tail, links, len(batch.labels))
+
+    def _too_long(self, pieces: Pieces) -> bool:
+        """Tell whether a location might be longer than allowed."""
+        literal = len(str(self.origin)) + sum(map(len, pieces[0]))
+        longest = sum(max(map(len, column)) for column in pieces[1])
+        return literal + longest > MAX_LOCATION
+
+    def _bulk_links(
+        self, locations: dict[str | None, Pieces]
+    ) -> list[tuple[str, Pieces]] | None:
+        """Return every language's link; None if the default's cannot be proved."""
+        links = [(str(language), pieces) for language, pieces in locations.items()]
+        if self.x_default is None or self.x_default not in locations:
+            return links
+        literals, columns = locations[self.x_default]
+        segment = f"/{self.x_default}/"
+        if segment not in literals[0]:
+            # The segment may be absent, or hidden in the values.
+            return None
+        first = literals[0].replace(segment, "/", 1)
+        return [*links, ("x-default", ((first, *literals[1:]), columns))]
+
+    # Row by row
+
+    def _one_by_one(self, batch: Batch, tally: Tally) -> list[str | None]:
+        made: list[str | None] = []
+        for index, label in enumerate(batch.labels):
+            reason = batch.faults.get(index)
+            if reason is None:
+                try:
+                    text, lastmod = self._item(batch, index)
+                except DatabaseError:
+                    raise
+                except Exception as error:
+                    if self.raises:
+                        raise
+                    reason = describe(error)
+            if reason is not None:
+                tally.bad.append(BadRow(label=str(label), reason=reason))
+                made.append(None)
+                continue
+            tally.see(lastmod)
+            made.append(text)
+        return made
+
+    def _item(self, batch: Batch, index: int) -> tuple[str, str | None]:
+        """Return one item's entries and its lastmod; raises if it has a fault."""
+        paths = {
+            language: column.exact(index, self.origin)
+            for language, column in batch.locations.items()
+        }
+        lastmod = batch.lastmods.exact(index)
+        tail = (
+            (lastmod_xml(lastmod) if lastmod is not None else "")
+            + changefreq_xml(batch.changefreqs[index])
+            + priority_xml(batch.priorities[index])
+            + self._links(paths)
+            + "".join(
+                alternate_xml(language, absolute(href, self.origin))
+                for language, href in batch.links
+            )
+        )
+        entries = [
+            f"<url><loc>{ORIGIN_MARK}{escape(path)}</loc>{tail}"
+            f"{self._media(batch, language, index, path)}</url>\n"
+            for language, path in paths.items()
+        ]
+        return "".join(entries), lastmod
+
+    def _links(self, paths: dict[str | None, str]) -> str:
+        if not self.alternates:
+            return ""
+        links = {str(language): path for language, path in paths.items()}
+        if self.x_default is not None and self.x_default in links:
+            segment = f"/{self.x_default}/"
+            links["x-default"] = links[self.x_default].replace(segment, "/", 1)
+        return "".join(
+            alternate_xml(language, ORIGIN_MARK + path)
+            for language, path in links.items()
+        )
+
+    def _media(self, batch: Batch, language: str | None, index: int, path: str) -> str:
+        media = batch.media.get(language)
+        if media is None:
+            return ""
+        images = as_images(media["images"][index])
+        return (
+            "".join(image_xml(image, ORIGIN_MARK) for image in images)
+            + "".join(
+                video_xml(video, ORIGIN_MARK, path, self.zone)
+                for video in as_records(media["videos"][index], Video)
+            )
+            + "".join(
+                news_xml(news, self.zone)
+                for news in as_records(media["news"][index], News)
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _BulkLastmods:
+    """The lastmod elements of a batch, and what they say together."""
+
+    pieces: Pieces | None
+    newest: str | None
+    undated: bool
+
+
+def _bulk_lastmods(lastmods: Lastmods) -> _BulkLastmods | None:
+    """Return a batch's lastmod elements, or None if they cannot be proved."""
+    present = [value for value in lastmods.values if value is not None]
+    if not present:
+        return _BulkLastmods(pieces=None, newest=None, undated=True)
+    found = replace(lastmods, values=present).bulk()
+    if found is None:
+        return None
+    texts, suffix = found
+    newest = max(texts) + suffix
+    if len(present) == len(lastmods.values):
+        pieces = ("<lastmod>", f"{suffix}</lastmod>"), [texts]
+        return _BulkLastmods(pieces=pieces, newest=newest, undated=False)
+    dated = iter(texts)
+    elements = [
+        "" if value is None else f"<lastmod>{next(dated)}{suffix}</lastmod>"
+        for value in lastmods.values
+    ]
+    return _BulkLastmods(pieces=(("", ""), [elements]), newest=newest, undated=True)
+
+
+def _fill(
+    locations: dict[str | None, Pieces],
+    tail: Sequence[tuple[str, Pieces | None]],
+    links: Sequence[tuple[str, Pieces]],
+    length: int,
+) -> list[str]:
+    """Put a batch's columns into one template; an item's languages stay together."""
+    parts: list[str] = []
+    columns: list[Sequence[str]] = []
+
+    def add(literal: str, pieces: Pieces | None = None) -> None:
+        parts.append(literal.replace("%", "%%"))
+        if pieces is not None:
+            parts.append("%s".join(text.replace("%", "%%") for text in pieces[0]))
+            columns.extend(pieces[1])
+
+    for location in locations.values():
+        add(f"<url><loc>{ORIGIN_MARK}", location)
+        add("</loc>")
+        for literal, filled in tail:
+            add(literal, filled)
+        for language, link in links:
+            add(alternate_start(language) + ORIGIN_MARK, link)
+            add('"/>')
+        add("</url>\n")
+    template = "".join(parts)
+    if not columns:
+        return [template % ()] * length
+    return [template % row for row in zip(*columns, strict=True)]
+
+
+def alternate_start(language: str) -> str:
+    """Return an alternate's link up to its address."""
+    start, _, _ = alternate_xml(language, f"{ORIGIN_MARK}/").rpartition(ORIGIN_MARK)
+    return start
+
+
+def _fragments(
+    values: Sequence[Any], xml: Callable[[Any], str]
+) -> tuple[str, Pieces | None]:
+    """Make each distinct value's fragment once."""
+    made = {value: xml(value) for value in set(values)}
+    if len(made) == 1:
+        return next(iter(made.values())), None
+    return "", (("", ""), [[made[value] for value in values]])
+
+
+def as_images(value: Any) -> Iterable[Image]:
+    """Return what was declared for ``images`` as images: none, one or several."""
+    if value is None or value == "":
+        return []
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [
+        item if isinstance(item, Image) else Image(loc=getattr(item, "url", item))
+        for item in values
+        if item
+    ]
+
+
+def as_records(value: Any, kind: type[Record]) -> Iterable[Record]:
+    """Return what was declared for ``videos`` or ``news``: records or dicts."""
+    if value is None or value == "":
+        return []
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [item if isinstance(item, kind) else kind(**item) for item in values]
+
+
+def describe(error: BaseException) -> str:
+    """Return an error as one line for a report."""
+    text = " ".join(str(error).split())
+    if isinstance(error, (EntryError, NoReverseMatch)):
+        return text[:300]
+    return f"{type(error).__name__}: {text}"[:300]

@@ -1,0 +1,195 @@
+"""
+``Sitemap``: contrib's class, plus attributes that may be ORM expressions.
+
+Each of ``location, lastmod, changefreq, priority, images, videos, news`` is a
+constant, a method of the item, or an expression. Where none is a method, entries
+are made straight from database rows (see ``rows``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.db.models import Max, Model, QuerySet
+from django.urls import reverse
+
+from .exceptions import ConfigurationError
+from .routes import Route
+
+#: The attributes of an entry that a class may declare.
+ATTRIBUTES = (
+    "location",
+    "lastmod",
+    "changefreq",
+    "priority",
+    "images",
+    "videos",
+    "news",
+)
+
+#: Model instances read at a time where items are walked one by one.
+CHUNK = 2_000
+
+_ALIAS = "sitemaps_plus_"
+
+
+class Sitemap(ContribSitemap):
+    """
+    A section of the site: its items, and how an item becomes an entry.
+
+    ``items()`` (or ``model``) gives the items, ``location``, ``lastmod``,
+    ``changefreq``, ``priority``, ``images``, ``videos`` and ``news`` the parts of
+    an entry. All that ``django.contrib.sitemaps.Sitemap`` has means the same here.
+    """
+
+    #: The model whose default manager gives the items; ``items()`` overrides it.
+    model: ClassVar[type[Model] | None] = None
+
+    #: The column that divides the section into pages: NOT NULL, unique, immutable.
+    page_by: ClassVar[str] = "pk"
+
+    def items(self) -> Any:
+        """Return the items: a queryset, a list, or anything that can be sliced."""
+        if self.model is None:
+            return []
+        return self.model._default_manager.all()
+
+    def annotated_items(self) -> Any:
+        """
+        Return the items, each carrying the values of the declared expressions.
+
+        Raises ``ConfigurationError`` if there are expressions and no queryset.
+        """
+        items = self.items()
+        expressions = declared_expressions(self)
+        if not expressions:
+            return items
+        if not isinstance(items, QuerySet):
+            raise ConfigurationError(
+                f"{type(self).__qualname__} declares ORM expressions, but items() "
+                f"returns {type(items).__name__}. Return a queryset, or use methods."
+            )
+        return items.annotate(**expressions)
+
+    def get_latest_lastmod(self) -> Any:
+        """
+        Return the newest lastmod of all items, or None if any has none.
+
+        An expression is asked of the database; a method is asked item by item,
+        as contrib does, but without holding all the items in memory.
+        """
+        lastmod = getattr(self, "lastmod", None)
+        if is_expression(lastmod):
+            newest = (
+                self.annotated_items()
+                .order_by()
+                .aggregate(newest=Max(alias("lastmod")))
+            )
+            return newest["newest"]
+        if not callable(lastmod):
+            return lastmod
+        items = self.items()
+        walked = (
+            items.iterator(chunk_size=CHUNK) if isinstance(items, QuerySet) else items
+        )
+        try:
+            return max((lastmod(item) for item in walked), default=None)
+        except TypeError:
+            return None
+
+    def _get(self, name: str, item: Any, default: Any = None) -> Any:
+        """Contrib's look-up of an attribute for an item, with expressions."""
+        declared = getattr(self, name, default)
+        if isinstance(declared, Route) or is_expression(declared):
+            return value_of(name, declared, item[0] if self.i18n else item)
+        return super()._get(name, item, default)
+
+    def _items(self) -> Any:
+        """Contrib's items, or (item, language) pairs, carrying the expressions."""
+        items = self.annotated_items()
+        if not self.i18n:
+            return items
+        return [
+            (item, language)
+            for item in items
+            for language in self.get_languages_for_item(item)
+        ]
+
+
+class GenericSitemap(ContribGenericSitemap, Sitemap):
+    """Contrib's ``GenericSitemap``: a queryset and the name of its date field."""
+
+
+class StaticSitemap(Sitemap):
+    """
+    Pages without a model, by the names of their URLs.
+
+    ``names`` holds names, or pairs of a name and its arguments::
+
+        class Pages(StaticSitemap):
+            names = ["home", "about", ("page", {"slug": "imprint"})]
+    """
+
+    names: ClassVar[Sequence[str | tuple[str, Mapping[str, Any] | Iterable[Any]]]] = ()
+
+    def items(self) -> Any:
+        """Return the names."""
+        return list(self.names)
+
+    def location(self, item: Any) -> str:
+        """Return the URL that the name means, as ``reverse()`` gives it."""
+        if isinstance(item, str):
+            return reverse(item)
+        name, arguments = item
+        if isinstance(arguments, Mapping):
+            return reverse(name, kwargs=dict(arguments))
+        return reverse(name, args=list(arguments))
+
+
+def is_expression(value: object) -> bool:
+    """Tell whether ``value`` is something that the ORM can resolve."""
+    return hasattr(value, "resolve_expression") and not isinstance(value, type)
+
+
+def is_method(value: object) -> bool:
+    """Tell whether a declared attribute must be called for each item."""
+    return callable(value) and not isinstance(value, Route) and not is_expression(value)
+
+
+def alias(name: str, part: object = None) -> str:
+    """Return the name under which an attribute's value is selected."""
+    return f"{_ALIAS}{name}" if part is None else f"{_ALIAS}{name}_{part}"
+
+
+def declared(sitemap: ContribSitemap) -> dict[str, Any]:
+    """Return what ``sitemap`` declares for each attribute of an entry."""
+    return {name: getattr(sitemap, name, None) for name in ATTRIBUTES}
+
+
+def declared_expressions(sitemap: ContribSitemap) -> dict[str, Any]:
+    """Return every declared expression, a route's included, by its alias."""
+    found: dict[str, Any] = {}
+    for name, value in declared(sitemap).items():
+        if isinstance(value, Route):
+            for parameter, expression in value.expressions.items():
+                found[alias(name, parameter)] = expression
+        elif is_expression(value):
+            found[alias(name)] = value
+    return found
+
+
+def value_of(name: str, value: Any, item: Any) -> Any:
+    """Return what a declared route or expression gives for an annotated item."""
+    if not isinstance(value, Route):
+        return getattr(item, alias(name))
+    return value.of(
+        [getattr(item, alias(name, parameter)) for parameter in value.expressions]
+    )
+
+
+def entries_per_item(sitemap: ContribSitemap) -> int:
+    """Return how many entries an item has at most: one, or one a language."""
+    return max(1, len(sitemap._languages())) if sitemap.i18n else 1

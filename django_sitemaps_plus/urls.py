@@ -1,0 +1,76 @@
+"""
+The addresses, to be included at the root::
+
+    path("", include("django_sitemaps_plus.urls"))
+
+The converters match only sections that are registered, so that everything else
+falls through to the project's own patterns.
+"""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path, register_converter
+
+from . import views
+from .registry import registry
+
+app_name = "django_sitemaps_plus"
+
+
+class SectionConverter:
+    """The name of a registered section."""
+
+    regex = r"[\w-]+"
+
+    def to_python(self, value: str) -> str:
+        """Return the name; ``ValueError`` lets the next pattern try."""
+        if value not in registry.sources():
+            raise ValueError(value)
+        return value
+
+    def to_url(self, value: str) -> str:
+        """Return the name."""
+        return value
+
+
+class PageConverter:
+    """The name of a registered section, a hyphen and digits."""
+
+    regex = r"[\w-]+-[0-9]+"
+
+    def to_python(self, value: str) -> tuple[str, str]:
+        """Return name and digits; ``ValueError`` lets the next pattern try."""
+        name, _, number = value.rpartition("-")
+        if name not in registry.sources():
+            raise ValueError(value)
+        return name, number
+
+    def to_url(self, value: tuple[str, int] | str) -> str:
+        """Return the part of the address that names a page."""
+        return value if isinstance(value, str) else f"{value[0]}-{value[1]}"
+
+
+register_converter(SectionConverter, "sitemaps_plus_section")
+register_converter(PageConverter, "sitemaps_plus_page")
+
+
+def _both(route: str, view: views.View, name: str) -> list[URLPattern]:
+    """Return the patterns of an address and of its gzipped twin."""
+    return [
+        path(route, view, name=name),
+        path(f"{route}.gz", view, {"gz": True}, name=f"{name}-gz"),
+    ]
+
+
+_SECTION = "<sitemaps_plus_section:name>"
+
+urlpatterns = [
+    *_both("sitemap.xml", views.site, "site"),
+    *_both("sitemap-index-<int:part>.xml", views.site_part, "site-part"),
+    *_both(f"sitemap-{_SECTION}.xml", views.section, "section"),
+    *_both(
+        f"sitemap-{_SECTION}-index-<int:part>.xml", views.section_part, "section-part"
+    ),
+    *_both("sitemap-<sitemaps_plus_page:page>.xml", views.page, "page"),
+    path("robots.txt", views.robots, name="robots"),
+]

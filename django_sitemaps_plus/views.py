@@ -1,0 +1,366 @@
+"""
+The views: the addresses that ``urls`` serves, and contrib's ``index`` and ``sitemap``.
+
+``index`` and ``sitemap`` take what ``django.contrib.sitemaps.views`` takes and give
+what it gives, without tables of ours. A project that includes
+``django_sitemaps_plus.urls`` uses the others.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.contrib.sitemaps import views as contrib
+from django.core.signals import setting_changed
+from django.db import DatabaseError, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import http_date
+
+from . import indexes, kept, ledger, pages
+from .conf import get_settings
+from .exceptions import ConfigurationError, NotReady, TooManyBadRows
+from .indexes import Document
+from .models import tables_exist
+from .origin import of_request, rendering_context
+from .protocol.errors import PageFull
+from .protocol.robots import closed, robots_txt
+from .registry import Source as SitemapSource
+from .registry import instance
+from .rows import Source, source_of
+
+View = Callable[..., HttpResponseBase]
+
+_CONTRIB_URL_NAME = "django.contrib.sitemaps.views.sitemap"
+_ROBOTS_TAG = "noindex, noodp, noarchive"
+#: Seconds after which a client may ask again for what could not be made.
+_RETRY = 60
+
+
+def _guarded(view: View) -> View:
+    """
+    Answer what is not ready with 503 and the reason, not with a traceback.
+
+    Outside of ATOMIC_REQUESTS: a claim that is not committed is none.
+    """
+
+    @functools.wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except NotReady as error:
+            return _unavailable(str(error), error.retry_after)
+        except TooManyBadRows as error:
+            return _unavailable(str(error), _RETRY)
+        except DatabaseError:
+            if tables_exist(ledger.pages().db):
+                raise
+            return _unavailable(
+                "The tables of django_sitemaps_plus are missing: run "
+                "'manage.py migrate sitemaps_plus'.",
+                _RETRY,
+            )
+
+    return transaction.non_atomic_requests(inner)
+
+
+def _unavailable(reason: str, retry_after: int) -> HttpResponse:
+    response = HttpResponse(
+        f"{reason}\n", status=503, content_type="text/plain; charset=utf-8"
+    )
+    response.headers["Retry-After"] = str(retry_after)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+# The addresses of ``urls``
+
+
+@_guarded
+def site(request: HttpRequest, *, gz: bool = False) -> HttpResponseBase:
+    """``/sitemap.xml``: all entries, or the index."""
+    document = indexes.document_of("", indexes.all_sources(), of_request(request))
+    return _send(request, document, gz=gz)
+
+
+@_guarded
+def site_part(request: HttpRequest, part: int, *, gz: bool = False) -> HttpResponseBase:
+    """``/sitemap-index-<part>.xml``: a further file of the index."""
+    document = None
+    if part > 1:
+        place = of_request(request)
+        document = indexes.document_of("", indexes.all_sources(), place, part)
+    if document is None:
+        raise Http404(f"The index has no part {part}.")
+    return _send(request, document, gz=gz)
+
+
+@_guarded
+def section(request: HttpRequest, name: str, *, gz: bool = False) -> HttpResponseBase:
+    """``/sitemap-<section>.xml``: the section's entries, or its index."""
+    sources = [pages.source(name)]
+    document = indexes.document_of(name, sources, of_request(request))
+    return _send(request, document, gz=gz)
+
+
+@_guarded
+def section_part(
+    request: HttpRequest, name: str, part: int, *, gz: bool = False
+) -> HttpResponseBase:
+    """``/sitemap-<section>-index-<part>.xml``: a further file of its index."""
+    document = None
+    if part > 1:
+        sources = [pages.source(name)]
+        document = indexes.document_of(name, sources, of_request(request), part)
+    if document is None:
+        raise Http404(f"The index of the section {name!r} has no part {part}.")
+    return _send(request, document, gz=gz)
+
+
+@_guarded
+def page(
+    request: HttpRequest, page: tuple[str, str], *, gz: bool = False
+) -> HttpResponseBase:
+    """``/sitemap-<section>-<page>.xml``: one page of a section."""
+    name, text = page
+    if text != str(int(text)) or int(text) == 0 or len(text) > 9:
+        raise Http404(
+            f"{text!r} is no page number: they count from 1, without leading zeros."
+        )
+    source, place = pages.source(name), of_request(request)
+    document = indexes.page_document(source, int(text), place)
+    if document is None:
+        if source.key is not None:
+            ledger.fill(source, indexes.FILL_SECONDS)
+            document = indexes.page_document(source, int(text), place)
+        if document is None:
+            raise Http404(f"The section {name!r} has no page {int(text)}.")
+    return _send(request, document, gz=gz)
+
+
+@_guarded
+def robots(request: HttpRequest) -> HttpResponseBase:
+    """``/robots.txt``: the rules of the settings, and where the sitemap is."""
+    groups = get_settings().robots_groups()
+    sitemaps: list[str] = []
+    if not closed(groups):
+        place = of_request(request)
+        sitemaps.append(indexes.address(place, "site"))
+        sitemaps += [
+            indexes.address(place, "site-part", part) for part in _further_parts()
+        ]
+    response = HttpResponse(
+        robots_txt(groups, sitemaps), content_type="text/plain; charset=utf-8"
+    )
+    _cache_control(response)
+    return response
+
+
+def _further_parts() -> range:
+    """The numbers of the index files beside the first; nothing is counted for them."""
+    try:
+        count = ledger.pages().exclude(entries=0).count()
+    except DatabaseError:
+        if tables_exist(ledger.pages().db):
+            raise
+        return range(0)
+    return range(2, -(-count // indexes.MAX_INDEX_ENTRIES) + 1)
+
+
+def _send(
+    request: HttpRequest, document: Document | None, *, gz: bool
+) -> HttpResponseBase:
+    """Send a document: gzipped if it can be, or 304 if the client has it."""
+    if document is None:
+        raise Http404("There is nothing here.")
+    packed = gz or _takes_gzip(request)
+    etag = f'"{document.tag}{"-gz" if packed else ""}"'
+    modified = None
+    if document.changed_at is not None:
+        # Whole seconds, rounded up: never older than the bytes.
+        modified = -int(-document.changed_at // 1)
+    response: HttpResponseBase | None = get_conditional_response(
+        request, etag, modified
+    )
+    if response is None:
+        response = _whole(document, packed=packed, gz=gz)
+        response.headers["ETag"] = etag
+        if modified is not None:
+            response.headers["Last-Modified"] = http_date(modified)
+    _cache_control(response)
+    if not gz:
+        patch_vary_headers(response, ["Accept-Encoding"])
+    response.headers["X-Robots-Tag"] = _ROBOTS_TAG
+    return response
+
+
+def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
+    if gz:
+        return HttpResponse(document.packed, content_type="application/gzip")
+    body = document.packed if packed else kept.unpack(document.packed)
+    response = HttpResponse(body, content_type="application/xml")
+    if packed:
+        response.headers["Content-Encoding"] = "gzip"
+    return response
+
+
+def _cache_control(response: HttpResponseBase) -> None:
+    value = get_settings().CACHE_CONTROL
+    if value is not None:
+        response.headers["Cache-Control"] = value
+
+
+def _takes_gzip(request: HttpRequest) -> bool:
+    """Read Accept-Encoding (RFC 9110, section 12.5.3)."""
+    weights = {}
+    for part in request.headers.get("Accept-Encoding", "").lower().split(","):
+        coding, _, parameters = part.strip().partition(";")
+        name, _, value = parameters.strip().partition("=")
+        try:
+            weights[coding.strip()] = float(value) if name.strip() == "q" else 1.0
+        except ValueError:
+            weights[coding.strip()] = 0.0
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
+# Contrib's views
+
+
+def index(
+    request: HttpRequest,
+    sitemaps: Mapping[str, SitemapSource],
+    template_name: str = "sitemap_index.xml",
+    content_type: str = "application/xml",
+    sitemap_url_name: str = _CONTRIB_URL_NAME,
+) -> HttpResponseBase:
+    """
+    Contrib's index of a dict of sitemaps, paged by position.
+
+    With a template of the project's own, contrib's ``TemplateResponse``.
+    """
+    if _own_template(template_name, "sitemap_index.xml"):
+        return contrib.index(
+            request,
+            sitemaps,
+            template_name=template_name,
+            content_type=content_type,
+            sitemap_url_name=sitemap_url_name,
+        )
+    place = of_request(request)
+    items: list[tuple[str, Any]] = []
+    lastmods = []
+    for name, given in sitemaps.items():
+        made = instance(given)
+        source = source_of(name, made)
+        lastmod = made.get_latest_lastmod()
+        lastmods.append(lastmod)
+        with rendering_context(place):
+            path = reverse(sitemap_url_name, kwargs={"section": name})
+        start = f"{place.with_scheme(made.protocol).origin}{path}"
+        items.append((start, lastmod))
+        items += [
+            (f"{start}?p={number}", lastmod)
+            for number in range(2, indexes.position_pages(source) + 1)
+        ]
+    body = indexes.index_bytes(items)
+    return _contrib_response(body, content_type, [lastmods])
+
+
+def sitemap(
+    request: HttpRequest,
+    sitemaps: Mapping[str, SitemapSource],
+    section: str | None = None,
+    template_name: str = "sitemap.xml",
+    content_type: str = "application/xml",
+) -> HttpResponseBase:
+    """
+    Contrib's page ``?p=`` of one section, or of all of them, by position.
+
+    With a template of the project's own, contrib's ``TemplateResponse``. Raises
+    ``ConfigurationError`` if the sections together are more than a page may hold.
+    """
+    if section is not None and section not in sitemaps:
+        raise Http404(f"No sitemap available for section: {section!r}")
+    if _own_template(template_name, "sitemap.xml"):
+        return contrib.sitemap(
+            request,
+            sitemaps,
+            section=section,
+            template_name=template_name,
+            content_type=content_type,
+        )
+    chosen = sitemaps if section is None else {section: sitemaps[section]}
+    sources = [source_of(name, instance(given)) for name, given in chosen.items()]
+    number = _page_number(request, sources)
+    try:
+        made = indexes.by_position(sources, number, of_request(request))
+    except PageFull as error:
+        raise ConfigurationError(
+            f"The sections {', '.join(sorted(chosen))} together are more than one "
+            "sitemap may hold (50,000 URLs, 50 MB). Serve "
+            "django_sitemaps_plus.views.index at this address, and this view with a "
+            "section."
+        ) from error
+    return _contrib_response(b"".join(made.chunks), content_type, made.lastmods)
+
+
+def _page_number(request: HttpRequest, sources: Sequence[Source]) -> int:
+    """Return ``?p=``; 404 with contrib's texts if there is no such page."""
+    text = request.GET.get("p", "1")
+    try:
+        number = int(text)
+    except ValueError as error:
+        raise Http404(f"No page '{text}'") from error
+    if not all(1 <= number <= indexes.position_pages(source) for source in sources):
+        raise Http404(f"Page {text} empty")
+    return number
+
+
+def _contrib_response(
+    body: bytes, content_type: str, lastmods: Sequence[Sequence[Any]]
+) -> HttpResponse:
+    """Return contrib's headers: Last-Modified only where all items have a lastmod."""
+    response = HttpResponse(body, content_type=content_type)
+    response.headers["X-Robots-Tag"] = _ROBOTS_TAG
+    if all(dates and None not in dates for dates in lastmods):
+        moments = [_in_utc(lastmod) for dates in lastmods for lastmod in dates]
+        if moments:
+            response.headers["Last-Modified"] = http_date(max(moments).timestamp())
+    return response
+
+
+def _in_utc(lastmod: dt.date) -> dt.datetime:
+    """Read a lastmod as contrib does for this header: without a zone it is UTC."""
+    if not isinstance(lastmod, dt.datetime):
+        lastmod = dt.datetime.combine(lastmod, dt.time.min)
+    return lastmod if timezone.is_aware(lastmod) else lastmod.replace(tzinfo=dt.UTC)
+
+
+@functools.lru_cache(maxsize=64)
+def _own_template(name: str, default: str) -> bool:
+    """Tell whether a project renders sitemaps with a template of its own."""
+    if name != default:
+        return True
+    try:
+        origin = getattr(get_template(name), "origin", None)
+    except TemplateDoesNotExist:
+        return False
+    shipped = Path(contrib.__file__).parent
+    return shipped not in Path(str(getattr(origin, "name", ""))).parents
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    """Look for templates again after a test has overridden the settings."""
+    if setting in ("TEMPLATES", "INSTALLED_APPS"):
+        _own_template.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.views")

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus import kept
+from django_sitemaps_plus.registry import registry
+
+Register = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def shelf(tmp_path: Path, settings: Any) -> Iterator[kept.Folder]:
+    """Keep each test's files in a folder of its own."""
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "sitemaps": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": str(tmp_path / "sitemaps")},
+        },
+    }
+    yield kept.Folder(tmp_path / "sitemaps")
+
+
+@pytest.fixture
+def register() -> Iterator[Register]:
+    """Register sections for one test: ``register(name, sitemap class)``."""
+    before = dict(registry._sources)
+
+    def add(name: str, source: Any) -> Any:
+        registry._sources[name] = source
+        return source
+
+    yield add
+    registry._sources.clear()
+    registry._sources.update(before)

@@ -1,0 +1,90 @@
+"""A small news site, and one model for each kind of key."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.urls import reverse
+
+
+class Category(models.Model):
+    slug = models.SlugField()
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Article(models.Model):
+    slug = models.CharField(max_length=200)
+    title = models.CharField(max_length=200, default="")
+    category = models.ForeignKey(Category, models.CASCADE, null=True)
+    updated = models.DateTimeField(null=True)
+    day = models.DateField(null=True)
+    live = models.BooleanField(default=True)
+    weight = models.FloatField(null=True)
+    photo = models.FileField(blank=True)
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def get_absolute_url(self) -> str:
+        return reverse("article", kwargs={"slug": self.slug})
+
+
+class Tag(models.Model):
+    article = models.ForeignKey(Article, models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=50)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Note(models.Model):
+    number = models.IntegerField(unique=True)
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+class ByUuid(models.Model):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class ByText(models.Model):
+    code = models.CharField(max_length=50, primary_key=True)
+
+    def __str__(self) -> str:
+        return self.code
+
+
+class ByDay(models.Model):
+    day = models.DateField(unique=True)
+    moment = models.DateTimeField(unique=True)
+    amount = models.DecimalField(max_digits=12, decimal_places=3, unique=True)
+
+    def __str__(self) -> str:
+        return str(self.day)
+
+
+class ByPair(models.Model):
+    pk = models.CompositePrimaryKey("shop", "code")
+    shop = models.IntegerField()
+    code = models.CharField(max_length=20)
+
+    def __str__(self) -> str:
+        return f"{self.shop}/{self.code}"
+
+
+class Story(Article):
+    source = models.CharField(max_length=50, default="")
+
+
+class Elsewhere(models.Model):
+    slug = models.SlugField()
+
+    def __str__(self) -> str:
+        return self.slug
