@@ -7,10 +7,9 @@ Everything this package raises.
     ├── ConfigurationError                 also Django's ImproperlyConfigured
     │   └── RouteError                     a Route that cannot be compiled
     ├── TooManyBadRows                     more than MAX_BAD of a page
-    ├── NotReady                           not now: ask again in retry_after seconds
-    │   ├── Filling                        the ledger's bounds are still being found
-    │   └── Busy                           another process is at it
-    └── TablesMissing                      migrate was not run
+    └── NotReady                           not now: ask again in retry_after seconds
+        ├── Filling                        the ledger's bounds are still being found
+        └── Busy                           another process is at it
 
 Errors of single entries are in ``protocol.errors``: they are about data, and
 know nothing of Django.
@@ -34,7 +33,7 @@ class RouteError(ConfigurationError):
 
 
 class TooManyBadRows(SitemapsPlusError):
-    """More rows of a page are bad than ``MAX_BAD`` allows: something larger is wrong."""
+    """More rows of a page are bad than ``MAX_BAD`` allows."""
 
 
 class NotReady(SitemapsPlusError):
@@ -51,7 +50,3 @@ class Filling(NotReady):
 
 class Busy(NotReady):
     """Another process holds the lease."""
-
-
-class TablesMissing(SitemapsPlusError):
-    """The app is installed, but its migration was not run."""

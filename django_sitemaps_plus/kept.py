@@ -31,9 +31,9 @@ from .conf import get_settings
 from .exceptions import ConfigurationError
 
 try:
-    from isal import isal_zlib
-except ImportError:
-    isal_zlib = None
+    from isal import isal_zlib as _fast
+except ImportError:  # the extra "fast" is not installed
+    _fast = None  # type: ignore[assignment]
 
 ALIAS = "sitemaps"
 
@@ -62,10 +62,10 @@ def compressor() -> Compressor:
     Neither writes a time or a file name into the header, so the same page gives
     the same file (RFC 1952, section 2.3.1: MTIME = 0 means no time stamp).
     """
-    if isal_zlib is not None:
-        made: Compressor = isal_zlib.compressobj(_ISAL_LEVEL, wbits=_GZIP)
-        return made
-    return zlib.compressobj(_ZLIB_LEVEL, wbits=_GZIP)
+    module: Any = _fast or zlib
+    level = _ISAL_LEVEL if _fast else _ZLIB_LEVEL
+    made: Compressor = module.compressobj(level, wbits=_GZIP)
+    return made
 
 
 def unpack(data: bytes) -> bytes:
@@ -75,7 +75,7 @@ def unpack(data: bytes) -> bytes:
 
 def unpacked(data: bytes) -> Iterator[bytes]:
     """Yield the bytes that were gzipped as ``data``, a piece at a time."""
-    module: Any = zlib if isal_zlib is None else isal_zlib
+    module: Any = _fast or zlib
     unpacker = module.decompressobj(wbits=_GZIP)
     view = memoryview(data)
     for start in range(0, len(view), _CHUNK):

@@ -30,7 +30,7 @@ class Key:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' attribute names, as ``order_by`` and ``values_list`` take them."""
+        """The columns' names, as ``order_by`` and ``values_list`` take them."""
         return tuple(field.attname for field in self.fields)
 
     @property

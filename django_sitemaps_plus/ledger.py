@@ -42,13 +42,13 @@ Report = Callable[[int], object]
 
 def sections() -> SectionQuerySet:
     """Return the sections, of the database where they are written."""
-    found: SectionQuerySet = Section.objects.using(router.db_for_write(Section)).all()  # type: ignore[assignment]
+    found: SectionQuerySet = Section.objects.using(router.db_for_write(Section)).all()
     return found
 
 
 def pages() -> PageQuerySet:
     """Return the pages, of the database where they are written."""
-    found: PageQuerySet = Page.objects.using(router.db_for_write(Page)).all()  # type: ignore[assignment]
+    found: PageQuerySet = Page.objects.using(router.db_for_write(Page)).all()
     return found
 
 
@@ -124,7 +124,7 @@ class Walk:
     def hop(
         self, lower: KeyValue | None, rows: int, upper: KeyValue | None = None
     ) -> KeyValue | None:
-        """Return the key of the row that ``rows`` rows precede; None if there is none."""
+        """Return the key of the row that ``rows`` rows precede, if there is one."""
         found = self.rows(lower, upper).order_by(*self.key.names)
         return next(iter(found.values_list(*self.key.names)[rows : rows + 1]), None)
 

@@ -34,8 +34,8 @@ from .protocol.locations import ORIGIN_MARK, Origin
 from .protocol.writers import UrlsetWriter, urlset_header
 from .registry import registry
 from .routes import Route
-from .rows import Batch, Reader, RowPlan, Source, object_path_reason, source_of
-from .serializer import BadRow
+from .rows import Reader, RowPlan, Source, object_path_reason, source_of
+from .serializer import BadRow, Batch
 from .sitemaps import declared, is_expression, is_method
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -54,9 +54,6 @@ SOON = 60
 FORMER = 86_400
 #: How many bad rows are kept for the report.
 SHOWN = 20
-#: Bytes for which the origin counts at least, so that an address that turns up
-#: later seldom finds a page too long.
-_ORIGIN = 64
 
 _MARK = ORIGIN_MARK.encode()
 #: Routes are described for a place that is no request's.
@@ -194,7 +191,7 @@ def folder(page: Page) -> str:
 
 
 def find(name: str, number: int) -> Page | None:
-    """Return a page of the section ``name``, with its section; None if there is none."""
+    """Return a page, with its section; None if there is no such page."""
     return (
         ledger.pages()
         .select_related("section")
@@ -318,17 +315,18 @@ class Making:
 
     def __post_init__(self) -> None:
         self.reader = Reader(self.source, self.place, raises=raises())
-        self._hash = hashlib.blake2b(digest_size=16)
+        header = urlset_header(**self.source.media)
+        self._hash = hashlib.blake2b(header, digest_size=16)
         self._packed: list[bytes] = []
         self._compressor = kept.compressor()
         self._origin = str(self.place.origin).encode()
         self._writer = UrlsetWriter(
-            self._sink,
+            lambda block: self._packed.append(self._compressor.compress(block)),
             origin=self.place.origin,
             zone=timezone.get_default_timezone(),
             max_entries=self.source.limit,
             max_bytes=MAX_BYTES,
-            header=urlset_header(**self.source.media),
+            header=header,
         )
 
     @property
@@ -380,17 +378,10 @@ class Making:
         return None
 
     def _add_block(self, text: str, entries: int) -> None:
-        block = text.encode()
-        marks = block.count(_MARK)
-        longest = max(len(self._origin), _ORIGIN)
-        self._writer.add_xml(block, entries, extra=marks * (longest - len(_MARK)))
+        neutral = text.encode()
+        self._writer.add_xml(neutral.replace(_MARK, self._origin), entries)
+        self._hash.update(neutral)
         self.entries += entries
-
-    def _sink(self, block: bytes) -> None:
-        self._hash.update(block)
-        stamped = block.replace(_MARK, self._origin)
-        self.size += len(stamped)
-        self._packed.append(self._compressor.compress(stamped))
 
     def _finish(self) -> None:
         self._writer.finish()
@@ -399,6 +390,7 @@ class Making:
             self._hash.update(self._origin)
         self._packed.append(self._compressor.flush())
         self.data = b"".join(self._packed)
+        self.size = self._writer.size
         self.checksum = self._hash.hexdigest()
 
 
@@ -487,8 +479,25 @@ def report(name: str, bad: Sequence[BadRow]) -> None:
         logger.warning("Section %r: %d more rows left out.", name, len(bad) - SHOWN)
 
 
-def count_and_newest(found: Source, page: Page) -> tuple[int, float | None]:
-    """Return how many rows a page's range has, and their newest declared lastmod."""
+def expire(page: Page) -> None:
+    """Have a page compared with its rows when it is next asked for."""
+    ledger.pages().filter(pk=page.pk).update(verified_at=0)
+    page.verified_at = 0
+
+
+def differs(found: Source, page: Page) -> bool:
+    """
+    Tell whether a page's rows are others than when it was made, by two numbers.
+
+    Their count is compared and, where lastmod is an expression, the newest one.
+    """
+    if page.entries is None:
+        return True
+    count, newest = _count_and_newest(found, page)
+    return count != page.items or (newest is not None and newest != page.newest)
+
+
+def _count_and_newest(found: Source, page: Page) -> tuple[int, float | None]:
     walk = ledger.walk_of(found)
     upper = ledger.upper_of(page)
     rows = walk.rows(

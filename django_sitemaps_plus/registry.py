@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
-from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from .conf import NAME, get_settings
 from .exceptions import ConfigurationError
 
-SitemapType = TypeVar("SitemapType", bound=type[ContribSitemap])
+SitemapType = TypeVar("SitemapType", bound=type)
+
+#: A sitemap of contrib's or of ours. Contrib's hooks (``_get``, ``_location``, …)
+#: are in no stubs.
+AnySitemap: TypeAlias = Any
 
 #: What the views take for a section: a class, a factory or an instance.
-Source = Any
+Source: TypeAlias = Any
 
 _LEGAL_NAME = re.compile(r"[\w-]{1,100}")
 _PAGE_LIKE = re.compile(r"(.+)-([0-9]+)")
@@ -66,7 +69,7 @@ class Registry:
             )
         return {**self._sources, **self._from_settings}
 
-    def get(self, name: str) -> ContribSitemap:
+    def get(self, name: str) -> AnySitemap:
         """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
         return instance(self.sources()[name])
 
@@ -104,10 +107,9 @@ def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
     return found
 
 
-def instance(source: Source) -> ContribSitemap:
+def instance(source: Source) -> AnySitemap:
     """Return the sitemap that ``source`` (an instance, a class, a factory) means."""
-    sitemap: ContribSitemap = source() if callable(source) else source
-    return sitemap
+    return source() if callable(source) else source
 
 
 def _identity(source: Source) -> object:
@@ -172,7 +174,7 @@ def register(
     return decorate if sitemap is None else decorate(sitemap)
 
 
-def _default_name(cls: type[ContribSitemap]) -> str:
+def _default_name(cls: type) -> str:
     model = getattr(cls, "model", None)
     if model is not None:
         return str(model._meta.model_name)

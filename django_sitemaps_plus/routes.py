@@ -536,9 +536,17 @@ class Route:
 def _described(given: Mapping[Param, Any]) -> list[str]:
     """Write arguments as in a call, none at great length."""
     return [
-        f"{param}={value!r:.80}" if isinstance(param, str) else f"{value!r:.80}"
+        f"{param}={_shown(value)}" if isinstance(param, str) else _shown(value)
         for param, value in given.items()
     ]
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.80}"
+    except Exception:
+        # An int of some thousand digits has no repr(): the message goes without.
+        return f"<{type(value).__name__}>"
 
 
 def _listed(params: Sequence[Param]) -> str:

@@ -37,6 +37,7 @@ from .exceptions import ConfigurationError
 from .keys import Key, KeyValue, key_of
 from .origin import Place, rendering_context
 from .protocol.limits import MAX_ENTRIES, MAX_NEWS
+from .registry import AnySitemap
 from .routes import CompiledRoute, Route
 from .serializer import (
     Batch,
@@ -95,7 +96,7 @@ class Source:
     """A section's sitemap, and how it is read."""
 
     name: str
-    sitemap: ContribSitemap
+    sitemap: AnySitemap
     key: Key | None
     #: Why the section cannot be paged by key; empty if it can.
     by_position: str = ""
@@ -129,7 +130,7 @@ class Source:
         return {name: getattr(self.sitemap, name, None) is not None for name in _MEDIA}
 
 
-def source_of(name: str, sitemap: ContribSitemap) -> Source:
+def source_of(name: str, sitemap: AnySitemap) -> Source:
     """
     Return how the section ``name`` is read.
 
@@ -144,7 +145,7 @@ def source_of(name: str, sitemap: ContribSitemap) -> Source:
     )
 
 
-def _paging(sitemap: ContribSitemap) -> tuple[str, Key | None]:
+def _paging(sitemap: AnySitemap) -> tuple[str, Key | None]:
     for method in ("get_urls", "_urls", "_items", "paginator"):
         if overridden(sitemap, method):
             return f"it overrides {method}", None
@@ -163,7 +164,7 @@ def _paging(sitemap: ContribSitemap) -> tuple[str, Key | None]:
     return "", key_of(items, getattr(sitemap, "page_by", "pk"))
 
 
-def overridden(sitemap: ContribSitemap, name: str) -> bool:
+def overridden(sitemap: AnySitemap, name: str) -> bool:
     """Tell whether a class of the project's own defines ``name``."""
     if name in vars(sitemap):
         return True
@@ -173,12 +174,12 @@ def overridden(sitemap: ContribSitemap, name: str) -> bool:
     )
 
 
-def _first_with(sitemap: ContribSitemap, name: str) -> int:
+def _first_with(sitemap: AnySitemap, name: str) -> int:
     mro = type(sitemap).__mro__
     return next(index for index, cls in enumerate(mro) if name in vars(cls))
 
 
-def object_path_reason(sitemap: ContribSitemap) -> str:
+def object_path_reason(sitemap: AnySitemap) -> str:
     """Return why ``sitemap`` is read object by object; empty on the row path."""
     if not isinstance(sitemap, Sitemap):
         return "it is no django_sitemaps_plus.Sitemap"
@@ -208,7 +209,7 @@ class Reader:
     raises: bool = False
 
     @property
-    def sitemap(self) -> ContribSitemap:
+    def sitemap(self) -> AnySitemap:
         """The section's sitemap."""
         return self.source.sitemap
 
@@ -445,7 +446,7 @@ def _contrib_batch(info: dict[str, Any]) -> Batch:
 
 
 def _hooked(
-    sitemap: ContribSitemap, name: str, language: str | None
+    sitemap: AnySitemap, name: str, language: str | None
 ) -> Callable[[Any], Any]:
     """Return a getter through contrib's own hooks, which the class overrides."""
 
@@ -497,13 +498,11 @@ class RowPlan:
     positions: dict[str, int]
     #: Converters of the columns that the ORM would convert.
     converters: dict[int, Callable[[Any], Any]]
-    sitemap: ContribSitemap
+    sitemap: AnySitemap
     lastmod_form: str
 
     @classmethod
-    def make(
-        cls, sitemap: ContribSitemap, queryset: QuerySet[Any], key: Key
-    ) -> RowPlan:
+    def make(cls, sitemap: AnySitemap, queryset: QuerySet[Any], key: Key) -> RowPlan:
         """
         Compile ``queryset`` and the expressions of ``sitemap`` into one statement.
 

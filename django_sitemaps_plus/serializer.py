@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch
+from django.utils.dateparse import parse_datetime
 
 from .protocol.dates import parse_w3c, w3c
 from .protocol.entries import Image, News, Video
@@ -44,12 +45,12 @@ Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 Record = TypeVar("Record", Video, News)
 
-_ESCAPABLE = re.compile("[&<>'\"]")
-_STAMPS = re.compile(
-    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?"
-    r"(?:\n\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)*"
-)
-_DAYS = re.compile(r"\d{4}-\d\d-\d\d(?:\n\d{4}-\d\d-\d\d)*")
+_ESCAPED = "&<>'\""
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?")
+#: Makes every digit a zero, to compare the shapes of many texts at once.
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_DAY_SHAPE = b"0000-00-00"
+_STAMP_SHAPES = (b"0000-00-00 00:00:00.000000", b"0000-00-00 00:00:00")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +139,26 @@ class Lastmods:
         return None
 
     def _sliced(self) -> tuple[Sequence[str], str] | None:
-        try:
-            if not _STAMPS.fullmatch("\n".join(self.values)):
+        joined = _joined(self.values)
+        if joined is None or not _has_shape(joined, len(self.values), _STAMP_SHAPES):
+            return self._one_by_one()
+        texts = joined.replace(" ", "T").split("\n")
+        return [text[:19] for text in texts], "+00:00"
+
+    def _one_by_one(self) -> tuple[Sequence[str], str] | None:
+        """Slice texts of different lengths: the database cuts trailing zeros off."""
+        texts = []
+        for value in self.values:
+            if not isinstance(value, str) or not _STAMP.fullmatch(value):
                 return None
-        except TypeError:
-            return None
-        return [f"{text[:10]}T{text[11:19]}" for text in self.values], "+00:00"
+            texts.append(f"{value[:10]}T{value[11:19]}")
+        return texts, "+00:00"
 
     def _days(self) -> tuple[Sequence[str], str] | None:
-        try:
-            proved = _DAYS.fullmatch("\n".join(self.values))
-        except TypeError:
+        joined = _joined(self.values)
+        if joined is None or not _has_shape(joined, len(self.values), (_DAY_SHAPE,)):
             return None
-        return (self.values, "") if proved else None
+        return self.values, ""
 
     def _formatted(self) -> tuple[Sequence[str], str] | None:
         """Format dates in UTC, which is what the ORM gives."""
@@ -173,9 +181,28 @@ class Lastmods:
 
 def _parse_stamp(text: str, zone: dt.tzinfo) -> dt.datetime | str:
     """Read the database's text of a date and time; what it is not stays as it is."""
-    if not _STAMPS.fullmatch(text):
+    parsed = parse_datetime(text)
+    if parsed is None:
         return text
-    return dt.datetime.fromisoformat(text[:19]).replace(tzinfo=zone)
+    return parsed.replace(tzinfo=zone) if parsed.tzinfo is None else parsed
+
+
+def _joined(values: Sequence[Any]) -> str | None:
+    """Return texts line by line; None if some are no texts, or have lines."""
+    try:
+        joined = "\n".join(values)
+    except TypeError:
+        return None
+    return joined if joined.count("\n") == len(values) - 1 else None
+
+
+def _has_shape(joined: str, count: int, shapes: Iterable[bytes]) -> bool:
+    """Tell whether all of ``count`` lines are the same one of ``shapes``."""
+    try:
+        shape = joined.encode("ascii").translate(_ZEROS)
+    except UnicodeEncodeError:
+        return False
+    return any(shape == b"\n".join([expected] * count) for expected in shapes)
 
 
 @dataclass(slots=True)
@@ -218,7 +245,8 @@ class Tally:
 
 def escape_column(values: Sequence[str]) -> Sequence[str]:
     """Escape the five entities in every value, looking once at all of them."""
-    if _ESCAPABLE.search("\n".join(values)) is None:
+    joined = "\n".join(values)
+    if not any(character in joined for character in _ESCAPED):
         return values
     return [escape(value) for value in values]
 
@@ -458,7 +486,7 @@ def as_images(value: Any) -> Iterable[Image]:
         return []
     values = value if isinstance(value, (list, tuple)) else [value]
     return [
-        item if isinstance(item, Image) else Image(loc=getattr(item, "url", item))
+        item if isinstance(item, Image) else Image(loc=str(getattr(item, "url", item)))
         for item in values
         if item
     ]

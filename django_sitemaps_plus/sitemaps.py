@@ -17,6 +17,7 @@ from django.db.models import Max, Model, QuerySet
 from django.urls import reverse
 
 from .exceptions import ConfigurationError
+from .registry import AnySitemap
 from .routes import Route
 
 #: The attributes of an entry that a class may declare.
@@ -36,7 +37,7 @@ CHUNK = 2_000
 _ALIAS = "sitemaps_plus_"
 
 
-class Sitemap(ContribSitemap):
+class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     """
     A section of the site: its items, and how an item becomes an entry.
 
@@ -105,7 +106,7 @@ class Sitemap(ContribSitemap):
         declared = getattr(self, name, default)
         if isinstance(declared, Route) or is_expression(declared):
             return value_of(name, declared, item[0] if self.i18n else item)
-        return super()._get(name, item, default)
+        return super()._get(name, item, default)  # type: ignore[misc]  # no stub
 
     def _items(self) -> Any:
         """Contrib's items, or (item, language) pairs, carrying the expressions."""
@@ -119,7 +120,7 @@ class Sitemap(ContribSitemap):
         ]
 
 
-class GenericSitemap(ContribGenericSitemap, Sitemap):
+class GenericSitemap(ContribGenericSitemap, Sitemap):  # type: ignore[type-arg]
     """Contrib's ``GenericSitemap``: a queryset and the name of its date field."""
 
 
@@ -164,12 +165,12 @@ def alias(name: str, part: object = None) -> str:
     return f"{_ALIAS}{name}" if part is None else f"{_ALIAS}{name}_{part}"
 
 
-def declared(sitemap: ContribSitemap) -> dict[str, Any]:
+def declared(sitemap: AnySitemap) -> dict[str, Any]:
     """Return what ``sitemap`` declares for each attribute of an entry."""
     return {name: getattr(sitemap, name, None) for name in ATTRIBUTES}
 
 
-def declared_expressions(sitemap: ContribSitemap) -> dict[str, Any]:
+def declared_expressions(sitemap: AnySitemap) -> dict[str, Any]:
     """Return every declared expression, a route's included, by its alias."""
     found: dict[str, Any] = {}
     for name, value in declared(sitemap).items():
@@ -190,6 +191,6 @@ def value_of(name: str, value: Any, item: Any) -> Any:
     )
 
 
-def entries_per_item(sitemap: ContribSitemap) -> int:
+def entries_per_item(sitemap: AnySitemap) -> int:
     """Return how many entries an item has at most: one, or one a language."""
     return max(1, len(sitemap._languages())) if sitemap.i18n else 1

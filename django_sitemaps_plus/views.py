@@ -32,6 +32,7 @@ from .indexes import Document
 from .models import tables_exist
 from .origin import of_request, rendering_context
 from .protocol.errors import PageFull
+from .protocol.limits import MAX_INDEX_ENTRIES
 from .protocol.robots import closed, robots_txt
 from .registry import Source as SitemapSource
 from .registry import instance
@@ -172,7 +173,7 @@ def _further_parts() -> range:
         if tables_exist(ledger.pages().db):
             raise
         return range(0)
-    return range(2, -(-count // indexes.MAX_INDEX_ENTRIES) + 1)
+    return range(2, -(-count // MAX_INDEX_ENTRIES) + 1)
 
 
 def _send(
@@ -249,7 +250,7 @@ def index(
     if _own_template(template_name, "sitemap_index.xml"):
         return contrib.index(
             request,
-            sitemaps,
+            dict(sitemaps),
             template_name=template_name,
             content_type=content_type,
             sitemap_url_name=sitemap_url_name,
@@ -292,7 +293,7 @@ def sitemap(
     if _own_template(template_name, "sitemap.xml"):
         return contrib.sitemap(
             request,
-            sitemaps,
+            dict(sitemaps),
             section=section,
             template_name=template_name,
             content_type=content_type,

@@ -33,11 +33,11 @@ class DateError(EntryError):
     """A date cannot be written as a W3C Datetime."""
 
 
-class PageFull(ProtocolError):  # noqa: N818 - a state of the page, not a fault
+class PageFull(ProtocolError):  # a state of the page, not a fault
     """An entry would pass the limit of entries or of bytes of its page."""
 
 
-class PageFinished(ProtocolError):  # noqa: N818 - a state of the page, not a fault
+class PageFinished(ProtocolError):  # a state of the page, not a fault
     """An entry was added, or the end written, after the end of its page."""
 
 

@@ -1,0 +1,131 @@
+"""
+Work ahead of the requests: find the bounds, make the bytes, compare with the rows.
+
+``manage.py build_sitemaps`` talks; the functions here work, and return what they
+did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from django.db.models import Sum
+
+from . import ledger, pages
+from .exceptions import TooManyBadRows
+from .models import Page
+from .origin import Place
+from .rows import Source
+
+#: Told how many pages of a section are done, and how many there are.
+Progress = Callable[[int, int], object]
+
+
+@dataclass
+class SectionReport:
+    """What was done for one section."""
+
+    name: str
+    pages: int = 0
+    #: None as long as some page was never made.
+    entries: int | None = 0
+    #: Pages whose bytes are new.
+    changed: int = 0
+    #: Pages that were fresh, or came out the same.
+    unchanged: int = 0
+    #: Rows left out, and the first of them: ``(key, reason)``.
+    bad: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    #: Pages that could not be made, and why.
+    errors: list[str] = field(default_factory=list)
+    #: Why the section has no pages in the ledger; empty if it has.
+    by_position: str = ""
+
+
+def fill(source: Source, report: ledger.Report | None = None) -> SectionReport:
+    """Find the bounds of a section's pages; goes on where an earlier run stopped."""
+    done = SectionReport(source.name, by_position=source.by_position)
+    if source.key is not None:
+        ledger.fill(source, report=report)
+        _count(done)
+    return done
+
+
+def build(
+    source: Source, place: Place, progress: Progress | None = None
+) -> SectionReport:
+    """Make every page of a section that is not fresh."""
+    done = fill(source)
+    if source.key is not None:
+        for page in _walk(source, progress):
+            _serve(source, page, place, done)
+        _count(done)
+    return done
+
+
+def reconcile(
+    source: Source,
+    place: Place,
+    *,
+    deep: bool = False,
+    progress: Progress | None = None,
+) -> SectionReport:
+    """
+    Make the ledger agree with a table that changed behind it.
+
+    A page is made again where the number of its rows or their newest lastmod is
+    another than it was; with ``deep`` every page is, and compared by its bytes.
+    """
+    done = fill(source)
+    if source.key is not None:
+        for page in _walk(source, progress):
+            if deep or pages.differs(source, page):
+                pages.expire(page)
+            _serve(source, page, place, done)
+        _count(done)
+    return done
+
+
+def _walk(source: Source, progress: Progress | None) -> Iterator[Page]:
+    """Yield the pages in the order of their keys, those that splits add too."""
+    position, seen = -1, 0
+    while True:
+        page = (
+            ledger.pages()
+            .select_related("section")
+            .filter(section__name=source.name, position__gt=position)
+            .order_by("position")
+            .first()
+        )
+        if page is None:
+            return
+        position = page.position
+        yield page
+        seen += 1
+        if progress is not None:
+            progress(seen, ledger.pages().filter(section=page.section_id).count())
+
+
+def _serve(source: Source, page: Page, place: Place, done: SectionReport) -> None:
+    before = page.checksum
+    try:
+        served = pages.serve(source, page, place)
+    except TooManyBadRows as error:
+        done.errors.append(str(error))
+        return
+    if served.page.error:
+        done.errors.append(served.page.error)
+    elif served.page.checksum == before:
+        done.unchanged += 1
+    else:
+        done.changed += 1
+    done.bad += served.page.bad
+    done.problems += [(label, reason) for label, reason in served.page.problems]
+
+
+def _count(done: SectionReport) -> None:
+    found = ledger.pages().filter(section__name=done.name)
+    done.pages = found.count()
+    unmade = found.filter(entries=None).exists()
+    done.entries = None if unmade else found.aggregate(n=Sum("entries"))["n"]
