@@ -150,7 +150,7 @@ def test_no_priority_is_not_written() -> None:
     [
         *[7, -1, 1.0000001, -0.1, Decimal("1.01"), "2", "-1"],
         *[float("nan"), float("inf"), Decimal("NaN"), Decimal("sNaN"), "NaN"],
-        *["0,5", "high", "0.5.1", "1_0", "\u0660", True, b"1", [1], 1j],
+        *["0,5", "high", "0.5.1", "0_1", "\u0660", True, b"1", [1], 1j],
         *[Decimal("1E-41"), "1E-999999", "0." + "1" * 41],
     ],
 )
