@@ -251,6 +251,12 @@ class CommandTests(TestCase):
         self.assertRegex(out.getvalue(), r"191 characters .*\(191 added, 0 changed")
         self.assertRegex(out.getvalue(), r"Next, type: .* show_sitemap\n$")
 
+    def test_the_sitemaps_know_at_once_what_was_loaded(self) -> None:
+        for last in ("U+00FF", "U+01FF"):
+            call_command("load_unicode", "--last", last, verbosity=0)
+            page = self.client.get("/sitemap-character.xml")
+            self.assertContains(page, "<loc>", Character.objects.count())
+
     def test_refuses_what_is_no_code_point(self) -> None:
         for text in ("U+110000", "-1", "snowman", ""):
             with self.assertRaisesMessage(CommandError, "is no code point"):

@@ -6,11 +6,17 @@ import argparse
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
+from io import StringIO
 from time import perf_counter
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import (
+    BaseCommand,
+    CommandError,
+    CommandParser,
+    OutputWrapper,
+)
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
@@ -40,7 +46,8 @@ class Command(BaseCommand):
         "Create the tables if they are missing (as migrate does) and load all named "
         "characters that this Python knows, their blocks, and the notes. Rows that "
         "are right already are left alone, so it can be stopped and run again at any "
-        "time. Ends with 0 when all is loaded, 1 when the database refused or the "
+        "time. Then make the sitemaps agree (build_sitemaps --reconcile). Ends with 0 "
+        "when all is loaded, 1 when the database refused or the "
         "run was stopped, 2 when an argument is wrong."
     )
 
@@ -64,10 +71,11 @@ class Command(BaseCommand):
             raise CommandError(
                 "Stopped. What was loaded is kept; the same command goes on from there."
             ) from error
-        if verbosity:
-            seconds = perf_counter() - started
-            self.stdout.write(self.sentence(characters, notes, seconds))
-            self.stdout.write(f"Next, type: {_command('show_sitemap')}")
+        out = self.stdout if verbosity else OutputWrapper(StringIO())
+        out.write(self.sentence(characters, notes, perf_counter() - started))
+        # Bulk inserts send no signals, so the sitemaps learn of them here.
+        call_command("build_sitemaps", reconcile=True, stdout=out)
+        out.write(f"Next, type: {_command('show_sitemap')}")
 
     def load(self, last: int, *, quiet: bool) -> tuple[Report, Report]:
         """Migrate, load, and return what was done to characters and notes."""
