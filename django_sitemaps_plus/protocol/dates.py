@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 from .errors import DateError, excerpt
 
 _W3C = re.compile(
-    r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
-    r"(?P<time>T(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
-    r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]+))?)?"
-    r"(?P<zone>Z|[+-](?P<zone_hour>[0-9]{2}):(?P<zone_minute>[0-9]{2}))?)?)?)?"
+    r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})"
+    r"(T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?)?)?)?"
 )
+_UTC = (None, "Z", "+00:00")
 _MINUTE = timedelta(minutes=1)
 
 # The offsets of xsd:dateTime, in which the sitemap schemas write their dates.
@@ -83,29 +83,31 @@ def _read(text: object) -> datetime:
     match = _W3C.fullmatch(text)
     if match is None:
         raise DateError(f"date {excerpt(text)}: not a W3C Datetime (YYYY-MM-DD ...)")
-    part = match.groupdict()
-    if part["time"] and not part["zone"]:
+    year, month, day, clock, hour, minute, second, fraction, zone = match.groups()
+    if clock and not zone:
         raise DateError(f"date {excerpt(text)}: has a time but no zone")
     try:
-        day = date(int(part["year"]), int(part["month"] or 1), int(part["day"] or 1))
-        clock = time(
-            int(part["hour"] or 0),
-            int(part["minute"] or 0),
-            int(part["second"] or 0),
-            int((part["fraction"] or "0")[:6].ljust(6, "0")),
-            tzinfo=_zone(part["zone"], part["zone_hour"], part["zone_minute"]),
+        local = datetime(
+            int(year),
+            int(month or 1),
+            int(day or 1),
+            int(hour or 0),
+            int(minute or 0),
+            int(second or 0),
+            int(fraction[:6].ljust(6, "0")) if fraction else 0,
+            tzinfo=UTC,
         )
-        return datetime.combine(day, clock).astimezone(UTC)
+        return local if zone in _UTC else local - _offset(zone)
     except (ValueError, OverflowError) as error:
         raise DateError(f"date {excerpt(text)}: {error}") from error
 
 
-def _zone(zone: str | None, hour: str | None, minute: str | None) -> tzinfo:
-    if zone is None or hour is None or minute is None:
-        return UTC
-    if int(minute) > 59:
+def _offset(zone: str) -> timedelta:
+    """Read "+hh:mm" or "-hh:mm"; ValueError says what is wrong with it."""
+    hours, minutes = int(zone[1:3]), int(zone[4:])
+    if minutes > 59:
         raise ValueError("the minutes of its offset must be in 0..59")
-    offset = timedelta(hours=int(hour), minutes=int(minute))
+    offset = timedelta(hours=hours, minutes=minutes)
     if offset > _MAX_OFFSET:
         raise ValueError("its offset is beyond 14:00")
-    return timezone(-offset if zone.startswith("-") else offset)
+    return -offset if zone.startswith("-") else offset
