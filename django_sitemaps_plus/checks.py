@@ -1,3 +1,330 @@
-"""System checks: what is wrong with settings and sitemaps, and what to type."""
+"""
+System checks: what is wrong with settings and sitemaps, and what to type instead.
+
+The ids are listed in ``docs/checks.md``. Checks that ask a database run only with
+``manage.py check --database default`` and on ``migrate``, as Django's own do.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as CheckWarning
+from django.core.exceptions import FieldError
+from django.db import Error as DatabaseError
+from django.db.models import QuerySet
+from django.urls import NoReverseMatch, get_resolver, reverse
+
+from . import indexes, kept, ledger
+from .conf import get_settings
+from .exceptions import ConfigurationError, RouteError
+from .models import tables_exist
+from .origin import Place, configured, rendering_context
+from .protocol.errors import EntryError
+from .protocol.limits import CHANGEFREQS, MAX_ENTRIES
+from .protocol.locations import Origin
+from .protocol.writers import priority_xml
+from .registry import AnySitemap, ambiguous_names, registry
+from .routes import Route
+from .rows import RowPlan, Source, source_of
+from .sitemaps import declared, is_expression, is_method
+from .templates import is_own
+
+#: An address to compile routes for; which one it is does not matter.
+_ANYWHERE = Place(Origin(scheme="https", host="localhost"))
+
+
+def _error(number: str, message: str, hint: str, obj: Any = None) -> Error:
+    return Error(message, hint=hint, obj=obj, id=f"sitemaps_plus.E{number}")
+
+
+def _warning(number: str, message: str, hint: str, obj: Any = None) -> CheckWarning:
+    return CheckWarning(message, hint=hint, obj=obj, id=f"sitemaps_plus.W{number}")
+
+
+@register("sitemaps_plus")
+def check_settings(**kwargs: Any) -> list[CheckMessage]:
+    """E001 to E003: ``SITEMAPS_PLUS``, the origin, the storage."""
+    try:
+        get_settings()
+    except ConfigurationError as error:
+        return [
+            _error("001", str(error), "Correct SITEMAPS_PLUS in the settings module.")
+        ]
+    found: list[CheckMessage] = []
+    try:
+        place = configured() if get_settings().BASE_URL else _ANYWHERE
+    except ConfigurationError as error:
+        hint = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
+        return [_error("002", str(error), hint)]
+    try:
+        kept.shelf()
+    except Exception as error:  # a storage's class may raise whatever it likes
+        found.append(
+            _error(
+                "003",
+                f"The storage for sitemaps cannot be used: {error}",
+                'Correct STORAGES["sitemaps"], or remove it to use a folder of the '
+                "temporary directory.",
+            )
+        )
+    if place is _ANYWHERE and not _has_sites():
+        found.append(
+            _warning(
+                "001",
+                "The site's address is not set: links follow the request's Host "
+                "header, and build_sitemaps cannot work.",
+                'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.',
+            )
+        )
+    return found
+
+
+def _has_sites() -> bool:
+    return "django.contrib.sites" in django_settings.INSTALLED_APPS
+
+
+@register("sitemaps_plus")
+def check_names(**kwargs: Any) -> list[CheckMessage]:
+    """E004: names of sections that cannot be told apart; the dict in the settings."""
+    try:
+        names = registry.sources()
+    except ConfigurationError as error:
+        return [_error("004", str(error), "Rename or remove one of the sections.")]
+    return [
+        _error(
+            "004",
+            f"/sitemap-{name}.xml could be the section {name!r} or page {page} of "
+            f"the section {other!r}.",
+            f'Rename one of them, for example @register(name="{other}{page}").',
+        )
+        for name, other, page in ambiguous_names(names)
+    ]
+
+
+@register("sitemaps_plus")
+def check_sections(**kwargs: Any) -> list[CheckMessage]:
+    """E005 to E008 and W002 to W004: what each sitemap class declares."""
+    try:
+        sources = registry.sources()
+    except ConfigurationError:
+        return []  # E004 says so
+    found: list[CheckMessage] = []
+    for name in sources:
+        found += _check_section(name)
+    return found
+
+
+def _check_section(name: str) -> Iterator[CheckMessage]:
+    try:
+        sitemap = registry.get(name)
+    except TypeError as error:
+        yield _error(
+            "005",
+            f"The sitemap of section {name!r} cannot be made: {error}",
+            "Give it no required arguments, or register an instance.",
+        )
+        return
+    cls = type(sitemap)
+    try:
+        source = source_of(name, sitemap)
+    except ConfigurationError as error:
+        yield _error(
+            "006", str(error), "Correct page_by, or remove it to page by pk.", cls
+        )
+        return
+    except DatabaseError as error:
+        # items() asked the database, which may not be there yet.
+        yield _warning(
+            "002",
+            f"The items of section {name!r} cannot be looked at: {error}",
+            "Let items() return a queryset without asking the database.",
+            cls,
+        )
+        return
+    yield from _check_route(source, cls)
+    yield from _check_expressions(source, cls)
+    yield from _check_constants(sitemap, cls)
+
+
+def _check_route(source: Source, cls: type) -> Iterator[CheckMessage]:
+    location = getattr(source.sitemap, "location", None)
+    if not isinstance(location, Route):
+        return
+    try:
+        for language in source.languages:
+            with rendering_context(_ANYWHERE, language):
+                location.compile()
+    except RouteError as error:
+        yield _error(
+            "007",
+            f"The location of section {source.name!r} cannot be compiled: {error}",
+            "Use the name and the parameters of a pattern in the URLconf.",
+            cls,
+        )
+
+
+def _check_expressions(source: Source, cls: type) -> Iterator[CheckMessage]:
+    if source.key is None:
+        if any(is_expression(value) for value in declared(source.sitemap).values()):
+            items = source.sitemap.items()
+            if not isinstance(items, QuerySet):
+                yield _error(
+                    "008",
+                    f"Section {source.name!r} declares ORM expressions, but items() "
+                    f"returns {type(items).__name__}.",
+                    "Let items() return a queryset, or use methods.",
+                    cls,
+                )
+        return
+    try:
+        RowPlan.make(source.sitemap, source.sitemap.items(), source.key)
+    except FieldError as error:
+        yield _error(
+            "008",
+            f"An expression of section {source.name!r} cannot be resolved: {error}",
+            "Use the names of the model's fields, for example F('slug').",
+            cls,
+        )
+
+
+def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    limit = sitemap.limit
+    if not isinstance(limit, int) or not 1 <= limit <= MAX_ENTRIES:
+        yield _error(
+            "009",
+            f"limit = {limit!r}: a sitemap may have from 1 to {MAX_ENTRIES:,} URLs.",
+            f"Set limit to at most {MAX_ENTRIES}, or remove it.",
+            cls,
+        )
+    changefreq = getattr(sitemap, "changefreq", None)
+    if isinstance(changefreq, str) and changefreq not in CHANGEFREQS:
+        yield _error(
+            "010",
+            f"changefreq = {changefreq!r} is none of the protocol's words.",
+            f"Use one of: {', '.join(sorted(CHANGEFREQS))}.",
+            cls,
+        )
+    priority = getattr(sitemap, "priority", None)
+    if not is_method(priority) and not is_expression(priority):
+        try:
+            priority_xml(priority)
+        except EntryError as error:
+            yield _error(
+                "011", str(error), "Set priority to a number from 0.0 to 1.0.", cls
+            )
+    if (sitemap.alternates or sitemap.x_default) and not sitemap.i18n:
+        yield _warning(
+            "003",
+            "alternates and x_default do nothing without i18n.",
+            "Set i18n = True.",
+            cls,
+        )
+    languages = sitemap._languages() if sitemap.i18n else []
+    if (
+        sitemap.x_default
+        and languages
+        and django_settings.LANGUAGE_CODE not in languages
+    ):
+        yield _warning(
+            "004",
+            f"x_default does nothing: LANGUAGE_CODE {django_settings.LANGUAGE_CODE!r} "
+            "is not among the sitemap's languages.",
+            f"Add {django_settings.LANGUAGE_CODE!r} to languages.",
+            cls,
+        )
+
+
+@register(Tags.urls, "sitemaps_plus")
+def check_urls(**kwargs: Any) -> list[CheckMessage]:
+    """W005 to W007: where the addresses are, and templates that cost speed."""
+    found: list[CheckMessage] = []
+    try:
+        sources = registry.sources()
+    except ConfigurationError:
+        return []  # E004 says so
+    if not getattr(django_settings, "ROOT_URLCONF", None):
+        return []
+    with rendering_context(_ANYWHERE):
+        get_resolver()
+        try:
+            address = reverse("django_sitemaps_plus:site")
+        except NoReverseMatch:
+            address = ""
+    if sources and not address:
+        found.append(
+            _warning(
+                "005",
+                "Sections are registered, but no URLconf includes their addresses.",
+                'Add path("", include("django_sitemaps_plus.urls")) to urlpatterns.',
+            )
+        )
+    if address and address != "/sitemap.xml":
+        found.append(
+            _warning(
+                "006",
+                f"The sitemap's address is {address}: crawlers look for robots.txt at "
+                "the root only, and take a sitemap for pages below its own folder "
+                "unless robots.txt names it.",
+                'Include the URLs at the root: path("", '
+                'include("django_sitemaps_plus.urls")).',
+            )
+        )
+    for name in ("sitemap.xml", "sitemap_index.xml"):
+        if is_own(name, name):
+            found.append(
+                _warning(
+                    "007",
+                    f"The project's template {name!r} renders contrib-style sitemaps "
+                    "fifty times slower than this package does.",
+                    "Remove the template, or silence this check.",
+                )
+            )
+    return found
+
+
+@register(Tags.database, "sitemaps_plus")
+def check_tables(
+    databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """W008 and W009: the ledger's tables, and sections that should be paged by key."""
+    using = ledger.pages().db
+    if not databases or using not in databases:
+        return []
+    if not tables_exist(using):
+        return [
+            _warning(
+                "008",
+                "The tables of django_sitemaps_plus are missing.",
+                "Run: manage.py migrate sitemaps_plus",
+            )
+        ]
+    return [
+        _warning(
+            "009",
+            f"Section {name!r} has more than one page, and is paged by position: "
+            f"{source.by_position}. Late pages are slow, and entries move between "
+            "pages.",
+            "Let items() return a plain queryset, or shorten the list.",
+            type(source.sitemap),
+        )
+        for name, source in _by_position()
+        if indexes.position_pages(source) > 1
+    ]
+
+
+def _by_position() -> Iterator[tuple[str, Source]]:
+    try:
+        names = list(registry.sources())
+    except ConfigurationError:
+        return  # E004 says so
+    for name in names:
+        try:
+            source = source_of(name, registry.get(name))
+        except (ConfigurationError, TypeError):
+            continue  # E005 and E006 say so
+        if source.key is None:
+            yield name, source

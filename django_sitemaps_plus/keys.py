@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import Field, Model, Q, QuerySet
 
 from .exceptions import ConfigurationError
@@ -50,7 +49,7 @@ class Key:
         """Return ``value`` as text for the ledger: a JSON list of texts."""
         return json.dumps(
             [
-                field.value_to_string(SimpleNamespace(**{field.attname: part}))
+                _text(field, part)
                 for field, part in zip(self.fields, value, strict=True)
             ],
             ensure_ascii=False,
@@ -94,6 +93,12 @@ class Key:
         return Q(**{f"{self.names[0]}__{inclusive}": value[0]}) & condition
 
 
+def _text(field: Field[Any, Any], value: Any) -> str:
+    """Return a column's value as Django's serializers write it."""
+    holder: Any = SimpleNamespace(**{field.attname: value})
+    return str(field.value_to_string(holder))
+
+
 def key_of(queryset: QuerySet[Any], page_by: str) -> Key:
     """
     Return the key by which ``queryset`` is paged.
@@ -115,22 +120,12 @@ def key_of(queryset: QuerySet[Any], page_by: str) -> Key:
 def _fields(model: type[Model], page_by: str) -> tuple[Field[Any, Any], ...]:
     if page_by == "pk":
         return tuple(model._meta.pk_fields)
-    try:
-        field = model._meta.get_field(page_by)
-    except (FieldDoesNotExist, FieldError) as error:
-        names = ", ".join(
-            f.name for f in model._meta.concrete_fields if f.unique and not f.null
-        )
+    fields = {field.name: field for field in model._meta.concrete_fields}
+    fields |= {field.attname: field for field in model._meta.concrete_fields}
+    if page_by not in fields:
+        able = [f.name for f in model._meta.concrete_fields if f.unique and not f.null]
         raise ConfigurationError(
             f"page_by = {page_by!r}: {model._meta.label} has no such column. Columns "
-            f"that it can be paged by: {names}."
-        ) from error
-    if (
-        not getattr(field, "concrete", False)
-        or field not in model._meta.concrete_fields
-    ):
-        raise ConfigurationError(
-            f"page_by = {page_by!r}: {model._meta.label}.{page_by} is no column of its "
-            "own table."
+            f"that it can be paged by: {', '.join(able) or 'none'}."
         )
-    return (field,)
+    return (fields[page_by],)

@@ -417,8 +417,7 @@ class Reader:
             return _hooked(sitemap, name, language)
         value = getattr(sitemap, name, None)
         if is_method(value):
-            method: Callable[[Any], Any] = value
-            return method
+            return lambda item: value(item)
         if isinstance(value, Route) or is_expression(value):
             return lambda item: value_of(name, value, item)
         return lambda item: value

@@ -11,15 +11,11 @@ from __future__ import annotations
 import datetime as dt
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from django.contrib.sitemaps import views as contrib
-from django.core.signals import setting_changed
 from django.db import DatabaseError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.template import TemplateDoesNotExist
-from django.template.loader import get_template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response, patch_vary_headers
@@ -37,6 +33,7 @@ from .protocol.robots import closed, robots_txt
 from .registry import Source as SitemapSource
 from .registry import instance
 from .rows import Source, source_of
+from .templates import is_own
 
 View = Callable[..., HttpResponseBase]
 
@@ -247,7 +244,7 @@ def index(
 
     With a template of the project's own, contrib's ``TemplateResponse``.
     """
-    if _own_template(template_name, "sitemap_index.xml"):
+    if is_own(template_name, "sitemap_index.xml"):
         return contrib.index(
             request,
             dict(sitemaps),
@@ -290,7 +287,7 @@ def sitemap(
     """
     if section is not None and section not in sitemaps:
         raise Http404(f"No sitemap available for section: {section!r}")
-    if _own_template(template_name, "sitemap.xml"):
+    if is_own(template_name, "sitemap.xml"):
         return contrib.sitemap(
             request,
             dict(sitemaps),
@@ -343,25 +340,3 @@ def _in_utc(lastmod: dt.date) -> dt.datetime:
     if not isinstance(lastmod, dt.datetime):
         lastmod = dt.datetime.combine(lastmod, dt.time.min)
     return lastmod if timezone.is_aware(lastmod) else lastmod.replace(tzinfo=dt.UTC)
-
-
-@functools.lru_cache(maxsize=64)
-def _own_template(name: str, default: str) -> bool:
-    """Tell whether a project renders sitemaps with a template of its own."""
-    if name != default:
-        return True
-    try:
-        origin = getattr(get_template(name), "origin", None)
-    except TemplateDoesNotExist:
-        return False
-    shipped = Path(contrib.__file__).parent
-    return shipped not in Path(str(getattr(origin, "name", ""))).parents
-
-
-def _forget(*, setting: str, **kwargs: Any) -> None:
-    """Look for templates again after a test has overridden the settings."""
-    if setting in ("TEMPLATES", "INSTALLED_APPS"):
-        _own_template.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.views")
