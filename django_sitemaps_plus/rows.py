@@ -415,7 +415,7 @@ class Reader:
         sitemap = self.sitemap
         if overridden(sitemap, "_get") or overridden(sitemap, "_location"):
             return _hooked(sitemap, name, language)
-        value = getattr(sitemap, name, None)
+        value: Any = getattr(sitemap, name, None)
         if is_method(value):
             return lambda item: value(item)
         if isinstance(value, Route) or is_expression(value):

@@ -14,7 +14,7 @@ from django.template.loader import get_template
 
 @lru_cache(maxsize=64)
 def is_own(name: str, default: str) -> bool:
-    """Tell whether the template ``name`` is the project's, not contrib's ``default``."""
+    """Tell whether the template ``name`` is the project's own."""
     if name != default:
         return True
     try:
