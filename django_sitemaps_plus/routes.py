@@ -338,6 +338,9 @@ class _Form:
                     self.converters[name].to_url(value)
                 except ValueError:
                     return True
+                except Exception:
+                    # reverse() lets it through: no other form is tried.
+                    return False
         return False
 
 
@@ -486,6 +489,9 @@ class Route:
             return CompiledRoute(self, possible)
         except (ValueError, NoReverseMatch) as error:
             raise RouteError(f"{self!r}: {error}") from error
+        except Exception as error:
+            msg = f"{self!r}: reverse() fails with {type(error).__name__}: {error}"
+            raise RouteError(msg) from error
 
     @property
     def _shape(self) -> _Shape:
