@@ -13,7 +13,7 @@ import datetime as dt
 import hashlib
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from . import kept, ledger, pages
 from .exceptions import TooManyBadRows
+from .models import Section
 from .origin import Place, rendering_context
 from .protocol.entries import IndexItem
 from .protocol.errors import PageFull
@@ -69,6 +70,14 @@ class Listed:
         return self.entries is None and self.source.key is not None
 
 
+@dataclass
+class Listing:
+    """The pages of one address, and whether it holds their index as yet."""
+
+    is_index: bool
+    pages: list[Listed] = field(default_factory=list)
+
+
 def all_sources() -> list[Source]:
     """Return every registered section."""
     return [pages.source(name) for name in registry.sources()]
@@ -92,28 +101,45 @@ def position_pages(source: Source) -> int:
     return max(1, math.ceil(count / source.items_per_page))
 
 
-def listed(sources: Iterable[Source], seconds: float | None = None) -> list[Listed]:
+def listed(name: str, sources: Sequence[Source], seconds: float | None) -> Listing:
     """
     Return the pages of some sections; those known to be empty are left out.
 
-    Raises ``Filling`` if bounds are still being found after ``seconds``.
+    ``name`` is the section whose address they are for, "" for the site's. Raises
+    ``Filling`` if bounds are still being found after ``seconds``.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
-    found: list[Listed] = []
+    keyed = [source for source in sources if source.key is not None]
+    rows = _filled_rows(name, keyed, seconds) if keyed else {}
+    numbers: dict[int, list[Listed]] = {}
+    by_section = {rows[source.name].pk: source for source in keyed}
+    found = ledger.pages().filter(section__in=by_section).exclude(entries=0)
+    for pk, number, lastmod, entries in found.order_by("number").values_list(
+        "section", "number", "lastmod", "entries"
+    ):
+        page = Listed(by_section[pk], number, lastmod, entries)
+        numbers.setdefault(pk, []).append(page)
+    listing = Listing(is_index=name in rows and rows[name].is_index)
     for source in sources:
         if source.key is None:
-            found += _listed_by_position(source)
-            continue
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        section = ledger.fill(source, left)
-        rows = ledger.pages().filter(section=section).exclude(entries=0)
-        found += [
-            Listed(source, *row)
-            for row in rows.order_by("number").values_list(
-                "number", "lastmod", "entries"
-            )
-        ]
-    return found
+            listing.pages += _listed_by_position(source)
+        else:
+            listing.pages += numbers.get(rows[source.name].pk, [])
+    return listing
+
+
+def _filled_rows(
+    name: str, sources: Sequence[Source], seconds: float | None
+) -> dict[str, Section]:
+    """Return the sections' rows by name, all filled, and the row of ``name``."""
+    names = {name, *(source.name for source in sources)}
+    rows = {row.name: row for row in ledger.sections().filter(name__in=names)}
+    deadline = None if seconds is None else time.monotonic() + seconds
+    for source in sources:
+        row = rows.get(source.name)
+        if row is None or not ledger.is_filled(row, source):
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            rows[source.name] = ledger.fill(source, left)
+    return rows
 
 
 def _listed_by_position(source: Source) -> list[Listed]:
@@ -181,7 +207,7 @@ def page_document(source: Source, number: int, place: Place) -> Document | None:
         if not 1 <= number <= position_pages(source):
             return None
         return _document(b"".join(by_position([source], number, place).chunks))
-    page = pages.find(source.name, number)
+    page = pages.find(source, number)
     if page is None:
         return None
     return _served(pages.serve(source, page, place), place)
@@ -246,9 +272,18 @@ def address(place: Place, view: str, *args: Any) -> str:
         return f"{place.origin}{reverse(f'django_sitemaps_plus:{view}', args=args)}"
 
 
-def _page_address(item: Listed, place: Place) -> str:
-    own = place.with_scheme(item.source.sitemap.protocol)
-    return address(own, "page", f"{item.source.name}-{item.number}")
+def _addressed(
+    found: Iterable[Listed], place: Place
+) -> Iterator[tuple[str, dt.datetime | None]]:
+    """Yield the address and the lastmod of each page."""
+    starts: dict[str, str] = {}
+    for item in found:
+        name = item.source.name
+        if name not in starts:
+            # Reversed once for a section: its pages' addresses differ by a number.
+            own = place.with_scheme(item.source.sitemap.protocol)
+            starts[name] = address(own, "page", f"{name}-0").removesuffix("0.xml")
+        yield f"{starts[name]}{item.number}.xml", _moment(item.lastmod)
 
 
 # Indexes
@@ -288,20 +323,17 @@ def document_of(
     (counted from 1); None if there is no such part. Raises ``Filling`` while the
     bounds of pages are being found.
     """
-    found = listed(sources, FILL_SECONDS)
-    if part == 1 and _entries_wanted(name, found):
+    listing = listed(name, sources, FILL_SECONDS)
+    found = listing.pages
+    if part == 1 and _entries_wanted(name, listing):
         document = _entries_or_none(found, place)
         if document is not None:
             return document
-        _remember(name, found, is_index=True)
+        _remember(name, listing, is_index=True)
     if not 1 <= part <= parts(found):
         return None
     chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
-    return _document(
-        index_bytes(
-            (_page_address(item, place), _moment(item.lastmod)) for item in chosen
-        )
-    )
+    return _document(index_bytes(_addressed(chosen, place)))
 
 
 def _entries_or_none(found: Sequence[Listed], place: Place) -> Document | None:
@@ -314,17 +346,13 @@ def _entries_or_none(found: Sequence[Listed], place: Place) -> Document | None:
         return None
 
 
-def _entries_wanted(name: str, found: Sequence[Listed]) -> bool:
-    """Decide between entries and index by what the ledger knows."""
-    was_index = _is_index(name, found)
-    wanted = (
-        all(
-            _few(list(items), source.limit, was_index)
-            for source, items in groupby(found, key=lambda item: item.source)
-        )
-        and _sum(found) <= (FEW if was_index else 1) * MAX_ENTRIES
-    )
-    _remember(name, found, is_index=not wanted)
+def _entries_wanted(name: str, listing: Listing) -> bool:
+    """Decide between entries and index by what the ledger knows, and remember it."""
+    wanted = all(
+        _few(list(items), source.limit, listing.is_index)
+        for source, items in groupby(listing.pages, key=lambda item: item.source)
+    ) and _sum(listing.pages) <= MAX_ENTRIES * (FEW if listing.is_index else 1)
+    _remember(name, listing, is_index=not wanted)
     return wanted
 
 
@@ -332,29 +360,18 @@ def _few(items: Sequence[Listed], limit: int, was_index: bool) -> bool:
     """Tell whether a section's entries fit one page, clearly so after an index."""
     if any(item.uncounted for item in items) and (was_index or len(items) > 1):
         return False
-    return _sum(items) <= (FEW if was_index else 1) * limit
+    return _sum(items) <= limit * (FEW if was_index else 1)
 
 
 def _sum(items: Iterable[Listed]) -> int:
     return sum(item.entries or 0 for item in items)
 
 
-def _is_index(name: str, found: Sequence[Listed]) -> bool:
-    if not _in_ledger(found):
-        return False
-    return bool(
-        ledger.sections().filter(name=name).values_list("is_index", flat=True).first()
-    )
-
-
-def _remember(name: str, found: Sequence[Listed], *, is_index: bool) -> None:
-    if not _in_ledger(found) or is_index == _is_index(name, found):
+def _remember(name: str, listing: Listing, *, is_index: bool) -> None:
+    """Write down what an address holds, unless none of its pages is the ledger's."""
+    known = any(item.source.key is not None for item in listing.pages)
+    if not known or is_index == listing.is_index:
         return
-    if not name:
-        ledger.section_row(name)
+    ledger.sections().get_or_create(name=name)
     ledger.sections().filter(name=name).update(is_index=is_index)
-
-
-def _in_ledger(found: Sequence[Listed]) -> bool:
-    """Tell whether any of these pages is one of the ledger's."""
-    return any(item.source.key is not None for item in found)
+    listing.is_index = is_index

@@ -26,9 +26,11 @@ from django.conf import settings as django_settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.core.signals import setting_changed
+from django.db import connections, router
 
 from .conf import get_settings
 from .exceptions import ConfigurationError
+from .models import Page
 
 #: isal, or zlib where the extra "fast" is not installed.
 _gzip: Any
@@ -203,30 +205,39 @@ class Stored:
                 self._storage.delete(f"{folder}/{name}")
 
 
-@lru_cache(maxsize=1)
 def shelf() -> Shelf:
     """
     Return where this process keeps its files.
 
     Raises ``ConfigurationError`` if the temporary folder belongs to someone else.
     """
+    return _shelf(_database())
+
+
+@lru_cache(maxsize=8)
+def _shelf(database: str) -> Shelf:
     if ALIAS in django_settings.STORAGES:
         storage = storages[ALIAS]
         if isinstance(storage, FileSystemStorage):
             return Folder(Path(storage.location))
         return Stored(storage)
-    return Folder(temporary_folder(), most=get_settings().KEEP_BYTES)
+    return Folder(temporary_folder(database), most=get_settings().KEEP_BYTES)
 
 
-def temporary_folder() -> Path:
+def _database() -> str:
+    """Say which database the ledger is in: a test's is another than the site's."""
+    settings = connections[router.db_for_write(Page)].settings_dict
+    return " ".join(str(settings[name]) for name in ("ENGINE", "NAME", "HOST", "PORT"))
+
+
+def temporary_folder(database: str) -> Path:
     """
-    Return this project's folder in the temporary directory, made if need be.
+    Return the folder in the temporary directory for a ledger, made if need be.
 
     Nobody else may write there, or they could choose what the site serves.
     """
     project = hashlib.blake2b(
-        f"{os.environ.get('DJANGO_SETTINGS_MODULE')}{django_settings.SECRET_KEY}".encode(),
-        digest_size=6,
+        f"{django_settings.SECRET_KEY}\n{database}".encode(), digest_size=6
     ).hexdigest()
     user = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
     path = Path(tempfile.gettempdir()) / f"sitemaps-plus-{user}-{project}"
@@ -244,7 +255,7 @@ def temporary_folder() -> Path:
 def _forget(*, setting: str, **kwargs: Any) -> None:
     """Choose the place again after a test has overridden the settings."""
     if setting in ("STORAGES", "SITEMAPS_PLUS", "SECRET_KEY"):
-        shelf.cache_clear()
+        _shelf.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.kept")

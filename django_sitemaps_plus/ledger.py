@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import IntegrityError, router, transaction
+from django.db import router, transaction
 from django.db.models import F, QuerySet
 
 from .conf import get_settings
@@ -52,16 +52,17 @@ def pages() -> PageQuerySet:
     return found
 
 
-def section_row(name: str, key: Key | None = None) -> Section:
+def section_row(name: str, key: Key) -> Section:
     """Return the ledger's row of a section, made if it is not there."""
-    signature = "" if key is None else key.signature
-    try:
-        section, _ = sections().get_or_create(name=name, defaults={"key": signature})
-    except IntegrityError:
-        section = sections().get(name=name)
-    if section.key != signature:
-        _void(section, signature)
+    section, _ = sections().get_or_create(name=name, defaults={"key": key.signature})
+    if section.key != key.signature:
+        _void(section, key.signature)
     return section
+
+
+def is_filled(section: Section, source: Source) -> bool:
+    """Tell whether the bounds of all pages are known, and made for this key."""
+    return section.filled and section.key == walk_of(source).key.signature
 
 
 def _void(section: Section, signature: str) -> None:
@@ -150,7 +151,7 @@ def fill(
     pages after every write. Raises ``Filling`` when ``seconds`` are over, ``Busy``
     when another process is at it for longer than that.
     """
-    section = section_row(source.name, source.key)
+    section = section_row(source.name, walk_of(source).key)
     if section.filled:
         return section
     started = time.monotonic()
@@ -185,9 +186,11 @@ class _Filling:
             start = found
             now = time.monotonic()
             if now - written >= _WRITE_EVERY or self._late():
-                # The last bound waits: the tail may still fit the page before it.
-                last = self._write(last, pending[:-1])
-                pending, written = pending[-1:], now
+                # The last bound waits, for the tail may still fit the page before
+                # it; but a run that is over must have brought something.
+                ready = len(pending) if self._late() else len(pending) - 1
+                last = self._write(last, pending[:ready])
+                pending, written = pending[ready:], now
             if self._late():
                 raise Filling(
                     f"The section {self.section.name!r} is being divided into pages "
@@ -251,14 +254,14 @@ def create_pages(
     )
 
 
-def split(source: Source, page: Page, fitting: int) -> None:
+def split(source: Source, page: Page, fitting: int, *, moves: bool) -> None:
     """
     Divide a page of whose rows only the first ``fitting`` fit.
 
     At the right edge a new page takes the tail, so that nothing moves as keys
-    grow; elsewhere the page is cut into as many equal pieces as it needs. The left
-    page keeps the bytes it had for ``SPLIT_GRACE``. A page that somebody else has
-    changed meanwhile is left alone.
+    grow; elsewhere the page is cut into as many equal pieces as it needs. If that
+    moves entries that the page had listed, it keeps its bytes for ``SPLIT_GRACE``.
+    A page that somebody else has changed meanwhile is left alone.
     """
     walk = walk_of(source)
     with lease(page.section) as owner:
@@ -270,7 +273,7 @@ def split(source: Source, page: Page, fitting: int) -> None:
         lowers = [walk.key.dumps(bound) for bound in bounds]
         with transaction.atomic(using=pages().db):
             changes: dict[str, Any] = {"version": F("version") + 1}
-            if page.checksum:
+            if page.checksum and moves:
                 changes["grace_until"] = time.time() + get_settings().SPLIT_GRACE
             if not pages().made(page, **changes):
                 return

@@ -40,8 +40,9 @@ from .sitemaps import declared, is_expression, is_method
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Counts up when the bytes made of the same rows change: part of every digest.
-FORMAT = 1
+#: How bytes are made of rows. Counted up when that changes, so that every page is
+#: made again, and none of them is taken for changed.
+_VERSION = "1-"
 #: Seconds for which whoever makes a page may hold it: a killed maker's page can be
 #: made by another after that.
 MAKING = 120
@@ -91,10 +92,9 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
     clock = first != second or _mentions_today(first)
     if clock:
         first = [part for part in first if not _is_time(part)]
-    text = repr([FORMAT, base_url, *first])
-    return Definition(
-        digest=hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), clock=clock
-    )
+    text = repr([base_url, *first])
+    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return Definition(digest=f"{_VERSION}{digest}", clock=clock)
 
 
 def definition(found: Source) -> Definition:
@@ -190,12 +190,17 @@ def folder(page: Page) -> str:
     return f"{page.section.name}/{page.number}"
 
 
-def find(name: str, number: int) -> Page | None:
+def find(found: Source, number: int) -> Page | None:
     """Return a page, with its section; None if there is no such page."""
     return (
         ledger.pages()
         .select_related("section")
-        .filter(section__name=name, section__filled=True, number=number)
+        .filter(
+            section__name=found.name,
+            section__key=ledger.walk_of(found).key.signature,
+            section__filled=True,
+            number=number,
+        )
         .first()
     )
 
@@ -292,12 +297,27 @@ def make(found: Source, page: Page, place: Place) -> Served:
             if _write(page, making, current, place):
                 return Served(page, making.data)
         else:
-            ledger.split(found, page, overflow)
+            moves = _moves_entries(page, making, place)
+            ledger.split(found, page, overflow, moves=moves)
         page = reload(page.pk)
         if page.grace_until > time.time():
             served = _look_up(page, place)
             if served is not None:
                 return served
+
+
+def _moves_entries(page: Page, making: Making, place: Place) -> bool:
+    """
+    Tell whether a split would take entries from a page that it had listed.
+
+    At the right edge it does not, where what fits reaches to the last of them.
+    """
+    former = _look_up(page, place)
+    if ledger.upper_of(page) is not None or former is None:
+        return True
+    _, found, rest = kept.unpack(former.data).rpartition(b"<loc>")
+    last, _, _ = rest.partition(b"</loc>")
+    return bool(found) and found + last + b"</loc>" not in making.so_far()
 
 
 @dataclass
@@ -383,6 +403,10 @@ class Making:
         self._hash.update(neutral)
         self.entries += entries
 
+    def so_far(self) -> bytes:
+        """Return what fitted of a page that overflowed, uncompressed."""
+        return kept.unpack(b"".join(self._packed) + self._compressor.flush())
+
     def _finish(self) -> None:
         self._writer.finish()
         if self.place.fixed:
@@ -431,7 +455,9 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
     changed = making.checksum != page.checksum
     newest = making.reader.tally.newest
     seen = None if newest is None else newest.timestamp()
-    lastmods = [page.lastmod, seen, now if changed and page.checksum else None]
+    # Bytes that only another version of this package makes differ are no change.
+    observed = changed and page.checksum and page.digest.startswith(_VERSION)
+    lastmods = [page.lastmod, seen, now if observed else None]
     changes: dict[str, Any] = {
         "digest": current.digest,
         "verified_at": now,

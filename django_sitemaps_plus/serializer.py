@@ -26,7 +26,7 @@ from django.utils.dateparse import parse_datetime
 from .protocol.dates import parse_w3c, w3c
 from .protocol.entries import Image, News, Video
 from .protocol.errors import EntryError
-from .protocol.limits import MAX_LOCATION
+from .protocol.limits import MAX_LOCATION, MIN_LOCATION
 from .protocol.locations import ORIGIN_MARK, Origin, absolute, local_path, plain
 from .protocol.writers import (
     alternate_xml,
@@ -285,7 +285,7 @@ class Serializer:
         locations: dict[str | None, Pieces] = {}
         for language, column in batch.locations.items():
             pieces = column.bulk()
-            if pieces is None or self._too_long(pieces):
+            if pieces is None or not self._has_legal_length(pieces):
                 return None
             locations[language] = pieces
         links = self._bulk_links(locations) if self.alternates else []
@@ -305,11 +305,11 @@ class Serializer:
             tally.see(lastmods.newest)
         return _fill(locations, tail, links, len(batch.labels))
 
-    def _too_long(self, pieces: Pieces) -> bool:
-        """Tell whether a location might be longer than allowed."""
+    def _has_legal_length(self, pieces: Pieces) -> bool:
+        """Tell whether every location surely has a length that is allowed."""
         literal = len(str(self.origin)) + sum(map(len, pieces[0]))
         longest = sum(max(map(len, column)) for column in pieces[1])
-        return literal + longest > MAX_LOCATION
+        return literal >= MIN_LOCATION and literal + longest <= MAX_LOCATION
 
     def _bulk_links(
         self, locations: dict[str | None, Pieces]
@@ -474,10 +474,14 @@ def _fragments(
     values: Sequence[Any], xml: Callable[[Any], str]
 ) -> tuple[str, Pieces | None]:
     """Make each distinct value's fragment once."""
-    made = {value: xml(value) for value in set(values)}
-    if len(made) == 1:
-        return next(iter(made.values())), None
-    return "", (("", ""), [[made[value] for value in values]])
+    if len(set(map(id, values))) == 1:
+        return xml(values[0]), None
+    # By spelling: 0.5 and Decimal("0.50") are equal, but are not written alike.
+    spellings = list(map(repr, values))
+    made = {
+        spelling: xml(value) for spelling, value in zip(spellings, values, strict=True)
+    }
+    return "", (("", ""), [[made[spelling] for spelling in spellings]])
 
 
 def as_images(value: Any) -> Iterable[Image]:
