@@ -7,6 +7,7 @@ did.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -34,6 +35,8 @@ class SectionReport:
     changed: int = 0
     #: Pages that were fresh, or came out the same.
     unchanged: int = 0
+    #: Pages that were split, and keep the bytes they had for ``SPLIT_GRACE``.
+    waiting: int = 0
     #: Rows left out, and the first of them: ``(key, reason)``.
     bad: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
@@ -114,6 +117,8 @@ def _serve(source: Source, page: Page, place: Place, done: SectionReport) -> Non
     except TooManyBadRows as error:
         done.errors.append(str(error))
         return
+    if served.page.grace_until > time.time():
+        done.waiting += 1
     if served.page.error:
         done.errors.append(served.page.error)
     elif served.page.checksum == before:

@@ -23,7 +23,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from . import kept, ledger, pages
-from .exceptions import TooManyBadRows
+from .exceptions import ConfigurationError, TooManyBadRows
 from .models import Section
 from .origin import Place, rendering_context
 from .protocol.entries import IndexItem
@@ -206,11 +206,22 @@ def page_document(source: Source, number: int, place: Place) -> Document | None:
     if source.key is None:
         if not 1 <= number <= position_pages(source):
             return None
-        return _document(b"".join(by_position([source], number, place).chunks))
+        return _document(_position_bytes(source, number, place))
     page = pages.find(source, number)
     if page is None:
         return None
     return _served(pages.serve(source, page, place), place)
+
+
+def _position_bytes(source: Source, number: int, place: Place) -> bytes:
+    try:
+        return b"".join(by_position([source], number, place).chunks)
+    except PageFull as error:
+        raise ConfigurationError(
+            f"Page {number} of the section {source.name!r} is more than a sitemap may "
+            "hold (50,000 URLs, 50 MB), and a section that is paged by position cannot "
+            "be split: set a lower limit on its class."
+        ) from error
 
 
 def _served(served: pages.Served, place: Place) -> Document:

@@ -106,7 +106,7 @@ class Folder:
     """
     A folder of this host, written by temporary file and rename.
 
-    With ``most`` bytes, the files that were not read for longest make room.
+    With ``most`` bytes, the oldest files make room for new ones.
     """
 
     def __init__(self, root: Path, most: int | None = None) -> None:

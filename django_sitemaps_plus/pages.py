@@ -180,9 +180,9 @@ def is_fresh(page: Page, current: Definition, now: float) -> bool:
     return page.digest == current.digest and 0 <= now - page.verified_at < hold
 
 
-def file_name(page: Page, place: Place) -> str:
+def file_name(page: Page, checksum: str, place: Place) -> str:
     """Return the name under which a page's bytes are kept for ``place``."""
-    return f"{folder(page)}/{page.checksum}-{place.tag}.xml.gz"
+    return f"{folder(page)}/{checksum}-{place.tag}.xml.gz"
 
 
 def folder(page: Page) -> str:
@@ -255,7 +255,7 @@ def _former(page: Page, place: Place) -> Served | None:
 
 
 def _look_up(page: Page, place: Place) -> Served | None:
-    data = kept.shelf().read(file_name(page, place))
+    data = kept.shelf().read(file_name(page, page.checksum, place))
     return None if data is None else Served(page, data)
 
 
@@ -266,6 +266,8 @@ def _serve_claimed(found: Source, pk: int, place: Place, current: Definition) ->
     if served is not None:
         return served
     try:
+        if page.error and time.time() - page.verified_at < SOON:
+            raise TooManyBadRows(page.error)
         return make(found, page, place)
     except TooManyBadRows:
         former = _look_up(reload(pk), place)
@@ -477,8 +479,7 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
         changes["checksum"] = making.checksum
         # A second has one Last-Modified only, or a later 304 might be false.
         changes["changed_at"] = max(now, float(int(page.changed_at)) + 1)
-    read = Page(section=page.section, number=page.number, checksum=making.checksum)
-    kept.shelf().write(file_name(read, place), making.data)
+    kept.shelf().write(file_name(page, making.checksum, place), making.data)
     if not ledger.pages().made(page, **changes):
         return False
     for name, value in changes.items():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, overload
 
 from django.core.signals import setting_changed
@@ -67,7 +69,9 @@ class Registry:
                 f"The section {name!r} is both registered and in the dict that "
                 f"{NAME}['SITEMAPS'] names. Remove one of them."
             )
-        return {**self._sources, **self._from_settings}
+        found = {**self._sources, **self._from_settings}
+        _refuse_look_alikes(found)
+        return found
 
     def get(self, name: str) -> AnySitemap:
         """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
@@ -91,6 +95,24 @@ def check_name(name: object) -> None:
             f"{name!r} cannot name a section: addresses ending in '-index' belong "
             f"to further index files. Choose another, for example {name + '-pages'!r}."
         )
+
+
+def _refuse_look_alikes(names: Iterable[str]) -> None:
+    """Refuse names that are the same to a database that ignores case and accents."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(_folded(name), name)
+        if other != name:
+            raise ConfigurationError(
+                f"The sections {other!r} and {name!r} differ only in case or accents, "
+                "which some databases do not tell apart. Rename one of them."
+            )
+
+
+@lru_cache(maxsize=1024)
+def _folded(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(c for c in letters if not unicodedata.combining(c))
 
 
 def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:

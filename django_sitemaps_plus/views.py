@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.sitemaps import views as contrib
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import http_date
+from django.views.decorators.http import require_safe
 
 from . import indexes, kept, ledger, pages
 from .conf import get_settings
@@ -67,7 +68,10 @@ def _guarded(view: View) -> View:
                 _RETRY,
             )
 
-    return transaction.non_atomic_requests(inner)
+    guarded = require_safe(inner)
+    for alias in connections:
+        guarded = transaction.non_atomic_requests(guarded, using=alias)
+    return guarded
 
 
 def _unavailable(reason: str, retry_after: int) -> HttpResponse:
@@ -207,6 +211,8 @@ def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
     response = HttpResponse(body, content_type="application/xml")
     if packed:
         response.headers["Content-Encoding"] = "gzip"
+    # A server that sends no body for HEAD could not tell.
+    response.headers["Content-Length"] = str(len(body))
     return response
 
 

@@ -12,6 +12,7 @@ from django.db import DatabaseError
 
 from django_sitemaps_plus import builder, ledger, pages
 from django_sitemaps_plus.builder import SectionReport
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
 from django_sitemaps_plus.models import tables_exist
 from django_sitemaps_plus.origin import Place, configured
@@ -127,7 +128,7 @@ class Command(BaseCommand):
     def _tell(self, done: SectionReport, *, ledger: bool) -> None:
         if done.by_position:
             self.stdout.write(
-                f"Section {done.name!r}: made on request, because {done.by_position}."
+                f"Section {done.name!r}: made on request; nothing to do ahead."
             )
             return
         entries = "" if done.entries is None else f", {done.entries:,} entries"
@@ -142,6 +143,12 @@ class Command(BaseCommand):
                     + "; ".join(f"{key}: {why}" for key, why in done.problems[:_SHOWN])
                     + ("; …" if done.bad > _SHOWN else ".")
                 )
+            )
+        if done.waiting:
+            minutes = max(1, get_settings().SPLIT_GRACE // 60)
+            self.stdout.write(
+                f"  {_pages(done.waiting)} split: for {minutes} minutes the left part "
+                "keeps the bytes it had, so that no crawler misses a URL."
             )
         for error in done.errors:
             self.stderr.write(self.style.ERROR(f"  {error}"))
