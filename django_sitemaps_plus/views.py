@@ -70,7 +70,7 @@ def _guarded(view: View) -> View:
 
     guarded = require_safe(inner)
     for alias in connections:
-        guarded = transaction.non_atomic_requests(guarded, using=alias)
+        guarded = transaction.non_atomic_requests(using=alias)(guarded)
     return guarded
 
 
