@@ -41,6 +41,7 @@ from .registry import AnySitemap
 from .routes import CompiledRoute, Route
 from .serializer import (
     Batch,
+    GivenLocations,
     Lastmods,
     Locations,
     RouteLocations,
@@ -434,7 +435,7 @@ def _contrib_batch(info: dict[str, Any]) -> Batch:
     """Return one of contrib's dicts as a batch of one."""
     return Batch(
         labels=[_shown(info.get("item"))],
-        locations={None: TextLocations([info.get("location")])},
+        locations={None: GivenLocations([info.get("location")])},
         lastmods=Lastmods([info.get("lastmod")], zone=timezone.get_default_timezone()),
         changefreqs=[info.get("changefreq")],
         priorities=[info.get("priority") or None],

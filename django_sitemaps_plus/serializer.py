@@ -68,7 +68,7 @@ class Locations(Protocol):
         """Return all locations as escaped pieces, or None if unproved."""
 
     def exact(self, index: int, origin: Origin) -> str:
-        """Return one location as a path; raises if it is not legal."""
+        """Return one location, as a path if it is on ``origin``; raises if illegal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,27 @@ class TextLocations:
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location as an RFC 3986 path on the origin."""
         return local_path(self.values[index], origin)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLocations:
+    """
+    Absolute locations that a class makes itself, as Wagtail does for its sites.
+
+    They may be on another host than the sitemap: the class answers for that.
+    """
+
+    values: Sequence[Any]
+
+    def bulk(self) -> Pieces | None:
+        """Return None: each is looked at for itself."""
+        return None
+
+    def exact(self, index: int, origin: Origin) -> str:
+        """Return one location: a path on the origin, or a URL of another."""
+        location = absolute(self.values[index], origin)
+        path = location.removeprefix(str(origin))
+        return path if path.startswith("/") else location
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +264,11 @@ class Tally:
             self.newest = seen
 
 
+def _marked(location: str) -> str:
+    """Put the mark of the origin before a path; a whole URL stays as it is."""
+    return ORIGIN_MARK + location if location.startswith("/") else location
+
+
 def escape_column(values: Sequence[str]) -> Sequence[str]:
     """Escape the five entities in every value, looking once at all of them."""
     joined = "\n".join(values)
@@ -367,7 +393,7 @@ class Serializer:
             )
         )
         entries = [
-            f"<url><loc>{ORIGIN_MARK}{escape(path)}</loc>{tail}"
+            f"<url><loc>{_marked(escape(path))}</loc>{tail}"
             f"{self._media(batch, language, index, path)}</url>\n"
             for language, path in paths.items()
         ]
@@ -381,8 +407,7 @@ class Serializer:
             segment = f"/{self.x_default}/"
             links["x-default"] = links[self.x_default].replace(segment, "/", 1)
         return "".join(
-            alternate_xml(language, ORIGIN_MARK + path)
-            for language, path in links.items()
+            alternate_xml(language, _marked(path)) for language, path in links.items()
         )
 
     def _media(self, batch: Batch, language: str | None, index: int, path: str) -> str:
