@@ -107,7 +107,7 @@ patterns = [
     path("reserved/<slug:self>/", view, name="reserved"),
     # Namespaces.
     path("shop/", include(shop, namespace="one")),
-    path("<slug:shop>/shop/", include(shop, namespace="two")),
+    path("<year:year>/shop/", include(shop, namespace="two")),
     path("blog-2/", include(blog, namespace="other")),
     re_path(r"^blog-(?P<year>\d{4})/", include(blog)),
     path("", include((inner, "bare"))),

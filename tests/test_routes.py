@@ -17,6 +17,7 @@ from django.urls import (
     NoReverseMatch,
     clear_script_prefix,
     clear_url_caches,
+    include,
     path,
     reverse,
     set_script_prefix,
@@ -115,6 +116,7 @@ odd_values = [
 ]
 any_value = any_text | st.sampled_from(odd_values) | st.integers() | st.uuids()
 digits = st.integers(min_value=0, max_value=9999)
+years = st.integers(min_value=1800, max_value=2100)
 slugs = st.text("abcXYZ059-_", min_size=1, max_size=8)
 segments = st.text(min_size=1, max_size=8).filter(lambda text: "/" not in text)
 #: For each pattern: its parameters, and the values that it usually takes.
@@ -124,7 +126,7 @@ CASES: list[tuple[str, dict[str, st.SearchStrategy[Any]]]] = [
     ("slug", {"value": slugs}),
     ("path", {"value": st.text(min_size=1)}),
     ("uuid", {"value": st.uuids() | st.uuids().map(str)}),
-    ("year", {"value": st.integers(1800, 2100)}),
+    ("year", {"value": years}),
     ("shouting", {"value": segments}),
     ("two", {"rest": st.text(min_size=1), "year": digits, "text": segments}),
     ("joined", {"first": segments, "second": segments}),
@@ -137,7 +139,7 @@ CASES: list[tuple[str, dict[str, st.SearchStrategy[Any]]]] = [
     ("under", {"n": digits, "kind": st.just(1)}),
     ("both", {}),
     ("both", {"value": slugs}),
-    ("named", {"year": st.integers(1000, 9999), "text": segments}),
+    ("named", {"year": years, "text": segments}),
     ("unnamed", {"_0": digits, "_1": slugs}),
     ("optional", {}),
     ("optional", {"page": digits}),
@@ -159,10 +161,10 @@ CASES: list[tuple[str, dict[str, st.SearchStrategy[Any]]]] = [
     ("clash", {"value": digits}),
     ("reserved", {"self": slugs}),
     ("one:page", {"slug": slugs}),
-    ("shop:page", {"slug": slugs, "shop": slugs}),
-    ("two:deep:odd", {"text": segments, "shop": slugs}),
-    ("shop:deep:home", {"shop": slugs}),
-    ("blog:page", {"slug": slugs, "year": st.integers(1000, 9999)}),
+    ("shop:page", {"slug": slugs, "year": years}),
+    ("two:deep:odd", {"text": segments, "year": years}),
+    ("shop:deep:home", {"year": years}),
+    ("blog:page", {"slug": slugs, "year": years}),
     ("other:odd", {"text": segments}),
     ("bare:odd", {"text": segments}),
     ("about", {"slug": slugs}),
@@ -281,7 +283,7 @@ def test_any_values_in_columns(values: list[Any]) -> None:
         ("either", {"text": ["a", "cc"]}),
         ("class", {"text": ["nn", "zzzzz"]}),
         ("blog:page", {"year": [2024, 1066], "slug": ["a", "b"]}),
-        ("two:deep:odd", {"shop": ["a", "b"], "text": ["é", "b"]}),
+        ("two:deep:odd", {"year": [1999, "2024"], "text": ["é", "b"]}),
         ("translated", {"slug": ["a", "b"]}),
     ],
 )
@@ -347,6 +349,34 @@ def test_a_route_of_constants_is_one_piece() -> None:
     compiled = Route("str", "a b").compile()
     assert (compiled.pieces, compiled.slots) == (("/str/a%20b/",), ())
     assert (compiled.exact([]), compiled.texts([])) == ("/str/a%20b/", [])
+
+
+def test_a_constant_that_does_not_fit_leaves_the_rows_to_exact() -> None:
+    compiled = Route("two", year=F("year"), text="a/b", rest=F("rest")).compile()
+    assert compiled.texts([[1], ["x"]]) is None
+    with pytest.raises(NoReverseMatch):
+        compiled.exact([1, "x"])
+
+
+def test_values_that_choose_the_pattern() -> None:
+    compiled = Route("kind", value=F("x"), kind=F("kind")).compile()
+    assert compiled.texts([["x"], ["grid"]]) is None
+    assert compiled.exact(["x", "grid"]) == "/grid/x/"
+    assert compiled.exact(["x", "list"]) == "/list/x/"
+
+
+def test_of_repeated_groups_the_last_value_counts() -> None:
+    assert reverse("twice", args=[1, 2]) == "/twice/22/"
+    for args, pieces, slots in [
+        ((F("a"), 2), ("/twice/22/",), ()),
+        ((1, F("b")), ("/twice/", "", "/"), (0, 0)),
+        ((F("a"), F("b")), ("/twice/", "", "/"), (1, 1)),
+    ]:
+        route = Route("twice", *args)
+        compiled = route.compile()
+        values = [{0: 1, 1: 2}[param] for param in route.expressions]
+        assert (compiled.pieces, compiled.slots) == (pieces, slots)
+        assert compiled.exact(values) == "/twice/22/"
 
 
 def test_any_expression_is_one() -> None:
@@ -433,6 +463,18 @@ def test_a_bad_row_names_the_route_and_its_values() -> None:
     assert str(raised.value) == (
         f"No URL pattern named 'two' matches year='{'x' * 79}, text='t', rest=None."
     )
+
+
+def test_an_unknown_name_in_a_urlconf_that_includes_itself() -> None:
+    class urlconf:  # noqa: N801 - it stands for a module
+        urlpatterns = [path("page/", print, name="page")]  # noqa: RUF012
+
+    urlconf.urlpatterns.append(path("in/", include((urlconf.urlpatterns, "in"))))
+    with (
+        override_settings(ROOT_URLCONF=urlconf),
+        pytest.raises(RouteError, match=r"Did you mean 'in:page' or 'page'\?$"),
+    ):
+        Route("in:pages").compile()
 
 
 @pytest.mark.parametrize(
