@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from . import kept, ledger, pages
 from .exceptions import ConfigurationError, TooManyBadRows
-from .models import Section
+from .models import Page, Section
 from .origin import Place, rendering_context
 from .protocol.entries import IndexItem
 from .protocol.errors import PageFull
@@ -225,11 +225,13 @@ def _position_bytes(source: Source, number: int, place: Place) -> bytes:
 
 
 def _served(served: pages.Served, place: Place) -> Document:
-    return Document(
-        tag=f"{served.page.checksum[:24]}-{place.tag}",
-        packed=served.data,
-        changed_at=served.page.changed_at,
-    )
+    page = served.page
+    return Document(page_tag(page, place), served.data, page.changed_at)
+
+
+def page_tag(page: Page | pages.PageState, place: Place) -> str:
+    """Return the tag of what a page says at ``place``."""
+    return f"{page.checksum[:24]}-{place.tag}"
 
 
 def _merged(found: Sequence[Listed], place: Place) -> Document | None:

@@ -12,10 +12,12 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 from django.apps import apps
 from django.conf import settings as django_settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 from django.utils import timezone, translation
@@ -28,16 +30,10 @@ from .protocol.locations import Origin
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """
-    The site as one visitor reaches it.
-
-    ``fixed`` tells whether the address is the project's own (``BASE_URL`` or a
-    Site) or only a request's.
-    """
+    """The site as one visitor reaches it."""
 
     origin: Origin
     prefix: str = "/"
-    fixed: bool = True
 
     def with_scheme(self, scheme: str | None) -> Place:
         """Return this place under ``scheme`` (a sitemap's ``protocol``), if given."""
@@ -52,6 +48,7 @@ class Place:
         return hashlib.blake2b(text, digest_size=6).hexdigest()
 
 
+@lru_cache(maxsize=8)
 def parse_base_url(text: str) -> Place:
     """
     Return the place that ``BASE_URL`` names.
@@ -91,8 +88,8 @@ def of_request(request: HttpRequest) -> Place:
     """
     Return the place that answers ``request``.
 
-    Raises ``DisallowedHost`` (a 400) where only the Host header could tell and
-    ``ALLOWED_HOSTS`` refuses it.
+    Raises ``DisallowedHost`` (a 400) where only the Host header could tell, and
+    ``ALLOWED_HOSTS`` refuses it or it is none.
     """
     base_url = get_settings().BASE_URL
     if base_url:
@@ -101,11 +98,13 @@ def of_request(request: HttpRequest) -> Place:
     domain = _site_domain(request)
     if domain is not None:
         return _site_place(scheme, domain, get_script_prefix())
-    return Place(
-        origin=Origin.parse(f"{scheme}://{request.get_host()}"),
-        prefix=get_script_prefix(),
-        fixed=False,
-    )
+    host = request.get_host()
+    try:
+        origin = Origin.parse(f"{scheme}://{host}")
+    except LocationError as error:
+        # ALLOWED_HOSTS = [".example.com"] lets "a..example.com" pass.
+        raise DisallowedHost(f"Invalid HTTP_HOST header: {host!r}: {error}") from error
+    return Place(origin=origin, prefix=get_script_prefix())
 
 
 def _site_domain(request: HttpRequest | None) -> str | None:

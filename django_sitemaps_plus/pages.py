@@ -8,6 +8,7 @@ again and compared: the same bytes keep version, time and lastmod.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import hashlib
 import logging
@@ -20,6 +21,7 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
+from django.db import connections
 from django.db.models import Max
 from django.utils import timezone
 
@@ -60,6 +62,8 @@ _MARK = ORIGIN_MARK.encode()
 #: Routes are described for a place that is no request's.
 _ANYWHERE = Place(Origin(scheme="https", host="localhost"))
 _POLL = 0.05
+#: Stands for a page's number in a compiled statement.
+_ANY_NUMBER = 1_234_567_890
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,20 @@ class Definition:
     digest: str
     #: Whether the query depends on the time at which it runs.
     clock: bool
+    #: The signature of the section's key; None if it is paged by position.
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """What decides whether a page is fresh, and what names its bytes."""
+
+    checksum: str
+    digest: str
+    verified_at: float
+    grace_until: float
+    error: str
+    changed_at: float
 
 
 @dataclass(frozen=True)
@@ -94,19 +112,22 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
         first = [part for part in first if not _is_time(part)]
     text = repr([base_url, *first])
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return Definition(digest=f"{_VERSION}{digest}", clock=clock)
+    return Definition(
+        digest=f"{_VERSION}{digest}",
+        clock=clock,
+        key=None if found.key is None else found.key.signature,
+    )
 
 
-def definition(found: Source) -> Definition:
+def definition(name: str) -> Definition:
     """
-    Return the digest of the running code's definition of a section.
+    Return the digest of the running code's definition of the section ``name``.
 
     Another query, expression, route, constant or list of languages gives another
     digest. The body of a Python method does not: such a change shows after
     ``VERIFY_AFTER``.
     """
-    registered = registry.sources()[found.name]
-    return _definition(found.name, registered, get_settings().BASE_URL)
+    return _definition(name, registry.sources()[name], get_settings().BASE_URL)
 
 
 def _description(found: Source) -> list[Any]:
@@ -169,7 +190,7 @@ def _asks_clock(statement: str) -> bool:
     return any(word in statement.upper() for word in words)
 
 
-def is_fresh(page: Page, current: Definition, now: float) -> bool:
+def is_fresh(page: Page | PageState, current: Definition, now: float) -> bool:
     """Tell whether a page's bytes may be served without reading a row."""
     if not page.checksum:
         return False
@@ -180,14 +201,50 @@ def is_fresh(page: Page, current: Definition, now: float) -> bool:
     return page.digest == current.digest and 0 <= now - page.verified_at < hold
 
 
-def file_name(page: Page, checksum: str, place: Place) -> str:
+def file_name(name: str, number: int, checksum: str, place: Place) -> str:
     """Return the name under which a page's bytes are kept for ``place``."""
-    return f"{folder(page)}/{checksum}-{place.tag}.xml.gz"
+    return f"{name}/{number}/{checksum}-{place.tag}.xml.gz"
 
 
-def folder(page: Page) -> str:
-    """Return the folder of a page's files."""
-    return f"{page.section.name}/{page.number}"
+@lru_cache(maxsize=8)
+def _state_query(using: str) -> tuple[str, tuple[Any, ...]]:
+    """
+    Return the statement that reads a page's state, compiled once.
+
+    Compiling it takes several times as long as running it, and it stands before
+    every page that is served. Its parameters are stand-ins for the real ones.
+    """
+    queryset = Page.objects.using(using).filter(
+        section__name="<name>",
+        section__key="<key>",
+        section__filled=True,
+        number=_ANY_NUMBER,
+    )
+    columns = [item.name for item in dataclasses.fields(PageState)]
+    statement, params = queryset.values_list(*columns).query.sql_with_params()
+    return statement, tuple(params)
+
+
+def state(name: str, number: int) -> PageState | None:
+    """Return what is known of a page, by one query; None if there is no such page."""
+    key = definition(name).key
+    if key is None:
+        return None
+    given = {"<name>": name, "<key>": key, _ANY_NUMBER: number}
+    using = ledger.pages().db
+    statement, params = _state_query(using)
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, [given.get(param, param) for param in params])
+        row = cursor.fetchone()
+    return None if row is None else PageState(*row)
+
+
+def fresh_state(name: str, number: int) -> PageState | None:
+    """Return the state of a page that may be served without reading a row."""
+    found = state(name, number)
+    if found is None or not is_fresh(found, definition(name), time.time()):
+        return None
+    return found
 
 
 def find(found: Source, number: int) -> Page | None:
@@ -214,7 +271,7 @@ def serve(found: Source, page: Page, place: Place) -> Served:
     Raises ``Busy`` if neither is to be had in time, and whatever the rows or their
     database raise.
     """
-    current = definition(found)
+    current = definition(found.name)
     served = _fresh(page, current, place)
     if served is not None:
         return served
@@ -255,7 +312,8 @@ def _former(page: Page, place: Place) -> Served | None:
 
 
 def _look_up(page: Page, place: Place) -> Served | None:
-    data = kept.shelf().read(file_name(page, page.checksum, place))
+    name = file_name(page.section.name, page.number, page.checksum, place)
+    data = kept.shelf().read(name)
     return None if data is None else Served(page, data)
 
 
@@ -285,7 +343,7 @@ def make(found: Source, page: Page, place: Place) -> Served:
 
     Raises ``TooManyBadRows``, with which the former bytes stay published.
     """
-    current = definition(found)
+    current = definition(found.name)
     while True:
         making = Making(found, place.with_scheme(found.sitemap.protocol))
         try:
@@ -411,8 +469,9 @@ class Making:
 
     def _finish(self) -> None:
         self._writer.finish()
-        if self.place.fixed:
-            # Where the project names its address, another address is a change.
+        if get_settings().BASE_URL:
+            # Another BASE_URL is a change of every page. The address of a Site or of a
+            # request is none: the site may have several of them at the same time.
             self._hash.update(self._origin)
         self._packed.append(self._compressor.flush())
         self.data = b"".join(self._packed)
@@ -479,7 +538,8 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
         changes["checksum"] = making.checksum
         # A second has one Last-Modified only, or a later 304 might be false.
         changes["changed_at"] = max(now, float(int(page.changed_at)) + 1)
-    kept.shelf().write(file_name(page, making.checksum, place), making.data)
+    name = file_name(page.section.name, page.number, making.checksum, place)
+    kept.shelf().write(name, making.data)
     if not ledger.pages().made(page, **changes):
         return False
     for name, value in changes.items():
@@ -487,7 +547,7 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
     if changed:
         page.version += 1
         kept.shelf().keep_only(
-            folder(page), lambda name: name.startswith(making.checksum)
+            name.rpartition("/")[0], lambda file: file.startswith(making.checksum)
         )
     report(page.section.name, making.bad)
     return True

@@ -32,7 +32,8 @@ class Registry:
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
-        self._from_settings: dict[str, Source] | None = None
+        #: All sections, those of the settings too; None until they are asked for.
+        self._all: dict[str, Source] | None = None
 
     def add(self, name: str, source: Source) -> None:
         """
@@ -50,26 +51,32 @@ class Registry:
                 f'@register(name="{name}-2nd").'
             )
         self._sources[name] = source
+        self._all = None
 
     def remove(self, name: str) -> None:
         """Forget the section ``name``, for tests and for projects that replace one."""
         del self._sources[name]
+        self._all = None
 
-    def sources(self) -> dict[str, Source]:
+    def sources(self) -> Mapping[str, Source]:
         """
         Return every section's source by name.
 
         Raises ``ConfigurationError`` where the dict named by the settings cannot
         be used, or two names would share an address.
         """
-        if self._from_settings is None:
-            self._from_settings = _load(get_settings().SITEMAPS)
-        for name in self._from_settings.keys() & self._sources.keys():
+        if self._all is None:
+            self._all = self._gather()
+        return self._all
+
+    def _gather(self) -> dict[str, Source]:
+        named = _load(get_settings().SITEMAPS)
+        for name in named.keys() & self._sources.keys():
             raise ConfigurationError(
                 f"The section {name!r} is both registered and in the dict that "
                 f"{NAME}['SITEMAPS'] names. Remove one of them."
             )
-        found = {**self._sources, **self._from_settings}
+        found = {**self._sources, **named}
         _refuse_look_alikes(found)
         return found
 
@@ -79,7 +86,7 @@ class Registry:
 
     def forget_settings(self) -> None:
         """Load the dict named by the settings again at next use."""
-        self._from_settings = None
+        self._all = None
 
 
 def check_name(name: object) -> None:

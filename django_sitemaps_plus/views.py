@@ -27,7 +27,7 @@ from .conf import get_settings
 from .exceptions import ConfigurationError, NotReady, TooManyBadRows
 from .indexes import Document
 from .models import tables_exist
-from .origin import of_request, rendering_context
+from .origin import Place, of_request, rendering_context
 from .protocol.errors import PageFull
 from .protocol.limits import MAX_INDEX_ENTRIES
 from .protocol.robots import closed, robots_txt
@@ -133,19 +133,40 @@ def page(
 ) -> HttpResponseBase:
     """``/sitemap-<section>-<page>.xml``: one page of a section."""
     name, text = page
-    if text != str(int(text)) or int(text) == 0 or len(text) > 9:
+    # The length first: Python refuses to read a number of some thousand digits.
+    if len(text) > 9 or text != str(int(text)) or int(text) == 0:
         raise Http404(
             f"{text!r} is no page number: they count from 1, without leading zeros."
         )
-    source, place = pages.source(name), of_request(request)
-    document = indexes.page_document(source, int(text), place)
+    number, place = int(text), of_request(request)
+    response = _send_kept(request, name, number, place, gz=gz)
+    if response is not None:
+        return response
+    source = pages.source(name)
+    document = indexes.page_document(source, number, place)
+    if document is None and source.key is not None:
+        ledger.fill(source, indexes.FILL_SECONDS)
+        document = indexes.page_document(source, number, place)
     if document is None:
-        if source.key is not None:
-            ledger.fill(source, indexes.FILL_SECONDS)
-            document = indexes.page_document(source, int(text), place)
-        if document is None:
-            raise Http404(f"The section {name!r} has no page {int(text)}.")
+        raise Http404(f"The section {name!r} has no page {number}.")
     return _send(request, document, gz=gz)
+
+
+def _send_kept(
+    request: HttpRequest, name: str, number: int, place: Place, *, gz: bool
+) -> HttpResponseBase | None:
+    """Send a fresh page by one query, its bytes read only if they are wanted."""
+    state = pages.fresh_state(name, number)
+    if state is None:
+        return None
+    tag = indexes.page_tag(state, place)
+    response = _not_modified(request, tag, state.changed_at, gz=gz)
+    if response is not None:
+        return response
+    data = kept.shelf().read(pages.file_name(name, number, state.checksum, place))
+    if data is None:
+        return None
+    return _send(request, Document(tag, data, state.changed_at), gz=gz)
 
 
 @_guarded
@@ -183,20 +204,48 @@ def _send(
     """Send a document: gzipped if it can be, or 304 if the client has it."""
     if document is None:
         raise Http404("There is nothing here.")
-    packed = gz or _takes_gzip(request)
-    etag = f'"{document.tag}{"-gz" if packed else ""}"'
-    modified = None
-    if document.changed_at is not None:
-        # Whole seconds, rounded up: never older than the bytes.
-        modified = -int(-document.changed_at // 1)
+    tag, changed_at = document.tag, document.changed_at
+    response = _not_modified(request, tag, changed_at, gz=gz)
+    if response is not None:
+        return response
+    whole = _whole(document, packed=_takes_gzip(request), gz=gz)
+    return _with_headers(request, whole, tag, changed_at, gz=gz)
+
+
+def _not_modified(
+    request: HttpRequest, tag: str, changed_at: float | None, *, gz: bool
+) -> HttpResponseBase | None:
+    """Return 304 (or 412) if the client's conditions say so, else None."""
+    modified = None if changed_at is None else _whole_second(changed_at)
     response: HttpResponseBase | None = get_conditional_response(
-        request, etag, modified
+        request, _etag(request, tag, gz=gz), modified
     )
     if response is None:
-        response = _whole(document, packed=packed, gz=gz)
-        response.headers["ETag"] = etag
-        if modified is not None:
-            response.headers["Last-Modified"] = http_date(modified)
+        return None
+    return _with_headers(request, response, tag, changed_at, gz=gz)
+
+
+def _etag(request: HttpRequest, tag: str, *, gz: bool) -> str:
+    return f'"{tag}-gz"' if gz or _takes_gzip(request) else f'"{tag}"'
+
+
+def _whole_second(moment: float) -> int:
+    """Round up: a Last-Modified must not be older than the bytes."""
+    return -int(-moment // 1)
+
+
+def _with_headers(
+    request: HttpRequest,
+    response: HttpResponseBase,
+    tag: str,
+    changed_at: float | None,
+    *,
+    gz: bool,
+) -> HttpResponseBase:
+    # A 304 says them too: https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
+    response.headers["ETag"] = _etag(request, tag, gz=gz)
+    if changed_at is not None:
+        response.headers["Last-Modified"] = http_date(_whole_second(changed_at))
     _cache_control(response)
     if not gz:
         patch_vary_headers(response, ["Accept-Encoding"])

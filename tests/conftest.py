@@ -28,12 +28,16 @@ def shelf(tmp_path: Path, settings: Any) -> Iterator[kept.Folder]:
 @pytest.fixture
 def register() -> Iterator[Register]:
     """Register sections for one test: ``register(name, sitemap class)``."""
-    before = dict(registry._sources)
+    added: list[str] = []
 
     def add(name: str, source: Any) -> Any:
-        registry._sources[name] = source
+        if name in added:
+            added.remove(name)
+            registry.remove(name)
+        registry.add(name, source)
+        added.append(name)
         return source
 
     yield add
-    registry._sources.clear()
-    registry._sources.update(before)
+    for name in added:
+        registry.remove(name)
