@@ -230,7 +230,7 @@ def state(name: str, number: int) -> PageState | None:
     key = definition(name).key
     if key is None:
         return None
-    given = {"<name>": name, "<key>": key, _ANY_NUMBER: number}
+    given: dict[Any, Any] = {"<name>": name, "<key>": key, _ANY_NUMBER: number}
     using = ledger.pages().db
     statement, params = _state_query(using)
     with connections[using].cursor() as cursor:
