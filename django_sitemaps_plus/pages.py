@@ -538,8 +538,8 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
         changes["checksum"] = making.checksum
         # A second has one Last-Modified only, or a later 304 might be false.
         changes["changed_at"] = max(now, float(int(page.changed_at)) + 1)
-    name = file_name(page.section.name, page.number, making.checksum, place)
-    kept.shelf().write(name, making.data)
+    file = file_name(page.section.name, page.number, making.checksum, place)
+    kept.shelf().write(file, making.data)
     if not ledger.pages().made(page, **changes):
         return False
     for name, value in changes.items():
@@ -547,7 +547,7 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
     if changed:
         page.version += 1
         kept.shelf().keep_only(
-            name.rpartition("/")[0], lambda file: file.startswith(making.checksum)
+            file.rpartition("/")[0], lambda name: name.startswith(making.checksum)
         )
     report(page.section.name, making.bad)
     return True
