@@ -12,6 +12,7 @@ import dataclasses
 import datetime as dt
 import hashlib
 import logging
+import re
 import time
 import uuid
 from collections.abc import Sequence
@@ -62,6 +63,9 @@ _MARK = ORIGIN_MARK.encode()
 #: Routes are described for a place that is no request's.
 _ANYWHERE = Place(Origin(scheme="https", host="localhost"))
 _POLL = 0.05
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+#: How the databases are asked for the time, as Django's functions write it.
+_CLOCKS = ("CURRENT_TIMESTAMP", "STATEMENT_TIMESTAMP", "NOW()", "'NOW'", "CURRENT_DATE")
 #: Stands for a page's number in a compiled statement.
 _ANY_NUMBER = 1_234_567_890
 
@@ -110,7 +114,8 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
     clock = first != second or _mentions_today(first)
     if clock:
         first = [part for part in first if not _is_time(part)]
-    text = repr([base_url, *first])
+    # An object's address is another one in every process.
+    text = _ADDRESS.sub("", repr([base_url, *first]))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return Definition(
         digest=f"{_VERSION}{digest}",
@@ -155,7 +160,8 @@ def _description(found: Source) -> list[Any]:
     if found.key is not None:
         queryset = sitemap.items().order_by(*found.key.names)
         statement, params = RowPlan.make(sitemap, queryset, found.key).statement
-        parts += [statement, *params]
+        # Sorted, for a set of texts has another order in every process.
+        parts += [statement, *sorted(params, key=repr)]
     return parts
 
 
@@ -186,8 +192,7 @@ def _mentions_today(parts: Sequence[Any]) -> bool:
 
 def _asks_clock(statement: str) -> bool:
     """Tell whether a statement asks the database for the time."""
-    words = ("CURRENT_TIMESTAMP", "STATEMENT_TIMESTAMP", "NOW()", "CURRENT_DATE")
-    return any(word in statement.upper() for word in words)
+    return any(clock in statement.upper() for clock in _CLOCKS)
 
 
 def is_fresh(page: Page | PageState, current: Definition, now: float) -> bool:
