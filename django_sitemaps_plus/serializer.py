@@ -347,8 +347,9 @@ class Serializer:
         literals, columns = locations[self.x_default]
         segment = f"/{self.x_default}/"
         if segment not in literals[0]:
-            # The segment may be absent, or hidden in the values.
-            return None
+            if _may_hold(self.x_default, literals, columns):
+                return None
+            return [*links, ("x-default", (literals, columns))]
         first = literals[0].replace(segment, "/", 1)
         return [*links, ("x-default", ((first, *literals[1:]), columns))]
 
@@ -426,6 +427,21 @@ class Serializer:
                 for news in as_records(media["news"][index], News)
             )
         )
+
+
+def _may_hold(
+    segment: str, literals: Sequence[str], columns: Sequence[Sequence[str]]
+) -> bool:
+    """Tell whether ``segment`` could be a whole segment of one of these paths."""
+    for literal in literals:
+        whole = literal == "" or (literal[0] == "/" and literal[-1] == "/")
+        if not whole or f"/{segment}/" in literal:
+            return True
+    for column in columns:
+        joined = "\n".join(column)
+        if "/" in joined or segment in column:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
