@@ -1,0 +1,64 @@
+"""
+A page of three languages with alternates, against a page of one language.
+
+As many entries on both; the time is compared by the (uncompressed) byte, because
+the alternates make the page several times as long.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import bench, data, memory, site
+from .cold_page import ROWS, compare
+from .timing import Contestant, medians, shown
+
+LANGUAGES = 3
+PAGES = {"product": "plain", "guide": "languages"}
+
+
+def main() -> int:
+    """Run it, and return the exit code."""
+    options = bench.start(bench.parser(__doc__, rounds=15))
+    data.load(product=ROWS, guide=ROWS // LANGUAGES)
+    report = bench.Report("Three languages with alternates")
+    for name, kind in PAGES.items():
+        languages = LANGUAGES if name == "guide" else 1
+        compare(report, name, name, kind, languages)
+    taken = medians(
+        [
+            Contestant(
+                name,
+                lambda name=name: site.page(f"/sitemap-{name}-1.xml", **site.GZIP),
+                lambda name=name: site.chill(name),
+            )
+            for name in PAGES
+        ],
+        options.rounds,
+    )
+    sizes = {name: len(site.page(f"/sitemap-{name}-1.xml").body) for name in PAGES}
+    per_megabyte = {name: taken[name] / sizes[name] * 1e6 for name in PAGES}
+    report.at_most(
+        "time per byte, languages / plain",
+        per_megabyte["guide"] / per_megabyte["product"],
+        1.5,
+        f" ({shown(per_megabyte['guide'])} / {shown(per_megabyte['product'])} a MB, "
+        f"{sizes['guide'] / 1e6:.1f} / {sizes['product'] / 1e6:.1f} MB)",
+    )
+    held = {
+        name: memory.growth(
+            options.database, f"/sitemap-{name}-1.xml", cold=name, gzip=True
+        )
+        for name in PAGES
+    }
+    report.at_most(
+        "memory above idle, languages / plain",
+        held["guide"] / held["product"],
+        1.2,
+        f" ({held['guide'] / 1e6:.1f} / {held['product'] / 1e6:.1f} MB)",
+    )
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

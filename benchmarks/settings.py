@@ -1,0 +1,81 @@
+"""
+Settings of the benchmarks.
+
+``BENCHMARK_DATABASE`` (the commands set it from ``--database``) is ``sqlite``,
+``sqlite:///file``, ``postgres://user@host:port/name`` or
+``mysql://user@host:port/name``; ``BENCHMARK_KEPT`` the folder of the pages kept.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ENGINES = {
+    "postgres": "django.db.backends.postgresql",
+    "postgresql": "django.db.backends.postgresql",
+    "mysql": "django.db.backends.mysql",
+}
+
+
+def database(address: str) -> dict[str, object]:
+    """Return Django's settings of the database at ``address``."""
+    url = urlsplit(address)
+    if url.scheme not in ENGINES:
+        file = Path(tempfile.gettempdir()) / "benchmarks-of-sitemaps.sqlite3"
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": url.path[1:] or str(file),
+            "OPTIONS": {"timeout": 60, "transaction_mode": "IMMEDIATE"},
+            "CONN_MAX_AGE": None,
+        }
+    return {
+        "ENGINE": ENGINES[url.scheme],
+        "NAME": url.path.lstrip("/") or "sitemaps_plus_benchmarks",
+        "USER": url.username or "",
+        "PASSWORD": url.password or "",
+        "HOST": url.hostname or "",
+        "PORT": str(url.port or ""),
+        # Otherwise every request would open a connection, which costs more than
+        # many of the things measured.
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {"charset": "utf8mb4"} if url.scheme == "mysql" else {},
+    }
+
+
+SECRET_KEY = "benchmarks only"
+DEBUG = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = True
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
+ALLOWED_HOSTS = ["www.example.com"]
+ROOT_URLCONF = "benchmarks.urls"
+DATABASES = {"default": database(os.environ.get("BENCHMARK_DATABASE", "sqlite"))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+INSTALLED_APPS = [
+    "django.contrib.sitemaps",  # for its templates
+    "django_sitemaps_plus",
+    "benchmarks.shop",
+]
+MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+    }
+]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "sitemaps": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {
+            "location": os.environ.get("BENCHMARK_KEPT", tempfile.gettempdir())
+        },
+    },
+}
+SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}

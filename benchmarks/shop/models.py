@@ -1,0 +1,48 @@
+"""One model of six columns, in several sizes."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.urls import reverse
+
+
+class Goods(models.Model):
+    """What a shop lists: the primary key and five columns more."""
+
+    # No index, so that ten million rows are loaded in a minute: nothing measured
+    # here looks anything up by slug.
+    slug = models.SlugField(max_length=100, allow_unicode=True, db_index=False)
+    name = models.CharField(max_length=200)
+    price = models.DecimalField(max_digits=8, decimal_places=2)
+    listed = models.BooleanField()
+    updated = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def get_absolute_url(self) -> str:
+        """Return the address, as most models make it."""
+        return reverse(str(self._meta.model_name), kwargs={"slug": self.slug})
+
+
+class Product(Goods):
+    """A page of rows with ASCII slugs."""
+
+
+class Dish(Goods):
+    """A page of rows with slugs, and a path, that are not ASCII."""
+
+
+class Guide(Goods):
+    """A page of rows, in three languages."""
+
+
+class Book(Goods):
+    """A million rows."""
+
+
+class Track(Goods):
+    """Ten million rows."""

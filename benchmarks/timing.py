@@ -1,0 +1,54 @@
+"""Times of several contestants, taken in turns so that all meet the same noise."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+
+def nothing() -> None:
+    """Prepare nothing."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Something to be timed: ``prepare()`` is not, ``run()`` is."""
+
+    name: str
+    run: Callable[[], object]
+    prepare: Callable[[], object] = nothing
+    #: How often in a round: quick ones more often, for a steadier median.
+    times: int = 1
+
+
+def medians(
+    contestants: Sequence[Contestant], rounds: int, *, collect: bool = True
+) -> dict[str, float]:
+    """
+    Return the median seconds of each contestant, by name.
+
+    ``collect`` empties the garbage before each run, which pays for what takes
+    longer than that.
+    """
+    taken: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
+    for turn in range(rounds):
+        # Every other round backwards: nobody always runs after the same one.
+        for contestant in contestants[:: 1 if turn % 2 == 0 else -1]:
+            for _ in range(contestant.times):
+                contestant.prepare()
+                if collect:
+                    gc.collect()
+                begun = time.perf_counter()
+                contestant.run()
+                taken[contestant.name].append(time.perf_counter() - begun)
+    return {name: median(times) for name, times in taken.items()}
+
+
+def shown(seconds: float) -> str:
+    """Return a time as a person reads it."""
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
