@@ -86,6 +86,10 @@ class Section(models.Model):
         SectionQuerySet
     )()
 
+    class Meta:
+        # Said here, contrib's views work without the app in INSTALLED_APPS.
+        app_label = "sitemaps_plus"
+
     def __str__(self) -> str:
         return self.name or "the site"
 
@@ -162,6 +166,7 @@ class Page(models.Model):
     )()
 
     class Meta:
+        app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(
                 fields=["section", "number"], name="sitemaps_plus_page_number"
