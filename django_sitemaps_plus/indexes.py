@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import logging
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from django.db import Error as DatabaseError
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
@@ -33,7 +35,9 @@ from .protocol.locations import ORIGIN_MARK
 from .protocol.writers import URLSET_FOOTER, IndexWriter, UrlsetWriter, urlset_header
 from .registry import registry
 from .rows import Reader, Source
-from .serializer import Tally
+from .serializer import Tally, describe
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 #: An index stays one until its entries are at most this share of a page.
 FEW = 0.8
@@ -143,11 +147,28 @@ def _filled_rows(
 
 
 def _listed_by_position(source: Source) -> list[Listed]:
-    newest = pages.epoch(source.sitemap.get_latest_lastmod())
+    newest = _newest(source)
     return [
         Listed(source, number, newest)
         for number in range(1, position_pages(source) + 1)
     ]
+
+
+def _newest(source: Source) -> float | None:
+    """Ask a sitemap for its newest lastmod; not known if an item's cannot be had."""
+    try:
+        return pages.epoch(source.sitemap.get_latest_lastmod())
+    except DatabaseError:
+        raise
+    except Exception as error:
+        if pages.raises():
+            raise
+        logger.warning(
+            "Section %r: its newest lastmod is not known: %s",
+            source.name,
+            describe(error),
+        )
+        return None
 
 
 # Entries
@@ -234,8 +255,12 @@ def page_tag(page: Page | pages.PageState, place: Place) -> str:
     return f"{page.checksum[:24]}-{place.tag}"
 
 
-def _merged(found: Sequence[Listed], place: Place) -> Document | None:
-    """Return the entries of several pages as one document; None if they do not fit."""
+def _merged(name: str, found: Sequence[Listed], place: Place) -> Document | None:
+    """
+    Return the entries of several pages as one document; None if they do not fit.
+
+    ``name`` is the section at whose address they stand, "" for the site.
+    """
     bodies = []
     for item in found:
         document = page_document(item.source, item.number, place)
@@ -246,15 +271,17 @@ def _merged(found: Sequence[Listed], place: Place) -> Document | None:
         bodies.append((item.source, document))
     tags = "\n".join(f"{source.name}:{document.tag}" for source, document in bodies)
     tag = hashlib.blake2b(tags.encode(), digest_size=12).hexdigest()
-    folder = f"merged-{place.tag}"
-    name = f"{folder}/{tag}.xml.gz"
-    packed = kept.shelf().read(name)
+    # No section can be called "index".
+    folder = f"{name or 'index'}/merged-{place.tag}"
+    file = f"{tag}.xml.gz"
+    packed = kept.shelf().read(f"{folder}/{file}")
     if packed is None:
         try:
             packed = _merge(bodies, place)
         except PageFull:
             return None
-        kept.shelf().write(name, packed)
+        kept.shelf().write(f"{folder}/{file}", packed)
+        kept.shelf().keep_only(folder, lambda other: other == file)
     return Document(tag, packed)
 
 
@@ -339,7 +366,7 @@ def document_of(
     listing = listed(name, sources, FILL_SECONDS)
     found = listing.pages
     if part == 1 and _entries_wanted(name, listing):
-        document = _entries_or_none(found, place)
+        document = _entries_or_none(name, found, place)
         if document is not None:
             return document
         _remember(name, listing, is_index=True)
@@ -349,9 +376,11 @@ def document_of(
     return _document(index_bytes(_addressed(chosen, place)))
 
 
-def _entries_or_none(found: Sequence[Listed], place: Place) -> Document | None:
+def _entries_or_none(
+    name: str, found: Sequence[Listed], place: Place
+) -> Document | None:
     try:
-        return _merged(found, place)
+        return _merged(name, found, place)
     except TooManyBadRows:
         # The index shows the pages that can be had; the bad one says why it cannot.
         if len(found) == 1:

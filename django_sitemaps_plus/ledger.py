@@ -23,7 +23,7 @@ from .conf import get_settings
 from .exceptions import Busy, Filling
 from .keys import Key, KeyValue
 from .models import Page, PageQuerySet, Section, SectionQuerySet
-from .rows import Source, bounded
+from .rows import Source, bounded, repeats
 
 #: Pages inside the range are filled to this share, so that a late commit or a row
 #: that is published again does not split them.
@@ -125,9 +125,17 @@ class Walk:
     def hop(
         self, lower: KeyValue | None, rows: int, upper: KeyValue | None = None
     ) -> KeyValue | None:
-        """Return the key of the row that ``rows`` rows precede, if there is one."""
+        """
+        Return the key of the row that ``rows`` rows precede, if there is one.
+
+        Raises ``ConfigurationError`` if the rows before it all have its key.
+        """
         found = self.rows(lower, upper).order_by(*self.key.names)
-        return next(iter(found.values_list(*self.key.names)[rows : rows + 1]), None)
+        key = next(iter(found.values_list(*self.key.names)[rows : rows + 1]), None)
+        if key is not None and key == lower and rows:
+            # Going on from here would not get any further.
+            raise repeats(self.source)
+        return key
 
     def count(self, lower: KeyValue | None, upper: KeyValue | None) -> int:
         """Return how many rows a range has."""

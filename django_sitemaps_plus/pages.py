@@ -12,6 +12,7 @@ import dataclasses
 import datetime as dt
 import hashlib
 import logging
+import math
 import re
 import time
 import uuid
@@ -541,8 +542,9 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
     }
     if changed:
         changes["checksum"] = making.checksum
-        # A second has one Last-Modified only, or a later 304 might be false.
-        changes["changed_at"] = max(now, float(int(page.changed_at)) + 1)
+        # Last-Modified says whole seconds, rounded up. Each change has one of its
+        # own, or a later 304 might be false.
+        changes["changed_at"] = max(now, math.ceil(page.changed_at) + 1.0)
     file = file_name(page.section.name, page.number, making.checksum, place)
     kept.shelf().write(file, making.data)
     if not ledger.pages().made(page, **changes):
@@ -606,15 +608,23 @@ def _count_and_newest(found: Source, page: Page) -> tuple[int, float | None]:
 
 
 def epoch(value: Any) -> float | None:
-    """Return a date or a datetime as whole seconds since the epoch, None as None."""
+    """
+    Return a date or a datetime as whole seconds since the epoch.
+
+    None for anything else, and for what is not within the calendar in UTC.
+    """
     if not isinstance(value, dt.date):
         return None
     if not isinstance(value, dt.datetime):
         value = dt.datetime.combine(value, dt.time.min, dt.UTC)
     if timezone.is_naive(value):
         value = timezone.make_aware(value, timezone.get_default_timezone())
+    try:
+        moment = value.astimezone(dt.UTC)
+    except OverflowError:
+        return None
     # Entries say whole seconds.
-    return float(int(value.timestamp() // 1))
+    return float(int(moment.timestamp() // 1))
 
 
 def _forget(**kwargs: Any) -> None:

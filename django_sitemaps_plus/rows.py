@@ -279,7 +279,7 @@ class Reader:
         first, last = rows[0][:width], rows[-1][:width]
         keys = [row[0] for row in rows] if width == 1 else [row[:width] for row in rows]
         if len(set(keys)) != len(keys) or first == former:
-            raise _repeats(self.source)
+            raise repeats(self.source)
         return last
 
     def _routes(self) -> dict[str | None, CompiledRoute]:
@@ -308,7 +308,7 @@ class Reader:
         while items := list(rest[:CHUNK]):
             labels = [_label(key.of(item)) for item in items]
             if len(set(labels)) != len(labels):
-                raise _repeats(self.source)
+                raise repeats(self.source)
             yield from self.objects(items, labels)
             if len(items) < CHUNK:
                 return
@@ -350,16 +350,27 @@ class Reader:
         One batch, unless items have different languages: then one for each run
         of items that have the same.
         """
-        for languages, start, stop in self._language_runs(items):
-            yield self._object_batch(items[start:stop], labels[start:stop], languages)
+        faults: dict[int, str] = {}
+        for languages, start, stop in self._language_runs(items, faults):
+            yield self._object_batch(
+                items[start:stop],
+                labels[start:stop],
+                languages,
+                {index - start: faults[index] for index in faults if index >= start},
+            )
 
     def _language_runs(
-        self, items: list[Any]
+        self, items: list[Any], faults: dict[int, str]
     ) -> Iterator[tuple[tuple[str | None, ...], int, int]]:
         if not self.sitemap.i18n:
             yield (None,), 0, len(items)
             return
-        languages = [tuple(self.sitemap.get_languages_for_item(item)) for item in items]
+        languages = self._attempt(
+            lambda item: tuple(self.sitemap.get_languages_for_item(item)),
+            items,
+            faults,
+            default=(),
+        )
         start = 0
         for index in range(1, len(items) + 1):
             if index == len(items) or languages[index] != languages[start]:
@@ -371,24 +382,12 @@ class Reader:
         items: list[Any],
         labels: Sequence[Any],
         languages: tuple[str | None, ...],
+        faults: dict[int, str],
     ) -> Batch:
         """Call the sitemap's methods; with which items one fails is noted."""
-        faults: dict[int, str] = {}
 
         def column(name: str, language: str | None) -> list[Any]:
-            get = self._getter(name, language)
-            values = []
-            for index, item in enumerate(items):
-                try:
-                    values.append(get(item))
-                except DatabaseError:
-                    raise
-                except Exception as error:
-                    if self.raises:
-                        raise
-                    values.append(None)
-                    faults.setdefault(index, describe(error))
-            return values
+            return self._attempt(self._getter(name, language), items, faults)
 
         locations: dict[str | None, Locations] = {}
         media: dict[str | None, dict[str, Sequence[Any]]] = {}
@@ -411,6 +410,27 @@ class Reader:
                 faults=faults,
             )
 
+    def _attempt(
+        self,
+        get: Callable[[Any], Any],
+        items: Sequence[Any],
+        faults: dict[int, str],
+        default: Any = None,
+    ) -> list[Any]:
+        """Return what ``get`` gives for each item; its errors go to ``faults``."""
+        values = []
+        for index, item in enumerate(items):
+            try:
+                values.append(get(item))
+            except DatabaseError:
+                raise
+            except Exception as error:
+                if self.raises:
+                    raise
+                values.append(default)
+                faults.setdefault(index, describe(error))
+        return values
+
     def _getter(self, name: str, language: str | None) -> Callable[[Any], Any]:
         """Return what gives an attribute of an item, as cheaply as it can be had."""
         sitemap = self.sitemap
@@ -419,9 +439,20 @@ class Reader:
         value: Any = getattr(sitemap, name, None)
         if is_method(value):
             return lambda item: value(item)
-        if isinstance(value, Route) or is_expression(value):
+        if isinstance(value, Route):
             return lambda item: value_of(name, value, item)
+        if is_expression(value):
+            convert = self._conversion(name)
+            return lambda item: convert(value_of(name, value, item))
         return lambda item: value
+
+    def _conversion(self, name: str) -> Callable[[Any], Any]:
+        """Return what the row path does, beside the ORM, to a column's values."""
+        try:
+            output = self.source.items().query.annotations[alias(name)].output_field
+        except FieldError:
+            output = None
+        return _file_url(output) if isinstance(output, FileField) else _unchanged
 
 
 @dataclass(frozen=True)
@@ -480,7 +511,8 @@ def _label(key: KeyValue) -> Any:
     return key[0] if len(key) == 1 else key
 
 
-def _repeats(source: Source) -> ConfigurationError:
+def repeats(source: Source) -> ConfigurationError:
+    """Return the error for a section whose query returns a key more than once."""
     return ConfigurationError(
         f"Section {source.name!r}: items() returns rows more than once, because it "
         "joins a relation that has several rows for one item. Add .distinct(), or "
@@ -657,6 +689,10 @@ def _chain(steps: Any, expression: Any, connection: Any) -> Callable[[Any], Any]
         return value
 
     return convert
+
+
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 def _file_url(field: FileField) -> Callable[[Any], Any]:

@@ -25,8 +25,8 @@ from django.utils.dateparse import parse_datetime
 
 from .protocol.dates import parse_w3c, w3c
 from .protocol.entries import Image, News, Video
-from .protocol.errors import EntryError
-from .protocol.limits import MAX_LOCATION, MIN_LOCATION
+from .protocol.errors import DateError, EntryError
+from .protocol.limits import MAX_IMAGES, MAX_LOCATION, MIN_LOCATION
 from .protocol.locations import ORIGIN_MARK, Origin, absolute, local_path, plain
 from .protocol.writers import (
     alternate_xml,
@@ -259,7 +259,12 @@ class Tally:
         if text is None:
             self.undated = True
             return
-        seen = parse_w3c(text)
+        try:
+            seen = parse_w3c(text)
+        except DateError:
+            # Legal, but not within the calendar in UTC: midnight of the year 1, east
+            # of Greenwich.
+            return
         if self.newest is None or seen > self.newest:
             self.newest = seen
 
@@ -416,16 +421,18 @@ class Serializer:
         if media is None:
             return ""
         images = as_images(media["images"][index])
+        news = as_records(media["news"][index], News)
+        if len(images) > MAX_IMAGES:
+            raise EntryError(f"images: {len(images)}, over {MAX_IMAGES}")
+        if len(news) > 1:
+            raise EntryError(f"news: {len(news)}, over 1")
         return (
             "".join(image_xml(image, ORIGIN_MARK) for image in images)
             + "".join(
                 video_xml(video, ORIGIN_MARK, path, self.zone)
                 for video in as_records(media["videos"][index], Video)
             )
-            + "".join(
-                news_xml(news, self.zone)
-                for news in as_records(media["news"][index], News)
-            )
+            + "".join(news_xml(record, self.zone) for record in news)
         )
 
 
@@ -525,7 +532,7 @@ def _fragments(
     return "", (("", ""), [[made[spelling] for spelling in spellings]])
 
 
-def as_images(value: Any) -> Iterable[Image]:
+def as_images(value: Any) -> Sequence[Image]:
     """Return what was declared for ``images`` as images: none, one or several."""
     if value is None or value == "":
         return []
@@ -537,7 +544,7 @@ def as_images(value: Any) -> Iterable[Image]:
     ]
 
 
-def as_records(value: Any, kind: type[Record]) -> Iterable[Record]:
+def as_records(value: Any, kind: type[Record]) -> Sequence[Record]:
     """Return what was declared for ``videos`` or ``news``: records or dicts."""
     if value is None or value == "":
         return []

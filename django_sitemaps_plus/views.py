@@ -383,15 +383,27 @@ def _contrib_response(
     """Return contrib's headers: Last-Modified only where all items have a lastmod."""
     response = HttpResponse(body, content_type=content_type)
     response.headers["X-Robots-Tag"] = _ROBOTS_TAG
-    if all(dates and None not in dates for dates in lastmods):
-        moments = [_in_utc(lastmod) for dates in lastmods for lastmod in dates]
-        if moments:
-            response.headers["Last-Modified"] = http_date(max(moments).timestamp())
+    moments = [_in_utc(lastmod) for dates in lastmods for lastmod in dates]
+    known = [moment for moment in moments if moment is not None]
+    if known and len(known) == len(moments) and all(lastmods):
+        response.headers["Last-Modified"] = http_date(max(known).timestamp())
     return response
 
 
-def _in_utc(lastmod: dt.date) -> dt.datetime:
-    """Read a lastmod as contrib does for this header: without a zone it is UTC."""
-    if not isinstance(lastmod, dt.datetime):
-        lastmod = dt.datetime.combine(lastmod, dt.time.min)
-    return lastmod if timezone.is_aware(lastmod) else lastmod.replace(tzinfo=dt.UTC)
+def _in_utc(lastmod: Any) -> dt.datetime | None:
+    """
+    Read a lastmod as contrib does for this header: without a zone it is UTC.
+
+    None for what is no date, and for a time that is not within the calendar in UTC.
+    """
+    if not isinstance(lastmod, dt.date):
+        return None
+    moment = lastmod
+    if not isinstance(moment, dt.datetime):
+        moment = dt.datetime.combine(moment, dt.time.min)
+    if timezone.is_naive(moment):
+        moment = moment.replace(tzinfo=dt.UTC)
+    try:
+        return moment.astimezone(dt.UTC)
+    except OverflowError:
+        return None
