@@ -27,7 +27,7 @@ from django.utils import timezone
 from . import kept, ledger, pages
 from .exceptions import ConfigurationError, TooManyBadRows
 from .models import Page, Section
-from .origin import Place, rendering_context
+from .origin import ANYWHERE, Place, rendering_context
 from .protocol.entries import IndexItem
 from .protocol.errors import PageFull
 from .protocol.limits import MAX_ENTRIES, MAX_INDEX_ENTRIES
@@ -96,6 +96,7 @@ def _document(body: bytes) -> Document:
 # What there is
 
 
+@rendering_context(ANYWHERE)
 def position_pages(source: Source) -> int:
     """Return how many pages a section has that is paged by position."""
     if source.contrib_pages:
@@ -146,6 +147,7 @@ def _filled_rows(
     return rows
 
 
+@rendering_context(ANYWHERE)
 def _listed_by_position(source: Source) -> list[Listed]:
     newest = _newest(source)
     return [
@@ -200,10 +202,11 @@ def by_position(sources: Sequence[Source], number: int, place: Place) -> Entries
         origin = str(own.origin).encode()
         tally = Tally(lastmods=[])
         reader = Reader(source, own, tally, raises=pages.raises())
-        for batch, texts in reader.texts(reader.by_position(number)):
-            good = [text for text in texts if text is not None]
-            block = "".join(good).encode().replace(_MARK, origin)
-            writer.add_xml(block, len(good) * len(batch.locations))
+        with rendering_context(own):
+            for batch, texts in reader.texts(reader.by_position(number)):
+                good = [text for text in texts if text is not None]
+                block = "".join(good).encode().replace(_MARK, origin)
+                writer.add_xml(block, len(good) * len(batch.locations))
         pages.report(source.name, tally.bad)
         made.lastmods.append(tally.lastmods or [])
     if not writer.entries:

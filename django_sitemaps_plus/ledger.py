@@ -23,6 +23,7 @@ from .conf import get_settings
 from .exceptions import Busy, Filling
 from .keys import Key, KeyValue
 from .models import Page, PageQuerySet, Section, SectionQuerySet
+from .origin import ANYWHERE, rendering_context
 from .rows import Source, bounded, repeats
 
 #: Pages inside the range are filled to this share, so that a late commit or a row
@@ -149,6 +150,7 @@ def walk_of(source: Source) -> Walk:
     return Walk(source=source, key=source.key)
 
 
+@rendering_context(ANYWHERE)
 def fill(
     source: Source, seconds: float | None = None, report: Report | None = None
 ) -> Section:
@@ -262,6 +264,7 @@ def create_pages(
     )
 
 
+@rendering_context(ANYWHERE)
 def split(source: Source, page: Page, fitting: int, *, moves: bool) -> None:
     """
     Divide a page of whose rows only the first ``fitting`` fit.

@@ -48,6 +48,10 @@ class Place:
         return hashlib.blake2b(text, digest_size=6).hexdigest()
 
 
+#: A place that is no request's: for what a page is made of, wherever it stands.
+ANYWHERE = Place(origin=Origin(scheme="https", host="localhost"))
+
+
 @lru_cache(maxsize=8)
 def parse_base_url(text: str) -> Place:
     """

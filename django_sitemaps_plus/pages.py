@@ -31,10 +31,10 @@ from . import kept, ledger
 from .conf import get_settings
 from .exceptions import Busy, TooManyBadRows
 from .models import Page
-from .origin import Place, rendering_context
+from .origin import ANYWHERE, Place, rendering_context
 from .protocol.errors import PageFull
 from .protocol.limits import MAX_BYTES
-from .protocol.locations import ORIGIN_MARK, Origin
+from .protocol.locations import ORIGIN_MARK
 from .protocol.writers import UrlsetWriter, urlset_header
 from .registry import registry
 from .routes import Route
@@ -61,8 +61,6 @@ FORMER = 86_400
 SHOWN = 20
 
 _MARK = ORIGIN_MARK.encode()
-#: Routes are described for a place that is no request's.
-_ANYWHERE = Place(Origin(scheme="https", host="localhost"))
 _POLL = 0.05
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 #: How the databases are asked for the time, as Django's functions write it.
@@ -109,6 +107,7 @@ def source(name: str) -> Source:
 
 
 @lru_cache(maxsize=1024)
+@rendering_context(ANYWHERE)
 def _definition(name: str, registered: object, base_url: str | None) -> Definition:
     found = source(name)
     first, second = _description(found), _description(found)
@@ -169,7 +168,7 @@ def _description(found: Source) -> list[Any]:
 def _route_parts(route: Route, found: Source) -> list[Any]:
     parts: list[Any] = [repr(route)]
     for language in found.languages:
-        with rendering_context(_ANYWHERE, language):
+        with rendering_context(ANYWHERE, language):
             compiled = route.compile()
         parts += [language, compiled.pieces, compiled.slots]
     return parts
@@ -429,10 +428,11 @@ class Making:
             None if upper is None else key.loads(upper),
             most=self.source.limit + _allowed_bad(self.source.limit) + 1,
         )
-        for batch, texts in self.reader.texts(batches):
-            overflow = self._add(batch, texts)
-            if overflow is not None:
-                return overflow
+        with rendering_context(self.place):
+            for batch, texts in self.reader.texts(batches):
+                overflow = self._add(batch, texts)
+                if overflow is not None:
+                    return overflow
         self._finish()
         return None
 
@@ -591,6 +591,7 @@ def differs(found: Source, page: Page) -> bool:
     return count != page.items or (newest is not None and newest != page.newest)
 
 
+@rendering_context(ANYWHERE)
 def _count_and_newest(found: Source, page: Page) -> tuple[int, float | None]:
     walk = ledger.walk_of(found)
     upper = ledger.upper_of(page)

@@ -35,7 +35,7 @@ from django.utils import timezone
 
 from .exceptions import ConfigurationError
 from .keys import Key, KeyValue, key_of
-from .origin import Place, rendering_context
+from .origin import ANYWHERE, Place, rendering_context
 from .protocol.limits import MAX_ENTRIES, MAX_NEWS
 from .registry import AnySitemap
 from .routes import CompiledRoute, Route
@@ -131,6 +131,7 @@ class Source:
         return {name: getattr(self.sitemap, name, None) is not None for name in _MEDIA}
 
 
+@rendering_context(ANYWHERE)
 def source_of(name: str, sitemap: AnySitemap) -> Source:
     """
     Return how the section ``name`` is read.

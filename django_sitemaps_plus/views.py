@@ -313,10 +313,10 @@ def index(
     for name, given in sitemaps.items():
         made = instance(given)
         source = source_of(name, made)
-        lastmod = made.get_latest_lastmod()
-        lastmods.append(lastmod)
         with rendering_context(place):
+            lastmod = made.get_latest_lastmod()
             path = reverse(sitemap_url_name, kwargs={"section": name})
+        lastmods.append(lastmod)
         start = f"{place.with_scheme(made.protocol).origin}{path}"
         items.append((start, lastmod))
         items += [
