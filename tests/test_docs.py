@@ -1,0 +1,399 @@
+"""The documentation says what the code does, and its examples run."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.management import BaseCommand, get_commands, load_command_class
+
+import django_sitemaps_plus
+from django_sitemaps_plus import checks
+from django_sitemaps_plus.conf import Settings
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(django_sitemaps_plus.__file__).parent
+README = ROOT / "README.md"
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [README, ROOT / "CHANGELOG.md", *sorted(ROOT.glob("*/README.md")), *DOCS]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the fenced blocks of a page that are in ``language``."""
+    fenced = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return fenced.findall(page.read_text())
+
+
+def rows(page: Path) -> Iterator[list[str]]:
+    """Yield the cells of each row of a page's tables that begins with code."""
+    for line in page.read_text().splitlines():
+        if line.startswith("| `"):
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what can stand behind ``#`` in a link to a page, as GitHub makes it."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
+
+
+# Links
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if not link.startswith(("https://", "http://")):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("start", [README, ROOT / "docs" / "index.md"], ids=name_of)
+def test_every_page_of_the_documentation_is_linked(start: Path) -> None:
+    linked = re.findall(r"\]\(([^)#\s]+)[^)]*\)", start.read_text())
+    reached = {(start.parent / link).resolve() for link in linked} | {start}
+    assert {page for page in DOCS if page.name != "index.md"} <= reached
+
+
+# Tables
+
+
+def test_the_table_of_settings_is_the_class() -> None:
+    listed = {
+        cells[0].strip("`"): ast.literal_eval(cells[1].strip("`"))
+        for cells in rows(ROOT / "docs" / "settings.md")
+        if cells[0].strip("`").isupper()
+    }
+    defaults = Settings()
+    assert listed == {
+        field.name: getattr(defaults, field.name)
+        for field in dataclasses.fields(Settings)
+    }
+
+
+def test_the_table_of_checks_lists_each_that_exists() -> None:
+    source = inspect.getsource(checks)
+    known = [
+        f"sitemaps_plus.{level}{number}"
+        for function, level in (("_error", "E"), ("_warning", "W"))
+        for number in sorted(set(re.findall(rf'{function}\(\s*"(\d+)"', source)))
+    ]
+    listed = [cells[0].strip("`") for cells in rows(ROOT / "docs" / "checks.md")]
+    assert known
+    assert listed == known
+
+
+def options(command: BaseCommand) -> set[str]:
+    parser = command.create_parser("manage.py", "name")
+    return {option for action in parser._actions for option in action.option_strings}
+
+
+def test_the_table_of_options_is_the_command() -> None:
+    command = load_command_class("django_sitemaps_plus", "build_sitemaps")
+    own = options(command) - options(BaseCommand())
+    listed = {cells[0].strip("`") for cells in rows(ROOT / "docs" / "commands.md")}
+    assert listed == own
+
+
+def test_every_command_that_is_named_exists() -> None:
+    known = set(get_commands())
+    for page in [README, *DOCS]:
+        for line in page.read_text().splitlines():
+            if "example_project/" not in line:
+                named = set(re.findall(r"manage\.py (\w+)", line))
+                assert named <= known, f"{name_of(page)}: {line}"
+
+
+def test_every_public_name_is_explained() -> None:
+    text = (ROOT / "docs" / "sitemaps.md").read_text()
+    for name in django_sitemaps_plus.__all__:
+        assert name in text
+
+
+def test_the_changelog_has_a_place_for_what_is_not_released() -> None:
+    assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+# Floors
+
+
+def floors() -> dict[str, int]:
+    """Return the number of each module's floor, as the architecture's table has it."""
+    found = {}
+    for line in (ROOT / "docs" / "ARCHITECTURE.md").read_text().splitlines():
+        if match := re.match(r"\| (\d+) \| (.+?) \|", line):
+            for module in re.findall(r"`(\w+)/?`", match[2]):
+                found[module] = int(match[1])
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    """Return the modules of this package that a module imports."""
+    up = len(path.relative_to(PACKAGE).parts)
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        module = node.module or ""
+        if node.level == up:
+            parts = module.split(".") if module else []
+        elif not node.level and module.startswith("django_sitemaps_plus"):
+            parts = module.split(".")[1:]
+        else:
+            continue
+        found |= {parts[0]} if parts else {alias.name for alias in node.names}
+    return found
+
+
+def test_every_module_has_its_floor() -> None:
+    modules = {
+        path.stem if path.is_file() else path.name
+        for path in PACKAGE.iterdir()
+        if path.suffix == ".py" or list(path.glob("*.py"))
+    }
+    assert set(floors()) == modules - {"__init__", "migrations"}
+
+
+@pytest.mark.parametrize("module", sorted(floors()))
+def test_imports_only_go_down(module: str) -> None:
+    path = PACKAGE / module
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    below = {name for name, floor in floors().items() if floor < floors()[module]}
+    for file in files:
+        assert imported(file) <= below, file.name
+
+
+# The README's first screen
+
+
+def test_the_first_forty_lines_have_an_example_and_two_commands(tmp_path: Path) -> None:
+    top = tmp_path / "top.md"
+    top.write_text("".join(README.read_text().splitlines(keepends=True)[:40]))
+    assert blocks(top, "python") == blocks(README, "python")
+    see, test = blocks(top, "sh")
+    assert blocks(README, "sh") == [see, test], "one command each, for a fresh clone"
+    assert "show_sitemap" in see
+    assert "pytest" in test
+    assert see.count("\n") == test.count("\n") == 1
+
+
+# Examples
+
+
+def examples() -> list[tuple[str, str]]:
+    return [
+        (f"{name_of(page)}:{index}", block)
+        for page in PAGES
+        for index, block in enumerate(blocks(page, "python"))
+    ]
+
+
+@pytest.mark.parametrize(
+    "block", [pytest.param(block, id=name) for name, block in examples()]
+)
+def test_python_in_the_documentation_compiles(block: str) -> None:
+    compile(block, "example", "exec")
+
+
+SETTINGS = """
+SECRET_KEY = "an example"
+ROOT_URLCONF = "urls"
+ALLOWED_HOSTS = ["www.example.com"]
+INSTALLED_APPS = ["news"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "test.db"}}
+TIME_ZONE = "UTC"
+"""
+URLS = """
+from django.http import HttpResponse
+from django.urls import include, path
+
+def page(request, **kwargs):
+    return HttpResponse("")
+
+urlpatterns = [
+    path("", page, name="home"),
+    path("about/", page, name="about"),
+    path("articles/<slug:slug>/", page, name="article"),
+]
+"""
+MODELS = """
+from django.db import models
+from django.urls import reverse
+
+class Article(models.Model):
+    slug = models.SlugField()
+    updated = models.DateTimeField()
+
+    def get_absolute_url(self):
+        return reverse("article", kwargs={"slug": self.slug})
+"""
+CONTRIB_SITEMAPS = """
+from django.contrib.sitemaps import GenericSitemap, Sitemap
+
+from .models import Article
+
+class ArticleSitemap(Sitemap):
+    def items(self):
+        return Article.objects.all()
+
+    def lastmod(self, item):
+        return item.updated
+
+sitemaps = {
+    "news": ArticleSitemap,
+    "generic": GenericSitemap(
+        {"queryset": Article.objects.all(), "date_field": "updated"}, priority=0.5
+    ),
+}
+"""
+VISIT = """
+import sys
+from datetime import UTC, datetime
+
+import django
+
+django.setup()
+
+from django.core.management import call_command
+from django.test import Client
+
+call_command("makemigrations", "news", verbosity=0)
+call_command("migrate", verbosity=0)
+call_command("check", "--database", "default", "--fail-level", "WARNING", verbosity=0)
+
+from news.models import Article
+
+updated = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+Article.objects.create(slug="first", updated=updated)
+for address in sys.argv[1:]:
+    if address.startswith("/"):
+        client = Client(headers={"host": "www.example.com"})
+        print(client.get(address, secure=True).content.decode())
+    else:
+        call_command(address)
+"""
+ENTRY = (
+    "<url><loc>https://www.example.com/articles/first/</loc>"
+    "<lastmod>2026-03-01T09:30:00+00:00</lastmod></url>"
+)
+
+
+class Site:
+    """A project that is written file by file, and visited by another process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name, text in {
+            "settings.py": SETTINGS,
+            "urls.py": URLS,
+            "news/__init__.py": "",
+            "news/models.py": MODELS,
+            "news/migrations/__init__.py": "",
+        }.items():
+            self.add(name, text)
+
+    def add(self, name: str, text: str) -> None:
+        """Add to a file, or begin it."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write(text)
+
+    def add_example(self, block: str) -> None:
+        """Add a block in which a comment names the file of what follows it."""
+        _, *parts = re.split(r"^# ([\w/]+\.py)\b", block, flags=re.MULTILINE)
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            self.add(name, f"#{text}")
+
+    def visit(self, *addresses: str) -> str:
+        """Migrate, check, then run commands and ask for addresses; return it all."""
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", VISIT, *addresses],
+            cwd=self.folder,
+            env={
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "settings",
+                "PYTHONPATH": str(PACKAGE.parent),
+                "TMPDIR": str(self.folder),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_the_readmes_example_runs(site: Site) -> None:
+    for block in blocks(README, "python"):
+        site.add_example(block)
+    told = site.visit("build_sitemaps", "/sitemap.xml", "/robots.txt")
+    assert "Section 'article': 1 page, 1 entries; 1 made, 0 unchanged." in told
+    assert ENTRY in told
+    assert "Sitemap: https://www.example.com/sitemap.xml" in told
+
+
+def test_the_quick_start_runs(site: Site) -> None:
+    for block in blocks(ROOT / "docs" / "quickstart.md", "python"):
+        if block.startswith("# "):
+            site.add_example(block)
+    told = site.visit("build_sitemaps", "/sitemap.xml")
+    assert ENTRY in told
+    assert "<loc>https://www.example.com/about/</loc>" in told
+
+
+def moving(start: str) -> str:
+    """Return the block of the page for those who move over that begins so."""
+    page = ROOT / "docs" / "moving-from-contrib.md"
+    (block,) = (block for block in blocks(page, "python") if block.startswith(start))
+    return block
+
+
+def test_moving_over_is_one_changed_import_and_no_app(site: Site) -> None:
+    classes, views = (
+        moving("from django_sitemaps_plus import G"),
+        moving("from django_sitemaps_plus import v"),
+    )
+    first, *rest = CONTRIB_SITEMAPS.strip().splitlines(keepends=True)
+    assert first.startswith("from django.contrib.sitemaps import")
+    site.add("news/sitemaps.py", classes + "".join(rest))
+    site.add("urls.py", f"{views}from news.sitemaps import sitemaps\n")
+    site.add_example(moving("# urls.py"))
+    told = site.visit("/sitemap.xml", "/sitemap-news.xml", "/sitemap-generic.xml?p=1")
+    assert "<loc>https://www.example.com/sitemap-generic.xml</loc>" in told
+    assert ENTRY in told
+    assert "<priority>0.5</priority>" in told
+
+
+def test_contribs_dict_named_in_the_settings_is_paged_by_key(site: Site) -> None:
+    site.add("news/sitemaps.py", CONTRIB_SITEMAPS)
+    site.add_example(moving("# settings.py"))
+    site.add(
+        "urls.py", 'urlpatterns += [path("", include("django_sitemaps_plus.urls"))]'
+    )
+    told = site.visit("build_sitemaps", "/sitemap-news.xml", "/sitemap-generic-1.xml")
+    assert "Section 'generic': 1 page, 1 entries; 1 made, 0 unchanged." in told
+    assert ENTRY in told
