@@ -9,11 +9,6 @@ For one name and one set of parameters nearly all of that is the same for every
 row. Here it is done once; what depends on the values is done as ``reverse()``
 does it (``_Form.url``), or for a whole column of values at a time
 (``CompiledRoute.texts``).
-
-What there is to reverse is read from ``URLResolver.reverse_dict``, ``app_dict``
-and ``namespace_dict``. They are Django's own, without documentation, but the
-public interface has no way to ask which patterns a name has, and the three have
-been the same since Django 2.0. They are only read.
 """
 
 from __future__ import annotations
@@ -29,17 +24,29 @@ from urllib.parse import quote
 from django.urls import (
     NoReverseMatch,
     URLResolver,
-    converters,
-    get_ns_resolver,
     get_resolver,
     get_script_prefix,
     get_urlconf,
     reverse,
 )
-from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
+from django.utils.http import escape_leading_slashes
 from django.utils.translation import get_language
 
 from .exceptions import RouteError
+from .patterns import (
+    SAFE,
+    SAFE_OR_SEPARATOR,
+    SEPARATOR,
+    Entry,
+    Group,
+    entries_of,
+    find_unsafe,
+    known_names,
+    split_template,
+    split_unsafe,
+    take_apart,
+    writer_of,
+)
 
 #: The number of positional parameters, or the names of the others.
 _Shape: TypeAlias = int | tuple[str, ...]
@@ -48,182 +55,12 @@ Param: TypeAlias = str | int
 
 _Match: TypeAlias = Callable[[str], re.Match[str] | None]
 
-#: What reverse() lets stand unencoded, besides what quote() always does.
-_SAFE = RFC3986_SUBDELIMS + "/~:@"
-#: All that stands unencoded, and the separator of joined values.
-_SAFE_BYTES = bytes(
-    byte for byte in range(128) if quote(chr(byte), safe=_SAFE) == chr(byte)
-)
-_SEPARATOR = b"\n"
-_SAFE_OR_SEPARATOR = _SAFE_BYTES + _SEPARATOR
-_SAFE_CLASS = re.escape(_SAFE_BYTES.decode())
-_find_unsafe = re.compile(f"[^{_SAFE_CLASS}]").search
-_split_unsafe = re.compile(b"([^" + re.escape(_SAFE_OR_SEPARATOR) + b"]+)").split
-
-#: Converters whose ``to_url()`` gives what ``str()`` gives.
-_WRITTEN_BY_STR = frozenset(
-    {
-        converters.IntConverter,
-        converters.PathConverter,
-        converters.SlugConverter,
-        converters.StringConverter,
-        converters.UUIDConverter,
-    }
-)
-
 #: reverse() hands its keyword arguments on to a method with these parameters,
 #: and ends in a TypeError for a URL parameter of the same name.
 _RESERVED = frozenset({"self", "lookup_view", "_prefix"})
 
 #: How many combinations of URLconf, language and script prefix a route keeps.
 _MAX_CONTEXTS = 64
-
-
-# Reading Django's patterns.
-
-
-class _Entry(NamedTuple):
-    """One URL pattern of a name, as ``reverse_dict`` has it."""
-
-    #: Ways to write the pattern, each a template and its parameters: a pattern
-    #: with optional groups has several.
-    forms: Sequence[tuple[str, Sequence[str]]]
-    regex: str
-    #: The ``kwargs`` of ``path()`` and of the ``include()`` around it.
-    defaults: Mapping[str, Any]
-    converters: Mapping[str, Any]
-
-
-def _entries(resolver: URLResolver, viewname: str) -> list[_Entry]:
-    """Return the patterns of ``viewname`` in the order reverse() tries them."""
-    *path, view = viewname.split(":")
-    pattern = ""
-    captured: dict[str, Any] = {}
-    for namespace in path:
-        # The name of an app stands for its default instance, or its first one.
-        instances = resolver.app_dict.get(namespace, [namespace])
-        if namespace not in instances:
-            namespace = instances[0]
-        if namespace not in resolver.namespace_dict:
-            return []
-        extra, resolver = resolver.namespace_dict[namespace]
-        pattern += extra
-        captured.update(resolver.pattern.converters)
-    if pattern:
-        resolver = get_ns_resolver(pattern, resolver, tuple(captured.items()))
-    return [_Entry(*entry) for entry in resolver.reverse_dict.getlist(view)]
-
-
-def _known_names(
-    resolver: URLResolver, path: str = "", outer: tuple[URLResolver, ...] = ()
-) -> Iterator[str]:
-    """Yield every name that reverse() knows, with its namespaces."""
-    for name in resolver.reverse_dict:
-        if isinstance(name, str):
-            yield path + name
-    for namespace, (_, inner) in resolver.namespace_dict.items():
-        if inner not in outer:  # a URLconf may include itself
-            yield from _known_names(inner, f"{path}{namespace}:", (*outer, inner))
-
-
-# Patterns that can be taken apart.
-
-# Regular expressions that are plain enough to be taken apart: characters, and sets
-# of characters, each with or without a greedy quantifier. No alternatives, no
-# look-around, no back-references, nothing possessive: so a text whose parts each
-# match their own part of the pattern matches the whole of it.
-_CHARACTER = r"(?:\\[^a-zA-Z0-9]|[^\\^$*+?{}\[\]|()])"
-_SET = r"(?:\[\^?(?:[^\]\[\\^&~|]|\\[dwsDWS./-])+\]|\\[dwsDWS])"
-_QUANTIFIER = r"(?:[*+?]|\{\d+(?:,\d*)?\})?"
-_match_token = re.compile(
-    rf"(?P<literal>{_CHARACTER}+)"
-    rf"|\((?:\?P<\w+>)?(?P<group>(?:(?:{_SET}|{_CHARACTER}){_QUANTIFIER})+)\)"
-).match
-#: One or more characters of one set.
-_match_one_set = re.compile(rf"(?:{_SET}|\.)\+").fullmatch
-#: The same, of any characters, or of all but some ASCII ones.
-_match_all_but_ascii = re.compile(
-    r"\.\+|\[\^[^\\\x80-\U0010ffff]+\]\+",
-).fullmatch
-_ENDS = frozenset({"", "$", r"\Z", r"\z"})
-
-
-class _Group:
-    """A capturing group of a plain pattern."""
-
-    def __init__(self, source: str) -> None:
-        self._match = re.compile(source).fullmatch
-        #: Match a text that, besides, needs no encoding.
-        self.match_safe = re.compile(rf"(?=[{_SAFE_CLASS}]*\Z)(?:{source})").fullmatch
-        #: Of these bytes, any text matches that is not empty.
-        self._allowed = b""
-        if _match_one_set(source):
-            ascii_bytes = (byte for byte in range(128) if self._match(chr(byte)))
-            self._allowed = bytes(ascii_bytes) + _SEPARATOR
-            if _match_all_but_ascii(source):
-                self._allowed += bytes(range(128, 256))
-
-    def matches(self, text: str) -> bool:
-        """Say whether one text matches."""
-        return self._match(text) is not None
-
-    def matches_all(self, texts: Iterable[str], joined: bytes) -> bool:
-        """Say whether all texts match; none is empty."""
-        return not joined.translate(None, self._allowed) or all(map(self._match, texts))
-
-
-def _take_apart(regex: str) -> tuple[list[str], list[_Group]] | None:
-    """Return the literals and the groups of a plain pattern, None for any other."""
-    literals, groups = [""], []
-    position = 1  # after the "^" with which every form's pattern begins
-    while token := _match_token(regex, position):
-        position = token.end()
-        if token["group"]:
-            groups.append(_Group(token["group"]))
-            literals.append("")
-        else:
-            literals[-1] += re.sub(r"(?s)\\(.)", r"\1", token["literal"])
-    return (literals, groups) if regex[position:] in _ENDS else None
-
-
-def _split_template(
-    template: str, regex: str, given: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """
-    Return the literals of a template and the names between them.
-
-    Raises ``ValueError`` if ``%`` cannot fill it from the names given.
-    """
-    literals, names, end = [""], [], 0
-    for field in re.finditer(r"%(?:\((\w+)\)s|(%)?)", template):
-        literals[-1] += template[end : field.start()]
-        end = field.end()
-        if field[2]:
-            literals[-1] += "%"
-        elif field[1] is None:
-            msg = (
-                f"reverse() fails on the '%' in the URL pattern {regex!r}. "
-                "Take it out of the pattern."
-            )
-            raise ValueError(msg)
-        elif field[1] not in given:
-            msg = (
-                f"reverse() fails without {field[1]!r} for the URL pattern "
-                f"{regex!r}. Give it as well."
-            )
-            raise ValueError(msg)
-        else:
-            names.append(field[1])
-            literals.append("")
-    literals[-1] += template[end:]
-    return literals, names
-
-
-def _writer(converter: Any) -> Callable[[Any], str]:
-    """Return the function that writes a value as reverse() does."""
-    if converter is None or type(converter) in _WRITTEN_BY_STR:
-        return str
-    return lambda value: str(converter.to_url(value))
 
 
 # One row at a time.
@@ -238,7 +75,7 @@ class _Plain(NamedTuple):
     #: The literals, encoded.
     pieces: Sequence[str]
     names: Sequence[str]
-    groups: Sequence[_Group]
+    groups: Sequence[Group]
 
 
 @dataclass(frozen=True)
@@ -265,9 +102,9 @@ class _Form:
         """Take the form apart, if what it is made from can be proved to match."""
         try:
             re.compile(self.regex)
-            apart = _take_apart(self.regex)
-            literals, names = _split_template(self.template, self.regex, self.names)
-            pieces = [quote(text, safe=_SAFE) for text in literals]
+            apart = take_apart(self.regex)
+            literals, names = split_template(self.template, self.regex, self.names)
+            pieces = [quote(text, safe=SAFE) for text in literals]
         except (ValueError, re.error):
             return None
         if self.fixed or apart is None or apart[0] != literals:
@@ -282,7 +119,7 @@ class _Form:
         Only where ``str()`` writes the values.
         """
         if self.plain is None or any(
-            _writer(self.converters.get(name)) is not str for name in self.names
+            writer_of(self.converters.get(name)) is not str for name in self.names
         ):
             return None
         first, *others = self.plain.pieces
@@ -323,8 +160,8 @@ class _Form:
         url = self.template % texts
         if self.search(url) is None:
             return None
-        if _find_unsafe(url):
-            url = quote(url, safe=_SAFE)
+        if find_unsafe(url):
+            url = quote(url, safe=SAFE)
         return escape_leading_slashes(url)
 
     def rules_out(self, constants: Mapping[str, Any]) -> bool:
@@ -344,7 +181,7 @@ class _Form:
         return False
 
 
-def _forms(entries: Iterable[_Entry], prefix: str, shape: _Shape) -> Iterator[_Form]:
+def _forms(entries: Iterable[Entry], prefix: str, shape: _Shape) -> Iterator[_Form]:
     """
     Yield the forms that reverse() tries, in its order.
 
@@ -382,7 +219,7 @@ class _Context(NamedTuple):
 
     #: Another one means that the URL caches were cleared: all is void.
     resolver: URLResolver
-    entries: list[_Entry]
+    entries: list[Entry]
     forms: dict[_Shape, list[_Form]]
 
 
@@ -454,7 +291,7 @@ class Route:
         """Read the patterns of a context and keep them."""
         if len(self._contexts) >= _MAX_CONTEXTS:
             self._contexts.clear()
-        context = _Context(resolver, _entries(resolver, self.viewname), {})
+        context = _Context(resolver, entries_of(resolver, self.viewname), {})
         self._contexts[key] = context
         return context
 
@@ -476,7 +313,7 @@ class Route:
         Raises ``RouteError`` with the reason if ``reverse()`` could not succeed.
         """
         resolver = get_resolver(get_urlconf())
-        entries = _entries(resolver, self.viewname)
+        entries = entries_of(resolver, self.viewname)
         if not entries:
             raise RouteError(self._unknown(resolver))
         forms = list(_forms(entries, get_script_prefix(), self._shape))
@@ -509,12 +346,12 @@ class Route:
 
     def _unknown(self, resolver: URLResolver) -> str:
         msg = f"{self!r}: the URLconf has no pattern named {self.viewname!r}."
-        close = get_close_matches(self.viewname, sorted(set(_known_names(resolver))))
+        close = get_close_matches(self.viewname, sorted(set(known_names(resolver))))
         if close:
             return f"{msg} Did you mean {' or '.join(map(repr, close))}?"
         return f"{msg} Give the name of a path() of the URLconf, with its namespaces."
 
-    def _not_taken(self, entries: Iterable[_Entry]) -> str:
+    def _not_taken(self, entries: Iterable[Entry]) -> str:
         reserved = sorted(_RESERVED.intersection(map(str, self.params)))
         if reserved:
             return (
@@ -568,8 +405,8 @@ def _listed(params: Sequence[Param]) -> str:
 
 def _percent_encoded(joined: bytes) -> list[str]:
     """Encode joined texts, of which at least one needs it."""
-    parts = _split_unsafe(joined)  # safe, unsafe, safe, …, safe
-    unsafe = _SEPARATOR.join(parts[1::2]).hex("%").upper().split("%0A%")
+    parts = split_unsafe(joined)  # safe, unsafe, safe, …, safe
+    unsafe = SEPARATOR.join(parts[1::2]).hex("%").upper().split("%0A%")
     # "%" and NUL are not safe, so both can mark the joints.
     safe = b"%\0".join(parts[::2]).decode("ascii").split("\0")
     encoded = [""] * len(parts)
@@ -599,7 +436,7 @@ class CompiledRoute:
         self._values = list(route._given.values())
         self._places = [route.params.index(param) for param in route.expressions]
         form = forms[0]
-        literals, names = _split_template(form.template, form.regex, form.names)
+        literals, names = split_template(form.template, form.regex, form.names)
         self.params: tuple[str, ...] = tuple(names)
         self.slots: tuple[int, ...] = ()
         try:
@@ -611,7 +448,7 @@ class CompiledRoute:
             self.pieces: tuple[str, ...] = (self.exact(()),)
             return
         constants = {
-            name: _writer(form.converters.get(name))(value)
+            name: writer_of(form.converters.get(name))(value)
             for name, value in route._constants(form).items()
         }
         # Of several positional parameters of one name the last one counts.
@@ -621,7 +458,7 @@ class CompiledRoute:
             if form.names[place] not in constants
         }
         self._writers = [
-            _writer(form.converters.get(form.names[place])) for place in self._places
+            writer_of(form.converters.get(form.names[place])) for place in self._places
         ]
         self._groups = _groups_of_expressions(form.plain, constants)
         folded = [literals[0]]
@@ -637,8 +474,8 @@ class CompiledRoute:
         )
         self._fill = "%s".join(text.replace("%", "%%") for text in folded).__mod__
         self.pieces = (
-            escape_leading_slashes(quote(folded[0], safe=_SAFE)),
-            *(quote(text, safe=_SAFE) for text in folded[1:]),
+            escape_leading_slashes(quote(folded[0], safe=SAFE)),
+            *(quote(text, safe=SAFE) for text in folded[1:]),
         )
 
     def exact(self, values: Sequence[Any]) -> str:
@@ -695,7 +532,7 @@ class CompiledRoute:
             return None
         return [
             column
-            if not data.translate(None, _SAFE_OR_SEPARATOR)
+            if not data.translate(None, SAFE_OR_SEPARATOR)
             else _percent_encoded(data)
             for column, data in zip(texts, joined, strict=True)
         ]
@@ -715,7 +552,7 @@ class CompiledRoute:
 
 def _groups_of_expressions(
     plain: _Plain | None, constants: Mapping[str, str]
-) -> list[_Group] | None:
+) -> list[Group] | None:
     """
     Return the groups that the expressions have to match, in the order of the URL.
 
@@ -735,13 +572,13 @@ def _groups_of_expressions(
 def _is_separable(joined: bytes, count: int) -> bool:
     """Say whether there are as many texts as joined, and none is empty."""
     return (
-        joined.count(_SEPARATOR) == count - 1
-        and not joined.startswith(_SEPARATOR)
-        and not joined.endswith(_SEPARATOR)
-        and _SEPARATOR * 2 not in joined
+        joined.count(SEPARATOR) == count - 1
+        and not joined.startswith(SEPARATOR)
+        and not joined.endswith(SEPARATOR)
+        and SEPARATOR * 2 not in joined
         and joined != b""
     )
 
 
 def _has_leading_slash(joined: bytes) -> bool:
-    return joined.startswith(b"/") or _SEPARATOR + b"/" in joined
+    return joined.startswith(b"/") or SEPARATOR + b"/" in joined
