@@ -1,0 +1,119 @@
+"""What is installed, what it needs, and what it is tested on."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import django_sitemaps_plus
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(django_sitemaps_plus.__file__).parent
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+
+#: What the example and the package use where it is installed.
+OPTIONAL = {"isal": "fast", "rich": "cli"}
+
+
+def modules(folder: Path) -> Iterator[Path]:
+    """Yield the Python files of a folder, but for scripts of other Pythons."""
+    return (path for path in folder.rglob("*.py") if path.parent.name != "inside")
+
+
+def imported(paths: Iterator[Path], own: set[str]) -> set[str]:
+    """Return what comes from elsewhere than the standard library and ``own``."""
+    names = set()
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(node.module or "")
+    return {name.partition(".")[0] for name in names} - own - sys.stdlib_module_names
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    """Return the names in requirements, as modules are named."""
+    names = (re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in requirements)
+    return {name.lower().replace("-", "_") for name in names}
+
+
+def providers(module: str) -> set[str]:
+    """Return the distributions that a module is from, as modules are named."""
+    found = metadata.packages_distributions().get(module, [module])
+    return {name.lower().replace("-", "_") for name in found}
+
+
+def test_the_tests_use_the_wheel_where_the_source_is_not_beside_them() -> None:
+    tree = ROOT / "django_sitemaps_plus"
+    if tree.exists():
+        assert tree == PACKAGE
+    else:
+        assert PACKAGE.parent.name == "site-packages"
+        assert metadata.version("django-sitemaps-plus") == PROJECT["version"]
+
+
+def test_what_is_not_python_code_of_a_package_is_installed_too() -> None:
+    for name in ("py.typed", "migrations/0001_initial.py", "protocol/writers.py"):
+        assert (PACKAGE / name).is_file(), name
+    assert (PACKAGE / "management/commands/build_sitemaps.py").is_file()
+
+
+def test_the_package_needs_django_and_nothing_else() -> None:
+    assert distributions(PROJECT["dependencies"]) == {"django"}
+    outside = imported(modules(PACKAGE), {"django_sitemaps_plus"})
+    assert outside - set(OPTIONAL) == {"django"}
+
+
+def test_what_is_optional_is_an_extra() -> None:
+    extras = PROJECT["optional-dependencies"]
+    used = imported(modules(PACKAGE), set()) | imported(
+        modules(ROOT / "example_project"), set()
+    )
+    for module in used & set(OPTIONAL):
+        assert module in distributions(extras[OPTIONAL[module]])
+    assert set(extras) == {*OPTIONAL.values(), "test"}
+
+
+def test_the_extra_for_tests_has_all_that_they_import() -> None:
+    """The drivers of other databases apart, which Django imports."""
+    own = {"tests", "django_sitemaps_plus", "django", *OPTIONAL}
+    own |= {path.name for path in ROOT.iterdir() if path.is_dir()}
+    listed = distributions(PROJECT["optional-dependencies"]["test"])
+    for module in imported(modules(ROOT / "tests"), own):
+        assert providers(module) & listed, module
+
+
+def test_every_supported_version_is_tested() -> None:
+    """Each pair that Django itself supports: 6.0 and later want Python 3.12."""
+    tox = (ROOT / "tox.ini").read_text()
+    pythons, djangos = versions("Python"), versions("Django")
+    assert PROJECT["requires-python"] == f">={pythons[0]}"
+    assert PROJECT["dependencies"] == [f"Django>={djangos[0]}"]
+    for python in pythons:
+        for django in djangos:
+            if python != "3.11" or django.startswith("5."):
+                assert has_env(tox, python, django), f"{python} {django}"
+
+
+def versions(kind: str) -> list[str]:
+    """Return the versions that the classifiers name."""
+    label = re.compile(rf"{kind} :: (\d+\.\d+)$")
+    found = (label.search(text) for text in PROJECT["classifiers"])
+    return [match[1] for match in found if match]
+
+
+def has_env(tox: str, python: str, django: str) -> bool:
+    """Tell whether tox lists an env of these versions."""
+    python, django = python.replace(".", ""), django.replace(".", "")
+    for line in re.findall(rf"^    py{python}-dj(\S+)$", tox, re.MULTILINE):
+        if django in line.strip("{}").split(","):
+            return True
+    return False
