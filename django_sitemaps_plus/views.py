@@ -253,13 +253,30 @@ def _with_headers(
     return response
 
 
+class _GzipFile(HttpResponse):
+    """
+    A gzipped file, which is not an encoding of anything else.
+
+    GZipMiddleware leaves alone what says that it has an encoding; this would become
+    smaller by being gzipped again, and crawlers unpack once.
+    """
+
+    def has_header(self, header: str) -> bool:
+        """Tell whether there is such a header; whether it is encoded: yes."""
+        return header.lower() == "content-encoding" or super().has_header(header)
+
+    __contains__ = has_header
+
+
 def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
+    body = document.packed if packed or gz else kept.unpack(document.packed)
+    response: HttpResponse
     if gz:
-        return HttpResponse(document.packed, content_type="application/gzip")
-    body = document.packed if packed else kept.unpack(document.packed)
-    response = HttpResponse(body, content_type="application/xml")
-    if packed:
-        response.headers["Content-Encoding"] = "gzip"
+        response = _GzipFile(body, content_type="application/gzip")
+    else:
+        response = HttpResponse(body, content_type="application/xml")
+        if packed:
+            response.headers["Content-Encoding"] = "gzip"
     # A server that sends no body for HEAD could not tell.
     response.headers["Content-Length"] = str(len(body))
     return response

@@ -11,7 +11,27 @@ from typing import Any
 from xml.etree import ElementTree
 
 from django.core.management import CommandError, call_command
+from django.db.models import F
 from django.urls import clear_script_prefix, set_script_prefix
+
+from django_sitemaps_plus import Route, Sitemap, StaticSitemap
+
+from .testapp.models import Article
+
+
+class ArticleSitemap(Sitemap):
+    """Every article, on the row path."""
+
+    model = Article
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+
+
+class PagesSitemap(StaticSitemap):
+    """Two pages without a model, paged by position."""
+
+    names = ("home", "about")
+
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 XHTML = "{http://www.w3.org/1999/xhtml}"

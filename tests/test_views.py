@@ -1,0 +1,807 @@
+"""The addresses that ``urls`` serves: what a crawler, a cache or a proxy sees."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import time
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import connection
+from django.test import AsyncClient, Client
+from django.urls import include, path
+from django.utils.http import http_date, parse_http_date
+
+from django_sitemaps_plus import indexes, ledger, pages
+from django_sitemaps_plus.models import Page, Section
+
+from .factories import articles
+from .helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    body,
+    listed,
+    locations,
+    urlset,
+)
+from .testapp.models import Article
+from .testapp.views import anything
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/sitemap-article-1.xml"
+#: With ``Small`` and 25 articles: every address that there is.
+ADDRESSES = [
+    "/sitemap.xml",
+    "/sitemap-small.xml",
+    "/sitemap-small-1.xml",
+    "/sitemap-article.xml",
+    "/sitemap-article-1.xml",
+    "/sitemap-pages.xml",
+    "/sitemap-pages-1.xml",
+]
+
+
+class Small(ArticleSitemap):
+    """Articles, ten to a page."""
+
+    limit = 10
+
+
+@pytest.fixture
+def article(register: Any) -> list[Article]:
+    """Three articles in one section."""
+    register("article", ArticleSitemap)
+    return articles(3)
+
+
+@pytest.fixture
+def site(register: Any) -> list[Article]:
+    """Three sections: one of several pages, one of one page, one by position."""
+    register("article", ArticleSitemap)
+    register("small", Small)
+    register("pages", PagesSitemap)
+    return articles(25)
+
+
+@pytest.fixture
+def change(settings: Any) -> Callable[..., None]:
+    """Compare every page with its rows at each request from now on."""
+
+    def configure(**values: Any) -> None:
+        settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **values}
+
+    return configure
+
+
+@pytest.fixture
+def urlconf(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[..., None]:
+    """Use some patterns as the project's URLconf."""
+
+    def use(*patterns: Any) -> None:
+        module = ModuleType("tests.urlconf_of_one_test")
+        module.urlpatterns = list(patterns)  # type: ignore[attr-defined]
+        monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
+        settings.ROOT_URLCONF = module.__name__
+
+    return use
+
+
+# Addresses
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_address_is_xml_and_has_a_gzipped_twin(
+    client: Client, site: list[Article], address: str
+) -> None:
+    plain = client.get(address)
+    assert plain.status_code == 200
+    assert plain.headers["Content-Type"] == "application/xml"
+    assert plain.content.startswith(b'<?xml version="1.0" encoding="UTF-8"?>\n')
+    twin = client.get(f"{address}.gz")
+    assert twin.headers["Content-Type"] == "application/gzip"
+    assert "Content-Encoding" not in twin.headers
+    assert gzip.decompress(twin.content) == plain.content
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_address_asks_not_to_be_indexed_itself(
+    client: Client, site: list[Article], address: str
+) -> None:
+    for path_ in (address, f"{address}.gz"):
+        assert "noindex" in client.get(path_).headers["X-Robots-Tag"]
+
+
+def test_the_site_is_an_index_of_all_pages_in_order(
+    client: Client, site: list[Article]
+) -> None:
+    start = "https://www.example.com/sitemap-"
+    assert listed(client.get("/sitemap.xml")) == [
+        f"{start}article-1.xml",
+        f"{start}small-1.xml",
+        f"{start}small-2.xml",
+        f"{start}small-3.xml",
+        f"{start}pages-1.xml",
+    ]
+
+
+def test_a_section_of_several_pages_is_its_own_index(
+    client: Client, site: list[Article]
+) -> None:
+    start = "https://www.example.com/sitemap-small-"
+    addresses = listed(client.get("/sitemap-small.xml"))
+    assert addresses == [f"{start}{number}.xml" for number in (1, 2, 3)]
+
+
+def test_the_pages_of_an_index_hold_every_entry_once(
+    client: Client, site: list[Article]
+) -> None:
+    found = []
+    for address in listed(client.get("/sitemap-small.xml")):
+        found += locations(client.get(address.removeprefix("https://www.example.com")))
+    assert sorted(found) == sorted(
+        f"https://www.example.com/articles/{article.slug}/" for article in site
+    )
+
+
+def test_a_section_of_one_page_stands_at_both_of_its_addresses(
+    client: Client, article: list[Article]
+) -> None:
+    assert client.get("/sitemap-article.xml").content == client.get(PAGE).content
+
+
+def test_few_sections_of_one_page_share_the_site_address(
+    client: Client, article: list[Article], register: Any
+) -> None:
+    register("pages", PagesSitemap)
+    assert locations(client.get("/sitemap.xml")) == [
+        *(f"https://www.example.com/articles/{item.slug}/" for item in article),
+        "https://www.example.com/",
+        "https://www.example.com/about/",
+    ]
+
+
+def test_no_section_at_all_is_an_empty_urlset(client: Client) -> None:
+    assert urlset(client.get("/sitemap.xml")) == []
+
+
+def test_only_reading_is_allowed(client: Client, article: list[Article]) -> None:
+    response = client.post("/sitemap.xml")
+    assert response.status_code == 405
+    assert response.headers["Allow"] == "GET, HEAD"
+
+
+# What is not there
+
+
+@pytest.mark.parametrize("number", ["0", "00", "01", "007", "2147483648", "9" * 5000])
+def test_a_number_that_no_page_has_is_not_found(
+    client: Client, article: list[Article], number: str
+) -> None:
+    for suffix in ("xml", "xml.gz"):
+        assert client.get(f"/sitemap-article-{number}.{suffix}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "text", ["abc", "-1", "1.0", "1e3", "+1", "１", "٣", "%20", ""]
+)
+def test_what_is_no_number_is_not_found(
+    client: Client, article: list[Article], text: str
+) -> None:
+    assert client.get(f"/sitemap-article-{text}.xml").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("article-2", "The section &#x27;article&#x27; has no page 2."),
+        (
+            "article-01",
+            "&#x27;01&#x27; is no page number: they count from 1, without leading "
+            "zeros.",
+        ),
+        ("pages-2", "The section &#x27;pages&#x27; has no page 2."),
+        ("index-2", "The index has no part 2."),
+        ("index-1", "The index has no part 1."),
+        (
+            "article-index-2",
+            "The index of the section &#x27;article&#x27; has no part 2.",
+        ),
+        (
+            "article-index-0",
+            "The index of the section &#x27;article&#x27; has no part 0.",
+        ),
+    ],
+)
+def test_a_page_that_is_not_there_is_not_found_with_a_reason(
+    client: Client,
+    article: list[Article],
+    register: Any,
+    settings: Any,
+    address: str,
+    reason: str,
+) -> None:
+    register("pages", PagesSitemap)
+    settings.DEBUG = True
+    response = client.get(f"/sitemap-{address}.xml")
+    assert response.status_code == 404
+    assert reason in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    "address", ["/sitemap-nothing.xml", "/sitemap-nothing-1.xml", "/sitemap-a/b.xml"]
+)
+def test_an_unknown_section_is_not_found(
+    client: Client, article: list[Article], address: str
+) -> None:
+    assert client.get(address).status_code == 404
+
+
+def test_what_is_not_ours_falls_through_to_the_project(
+    client: Client, article: list[Article], urlconf: Any
+) -> None:
+    urlconf(
+        path("articles/<slug:slug>/", anything, name="article"),
+        path("", include("django_sitemaps_plus.urls")),
+        path("sitemap-<str:rest>.xml", anything, name="own"),
+        path("sitemap-<path:rest>.xml.gz", anything, name="own-gz"),
+    )
+    for address, seen in [
+        ("/sitemap-of-the-project.xml", "of-the-project"),
+        ("/sitemap-article-x.xml", "article-x"),
+        ("/sitemap-other-3.xml", "other-3"),
+        ("/sitemap-other-3.xml.gz", "other-3"),
+        ("/sitemap-other-index-2.xml", "other-index-2"),
+    ]:
+        response = client.get(address)
+        assert response.content.decode() == f"[('rest', '{seen}')]"
+    assert len(locations(client.get(PAGE))) == 3
+
+
+# Names of sections
+
+
+@pytest.mark.parametrize("name", ["статьи", "top10", "a-b_c", "news-2", "2026", "Über"])
+def test_names_that_an_address_can_carry(
+    client: Client, register: Any, name: str
+) -> None:
+    register(name, Small)
+    articles(12)
+    addresses = listed(client.get(f"/sitemap-{name}.xml"))
+    assert len(addresses) == 2
+    for address, count in zip(addresses, (10, 2), strict=True):
+        assert address.isascii()
+        response = client.get(address.removeprefix("https://www.example.com"))
+        assert len(urlset(response)) in (count, 9, 3)
+
+
+def test_a_section_whose_name_ends_in_digits_is_not_a_page(
+    client: Client, register: Any
+) -> None:
+    register("news-2", ArticleSitemap)
+    articles(1)
+    assert len(urlset(client.get("/sitemap-news-2.xml"))) == 1
+    assert len(urlset(client.get("/sitemap-news-2-1.xml"))) == 1
+    assert client.get("/sitemap-news-1.xml").status_code == 404
+
+
+# Validators
+
+
+def test_an_unchanged_page_keeps_its_validators(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(VERIFY_AFTER=0)
+    first, second = client.get(PAGE), client.get(PAGE)
+    assert first.headers["ETag"] == second.headers["ETag"]
+    assert first.headers["Last-Modified"] == second.headers["Last-Modified"]
+
+
+@pytest.mark.parametrize(
+    ("form", "status"),
+    [
+        ("{}", 304),
+        ("W/{}", 304),
+        ('"other", {}', 304),
+        ('"other",W/{}, "more"', 304),
+        ("*", 304),
+        ('"other"', 200),
+        ('W/"other"', 200),
+        ("unquoted", 200),
+        ("", 200),
+    ],
+)
+@pytest.mark.parametrize("address", ["/sitemap.xml", PAGE, f"{PAGE}.gz"])
+def test_if_none_match(
+    client: Client, article: list[Article], address: str, form: str, status: int
+) -> None:
+    etag = client.get(address).headers["ETag"]
+    response = client.get(address, headers={"if-none-match": form.format(etag)})
+    assert response.status_code == status
+    assert bool(response.content) == (status == 200)
+
+
+def test_the_index_has_an_etag_too(client: Client, site: list[Article]) -> None:
+    first = client.get("/sitemap.xml")
+    again = client.get("/sitemap.xml", headers={"if-none-match": first.headers["ETag"]})
+    assert again.status_code == 304
+
+
+def test_a_304_repeats_what_a_200_says(client: Client, article: list[Article]) -> None:
+    """https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5"""
+    full = client.get(PAGE)
+    response = client.get(PAGE, headers={"if-none-match": full.headers["ETag"]})
+    for header in ("ETag", "Last-Modified", "Cache-Control", "Vary"):
+        assert response.headers[header] == full.headers[header]
+    assert "Content-Encoding" not in response.headers
+    assert response.headers.get("Content-Length", "0") == "0"
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(-1, 200), (0, 304), (3600, 304)])
+def test_if_modified_since(
+    client: Client, article: list[Article], seconds: int, status: int
+) -> None:
+    modified = parse_http_date(client.get(PAGE).headers["Last-Modified"])
+    response = client.get(
+        PAGE, headers={"if-modified-since": http_date(modified + seconds)}
+    )
+    assert response.status_code == status
+
+
+@pytest.mark.parametrize("text", ["yesterday", "", "2026-01-01", "-1"])
+def test_a_date_that_is_none_is_ignored(
+    client: Client, article: list[Article], text: str
+) -> None:
+    response = client.get(PAGE, headers={"if-modified-since": text})
+    assert response.status_code == 200
+
+
+def test_if_none_match_comes_before_if_modified_since(
+    client: Client, article: list[Article]
+) -> None:
+    response = client.get(
+        PAGE,
+        headers={
+            "if-none-match": '"other"',
+            "if-modified-since": http_date(time.time() + 3600),
+        },
+    )
+    assert response.status_code == 200
+
+
+def test_last_modified_is_when_the_bytes_changed_not_the_newest_lastmod(
+    client: Client, register: Any, change: Any
+) -> None:
+    """An article of next year, and one deleted today, both would make it a lie."""
+    register("article", ArticleSitemap)
+    change(VERIFY_AFTER=0)
+    future = dt.datetime.now(dt.UTC) + dt.timedelta(days=365)
+    newest, _ = articles(1, updated=future) + articles(1)
+    before = client.get(PAGE).headers["Last-Modified"]
+    assert abs(parse_http_date(before) - time.time()) < 60
+    newest.delete()
+    response = client.get(PAGE, headers={"if-modified-since": before})
+    assert response.status_code == 200
+    assert parse_http_date(response.headers["Last-Modified"]) > parse_http_date(before)
+
+
+def test_two_changes_in_one_second_have_two_times(
+    client: Client, register: Any, change: Any
+) -> None:
+    register("article", ArticleSitemap)
+    change(VERIFY_AFTER=0)
+    seen = []
+    for _ in range(4):
+        articles(1)
+        since = seen[-1] if seen else http_date(0)
+        response = client.get(PAGE, headers={"if-modified-since": since})
+        assert response.status_code == 200
+        seen.append(response.headers["Last-Modified"])
+    assert len(set(seen)) == 4
+
+
+def test_a_change_changes_etag_and_bytes(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(VERIFY_AFTER=0)
+    etag = client.get(PAGE).headers["ETag"]
+    article[0].delete()
+    response = client.get(PAGE, headers={"if-none-match": etag})
+    assert len(urlset(response)) == 2
+    assert response.headers["ETag"] != etag
+
+
+# HEAD
+
+
+@pytest.mark.parametrize(
+    "middleware", [[], ["django.middleware.common.CommonMiddleware"]]
+)
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+@pytest.mark.parametrize("address", ["/sitemap.xml", PAGE, f"{PAGE}.gz"])
+def test_head_says_what_get_says_without_a_body(
+    client: Client,
+    article: list[Article],
+    settings: Any,
+    address: str,
+    encoding: str,
+    middleware: Sequence[str],
+) -> None:
+    settings.MIDDLEWARE = middleware
+    full = client.get(address, headers={"accept-encoding": encoding})
+    head = client.head(address, headers={"accept-encoding": encoding})
+    assert head.content == b""
+    assert dict(head.headers) == dict(full.headers)
+    assert int(head.headers["Content-Length"]) == len(full.content)
+
+
+def test_head_reads_no_row(
+    client: Client, article: list[Article], django_assert_num_queries: Any
+) -> None:
+    client.get(PAGE)
+    with django_assert_num_queries(1) as captured:
+        client.head(PAGE)
+    assert "testapp_article" not in captured.captured_queries[0]["sql"]
+
+
+# Encodings
+
+
+@pytest.mark.parametrize(
+    ("accepted", "packed"),
+    [
+        ("gzip", True),
+        ("GZIP", True),
+        ("gzip, deflate, br", True),
+        ("br;q=1.0, gzip;q=0.8, *;q=0.1", True),
+        ("gzip ; q=0.001", True),
+        ("*", True),
+        ("identity;q=0, *", True),
+        ("", False),
+        ("identity", False),
+        ("gzip;q=0", False),
+        ("gzip;q=0.000", False),
+        ("gzip;q=0, *", False),
+        ("*;q=0", False),
+        ("deflate, br", False),
+        ("gzip;q=high", False),
+        ("xgzip", False),
+    ],
+)
+def test_accept_encoding(
+    client: Client, article: list[Article], accepted: str, packed: bool
+) -> None:
+    plain = client.get(PAGE)
+    response = client.get(PAGE, headers={"accept-encoding": accepted})
+    assert response.headers.get("Content-Encoding") == ("gzip" if packed else None)
+    assert (response.headers["ETag"] == plain.headers["ETag"]) is not packed
+    assert body(response) == plain.content
+    assert response.headers["Content-Type"] == "application/xml"
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "identity"])
+def test_caches_are_told_that_encodings_differ(
+    client: Client, article: list[Article], accepted: str
+) -> None:
+    for address in ("/sitemap.xml", PAGE):
+        response = client.get(address, headers={"accept-encoding": accepted})
+        assert response.headers["Vary"] == "Accept-Encoding"
+
+
+def test_the_etag_of_one_encoding_is_none_of_the_other(
+    client: Client, article: list[Article]
+) -> None:
+    packed = client.get(PAGE, headers={"accept-encoding": "gzip"}).headers["ETag"]
+    response = client.get(PAGE, headers={"if-none-match": packed})
+    assert response.status_code == 200
+
+
+def test_the_same_rows_give_the_same_gzip_file(
+    client: Client, article: list[Article], shelf: Any
+) -> None:
+    first = client.get(f"{PAGE}.gz").content
+    Page.objects.update(checksum="", verified_at=0)
+    assert client.get(f"{PAGE}.gz").content == first
+    # RFC 1952: four bytes of time, all zero.
+    assert first[4:8] == b"\0\0\0\0"
+
+
+# Cache-Control
+
+
+def test_caches_may_keep_a_page_but_must_ask(
+    client: Client, article: list[Article]
+) -> None:
+    for address in ("/sitemap.xml", PAGE, f"{PAGE}.gz", "/robots.txt"):
+        assert client.get(address).headers["Cache-Control"] == "no-cache"
+
+
+def test_cache_control_can_be_set(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(CACHE_CONTROL="public, max-age=300")
+    for address in ("/sitemap.xml", PAGE, f"{PAGE}.gz", "/robots.txt"):
+        assert client.get(address).headers["Cache-Control"] == "public, max-age=300"
+
+
+def test_cache_control_can_be_left_to_others(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(CACHE_CONTROL=None)
+    for address in ("/sitemap.xml", PAGE, f"{PAGE}.gz", "/robots.txt"):
+        assert "Cache-Control" not in client.get(address).headers
+
+
+# The project around it
+
+GZIP = "django.middleware.gzip.GZipMiddleware"
+CONDITIONAL = "django.middleware.http.ConditionalGetMiddleware"
+COMMON = "django.middleware.common.CommonMiddleware"
+
+
+@pytest.mark.parametrize(
+    "middleware",
+    [[GZIP], [CONDITIONAL], [COMMON], [GZIP, CONDITIONAL, COMMON]],
+)
+@pytest.mark.parametrize("accepted", ["gzip", "identity"])
+def test_middleware_changes_neither_bytes_nor_validators(
+    client: Client,
+    register: Any,
+    settings: Any,
+    middleware: Sequence[str],
+    accepted: str,
+) -> None:
+    register("article", ArticleSitemap)
+    articles(3000, updated=None)  # so alike that gzipping twice would save bytes
+    headers = {"accept-encoding": accepted}
+    settings.MIDDLEWARE = []
+    bare = {a: client.get(a, headers=headers) for a in (PAGE, f"{PAGE}.gz")}
+    settings.MIDDLEWARE = middleware
+    client = Client()  # one loads its middleware once
+    for address, expected in bare.items():
+        response = client.get(address, headers=headers)
+        assert response.content == expected.content
+        for header in ("ETag", "Content-Encoding", "Content-Type"):
+            assert response.headers.get(header) == expected.headers.get(header)
+        assert int(response.headers["Content-Length"]) == len(response.content)
+        again = client.get(
+            address, headers={**headers, "if-none-match": response.headers["ETag"]}
+        )
+        assert again.status_code == 304
+
+
+@pytest.mark.django_db(transaction=True)
+def test_atomic_requests_do_not_hold_back_what_was_found_out(
+    client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim inside of the request's transaction would be seen by nobody."""
+    inside = []
+
+    class Watched(ArticleSitemap):
+        def lastmod(self, item: Article) -> None:
+            inside.append(connection.in_atomic_block)
+
+    register("article", Watched)
+    articles(2)
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    for address in ("/sitemap.xml", PAGE, "/sitemap-article.xml"):
+        Page.objects.update(verified_at=0)
+        assert len(locations(client.get(address))) == 2
+    assert inside == [False] * 6
+
+
+@pytest.mark.parametrize("address", ["/sitemap.xml", PAGE, f"{PAGE}.gz", "/robots.txt"])
+def test_asgi_serves_what_wsgi_serves(
+    client: Client, article: list[Article], address: str
+) -> None:
+    expected = client.get(address)
+    response = async_to_sync(AsyncClient().get)(address)
+    assert response.status_code == 200
+    assert response.content == expected.content
+    assert dict(response.headers) == dict(expected.headers)
+
+
+def test_included_under_a_prefix(client: Client, register: Any, urlconf: Any) -> None:
+    register("small", Small)
+    articles(12)
+    urlconf(
+        path("articles/<slug:slug>/", anything, name="article"),
+        path("maps/", include("django_sitemaps_plus.urls")),
+    )
+    start = "https://www.example.com/maps/sitemap-small-"
+    assert listed(client.get("/maps/sitemap.xml")) == [f"{start}1.xml", f"{start}2.xml"]
+    first = locations(client.get("/maps/sitemap-small-1.xml"))
+    assert all(loc.startswith("https://www.example.com/articles/") for loc in first)
+    robots = client.get("/maps/robots.txt").content.decode()
+    assert "Sitemap: https://www.example.com/maps/sitemap.xml\n" in robots
+    assert client.get("/sitemap.xml").status_code == 404
+
+
+# robots.txt
+
+
+def test_robots_txt_allows_everything_and_names_the_sitemap(
+    client: Client, article: list[Article]
+) -> None:
+    response = client.get("/robots.txt")
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert response.content.decode() == (
+        "User-agent: *\nDisallow:\n\nSitemap: https://www.example.com/sitemap.xml\n"
+    )
+
+
+def test_robots_txt_takes_its_rules_from_the_settings(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(
+        ROBOTS=[
+            {"user_agent": ["GPTBot", "CCBot"], "disallow": "/"},
+            {"allow": ["/a/"], "disallow": ["/intern/", "/*?"], "crawl_delay": 2},
+        ]
+    )
+    assert client.get("/robots.txt").content.decode() == (
+        "User-agent: GPTBot\n"
+        "User-agent: CCBot\n"
+        "Disallow: /\n"
+        "\n"
+        "User-agent: *\n"
+        "Allow: /a/\n"
+        "Disallow: /intern/\n"
+        "Disallow: /*?\n"
+        "Crawl-delay: 2\n"
+        "\n"
+        "Sitemap: https://www.example.com/sitemap.xml\n"
+    )
+
+
+def test_robots_txt_of_a_closed_site_names_no_sitemap(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(ROBOTS=[{"user_agent": "*", "disallow": ["/"]}])
+    assert client.get("/robots.txt").content.decode() == "User-agent: *\nDisallow: /\n"
+
+
+# Queries
+
+
+def test_warm_requests_ask_no_model(
+    client: Client, site: list[Article], django_assert_num_queries: Any
+) -> None:
+    """One query for a page or its 304; two for an index, however many pages it has."""
+    for address in ADDRESSES * 2:  # the index once the pages are counted
+        client.get(address)
+        for listed_ in ("small-1", "small-2", "small-3"):
+            client.get(f"/sitemap-{listed_}.xml")
+    etag = client.get(PAGE).headers["ETag"]
+    expected = {PAGE: 1, f"{PAGE}.gz": 1, "/sitemap.xml": 2, "/sitemap-small.xml": 2}
+    for address, count in expected.items():
+        with django_assert_num_queries(count) as captured:
+            assert client.get(address).status_code == 200
+        for query in captured.captured_queries:
+            assert "testapp_article" not in query["sql"]
+    with django_assert_num_queries(1):
+        response = client.get(PAGE, headers={"if-none-match": etag})
+    assert response.status_code == 304
+
+
+def test_robots_txt_costs_one_query(
+    client: Client, article: list[Article], django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(1):
+        client.get("/robots.txt")
+
+
+# Not now
+
+
+@pytest.fixture
+def no_tables(transactional_db: None) -> Any:
+    """The app is installed, its migration was not run."""
+    with connection.schema_editor() as editor:
+        editor.delete_model(Page)
+        editor.delete_model(Section)
+    yield
+    with connection.schema_editor() as editor:
+        editor.create_model(Section)
+        editor.create_model(Page)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_tables_the_answer_says_what_to_run(
+    client: Client, register: Any, no_tables: None
+) -> None:
+    register("article", ArticleSitemap)
+    for address in ("/sitemap.xml", "/sitemap-article.xml", PAGE, f"{PAGE}.gz"):
+        response = client.get(address)
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "60"
+        assert response.headers["Cache-Control"] == "no-store"
+        assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+        assert response.content.decode() == (
+            "The tables of django_sitemaps_plus are missing: run "
+            "'manage.py migrate sitemaps_plus'.\n"
+        )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_tables_robots_txt_and_sections_by_position_work(
+    client: Client, register: Any, no_tables: None
+) -> None:
+    register("pages", PagesSitemap)
+    assert "Sitemap: " in client.get("/robots.txt").content.decode()
+    for address in ("/sitemap.xml", "/sitemap-pages.xml", "/sitemap-pages-1.xml"):
+        assert len(urlset(client.get(address))) == 2
+
+
+def test_while_pages_are_being_divided_the_answer_says_so(
+    client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("small", Small)
+    articles(25)
+    monkeypatch.setattr(indexes, "FILL_SECONDS", 0.0)
+    response = client.get("/sitemap.xml")
+    assert response.status_code == 503
+    assert response.headers["Retry-After"] == "5"
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.content.decode().startswith(
+        "The section 'small' is being divided into pages ("
+    )
+    answers = [client.get("/sitemap.xml").status_code for _ in range(4)]
+    assert answers[-1] == 200, "each request gets further than the one before"
+    assert len(listed(client.get("/sitemap.xml"))) == 3
+
+
+def test_while_another_process_divides_the_answer_says_so(
+    client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("small", Small)
+    monkeypatch.setattr(indexes, "FILL_SECONDS", 0.1)
+    section = ledger.section_row("small", pages.source("small").key)
+    with ledger.lease(section):
+        response = client.get("/sitemap-small.xml")
+    assert response.status_code == 503
+    assert response.headers["Retry-After"] == "5"
+    assert response.content.decode() == (
+        "Another process is dividing the section 'small'.\n"
+    )
+    assert client.get("/sitemap-small.xml").status_code == 200
+
+
+def test_while_another_process_makes_a_page_the_answer_says_so(
+    client: Client, article: list[Article], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.get("/sitemap-article.xml")
+    Page.objects.update(checksum="", making_until=time.time() + 60)
+    monkeypatch.setattr(pages, "WAIT", 0.2)
+    response = client.get(PAGE)
+    assert response.status_code == 503
+    assert response.headers["Retry-After"] == "5"
+    assert response.content.decode() == "The page article-1 is being made.\n"
+
+
+def test_while_another_process_makes_a_page_its_former_bytes_are_served(
+    client: Client, article: list[Article], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = client.get(PAGE).content
+    articles(1)
+    Page.objects.update(verified_at=time.time() - 7200, making_until=time.time() + 60)
+    monkeypatch.setattr(pages, "WAIT", 0.2)
+    assert client.get(PAGE).content == before
+
+
+def test_an_error_of_the_database_is_not_taken_for_a_missing_migration(
+    client: Client, register: Any
+) -> None:
+    class Broken(ArticleSitemap):
+        def items(self) -> Any:
+            return Article.objects.extra(where=["no_such_column = 1"])
+
+    register("article", Broken)
+    client.raise_request_exception = False
+    if connection.vendor == "postgresql":
+        connection.needs_rollback = False
+    assert client.get(PAGE).status_code == 500
