@@ -27,7 +27,7 @@ def database(address: str) -> dict[str, object]:
         file = Path(tempfile.gettempdir()) / "benchmarks-of-sitemaps.sqlite3"
         return {
             "ENGINE": "django.db.backends.sqlite3",
-            "NAME": url.path[1:] or str(file),
+            "NAME": (url.scheme and url.path[1:]) or str(file),
             "OPTIONS": {"timeout": 60, "transaction_mode": "IMMEDIATE"},
             "CONN_MAX_AGE": None,
         }
@@ -47,6 +47,7 @@ def database(address: str) -> dict[str, object]:
 
 SECRET_KEY = "benchmarks only"
 DEBUG = False
+DEBUG_PROPAGATE_EXCEPTIONS = True  # an error here is no page, but a traceback
 USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = True
