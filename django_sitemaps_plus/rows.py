@@ -58,6 +58,7 @@ from .sitemaps import (
     declared,
     declared_expressions,
     entries_per_item,
+    in_order,
     is_expression,
     is_method,
     value_of,
@@ -112,7 +113,7 @@ class Source:
         """Return all items, carrying the values of declared expressions."""
         if isinstance(self.sitemap, Sitemap):
             return self.sitemap.annotated_items()
-        return self.sitemap.items()
+        return in_order(self.sitemap.items())
 
     @property
     def limit(self) -> int:

@@ -62,9 +62,10 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         """
         Return the items, each carrying the values of the declared expressions.
 
-        Raises ``ConfigurationError`` if there are expressions and no queryset.
+        A queryset is in some order: its own, or that of its primary key. Raises
+        ``ConfigurationError`` if there are expressions and no queryset.
         """
-        items = self.items()
+        items = in_order(self.items())
         expressions = declared_expressions(self)
         if not expressions:
             return items
@@ -148,6 +149,20 @@ class StaticSitemap(Sitemap):
         if isinstance(arguments, Mapping):
             return reverse(name, kwargs=dict(arguments))
         return reverse(name, args=list(arguments))
+
+
+def in_order(items: Any) -> Any:
+    """
+    Return a queryset in some order: without one, pages may repeat and miss rows.
+
+    Anything else, and what cannot be ordered any more, stays as it is.
+    """
+    if not isinstance(items, QuerySet) or items.ordered:
+        return items
+    query = items.query
+    if query.is_sliced or query.combinator or query.distinct_fields:
+        return items
+    return items.order_by("pk")
 
 
 def is_expression(value: object) -> bool:

@@ -333,6 +333,8 @@ def index(
         with rendering_context(place):
             lastmod = made.get_latest_lastmod()
             path = reverse(sitemap_url_name, kwargs={"section": name})
+        if not isinstance(lastmod, dt.date):
+            lastmod = None  # a text may be anything
         lastmods.append(lastmod)
         start = f"{place.with_scheme(made.protocol).origin}{path}"
         items.append((start, lastmod))

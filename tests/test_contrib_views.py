@@ -1,0 +1,567 @@
+"""``views.index`` and ``views.sitemap``: what one who comes from contrib relies on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sitemaps import views as contrib
+from django.contrib.sites.models import Site
+from django.db.models import F
+from django.http import Http404, HttpRequest
+from django.template.response import TemplateResponse
+from django.test import Client, RequestFactory
+from django.urls import path
+
+from django_sitemaps_plus import GenericSitemap, Sitemap, StaticSitemap, views
+from django_sitemaps_plus.exceptions import ConfigurationError
+
+from .factories import articles
+from .helpers import ArticleSitemap, Entry, PagesSitemap, listed, locations, urlset
+from .testapp.models import Article
+from .testapp.views import anything
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+
+
+class Plain(Sitemap):
+    """As a class for contrib looks, with every attribute."""
+
+    changefreq = "weekly"
+    limit = 10
+
+    def items(self) -> Any:
+        return Article.objects.order_by("pk")
+
+    def lastmod(self, item: Article) -> dt.datetime | None:
+        return item.updated
+
+    def priority(self, item: Article) -> float:
+        return 0.25 if item.pk % 2 else 0.75
+
+
+class Translated(Sitemap):
+    """Every language, and the default of none."""
+
+    i18n = True
+    alternates = True
+    x_default = True
+
+    def items(self) -> Any:
+        return ["about", "home"]
+
+    def location(self, item: str) -> str:
+        return f"/{self._language()}/{item}/?a=1&b=2"
+
+    @staticmethod
+    def _language() -> str:
+        from django.utils.translation import get_language
+
+        return get_language() or ""
+
+
+class Everyday(Sitemap):
+    """Dates as strings, the wrong ones too."""
+
+    def items(self) -> Any:
+        return ["2026-01-02", "2026-01-02T03:04:05Z", "yesterday", "2026"]
+
+    def location(self, item: str) -> str:
+        return f"/{item}/"
+
+    def lastmod(self, item: str) -> str:
+        return item
+
+
+SITEMAPS: dict[str, Any] = {
+    "plain": Plain,
+    "pages": PagesSitemap,
+    "generic": GenericSitemap(
+        {"queryset": Article.objects.order_by("pk"), "date_field": "updated"},
+        priority=0.6,
+        changefreq="monthly",
+        protocol="https",
+    ),
+}
+
+urlpatterns = [
+    path("articles/<slug:slug>/", anything, name="article"),
+    path("", anything, name="home"),
+    path("about/", anything, name="about"),
+    path("sitemap.xml", views.index, {"sitemaps": SITEMAPS}),
+    path("all.xml", views.sitemap, {"sitemaps": SITEMAPS}),
+    path(
+        "sitemap-<section>.xml",
+        views.sitemap,
+        {"sitemaps": SITEMAPS},
+        name="django.contrib.sitemaps.views.sitemap",
+    ),
+    path("of/<section>", views.sitemap, {"sitemaps": SITEMAPS}, name="named"),
+]
+
+
+@pytest.fixture(autouse=True)
+def no_base_url(settings: Any) -> None:
+    """As a project does that has just changed the import: Sites, and no setting."""
+    settings.SITEMAPS_PLUS = {}
+    Site.objects.update_or_create(pk=1, defaults={"domain": "example.com"})
+    Site.objects.clear_cache()
+
+
+def reduced(entries: list[Entry]) -> list[Entry]:
+    """Contrib's template cuts lastmod to its day."""
+    return [
+        Entry(
+            entry.loc,
+            entry.lastmod and entry.lastmod[:10],
+            entry.changefreq,
+            entry.priority,
+            entry.alternates,
+        )
+        for entry in entries
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "page"),
+    [
+        ("plain", 1),
+        ("plain", 2),
+        ("pages", 1),
+        ("generic", 1),
+        ("translated", 1),
+        (None, 1),
+    ],
+)
+def test_the_same_entries_as_contrib(
+    rf: RequestFactory, settings: Any, section: str | None, page: int
+) -> None:
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
+    articles(15, updated=dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC))
+    sitemaps = {**SITEMAPS, "translated": Translated}
+    ours = views.sitemap(rf.get("/", {"p": page}), sitemaps, section)
+    theirs: Any = contrib.sitemap(rf.get("/", {"p": page}), sitemaps, section)
+    assert reduced(urlset(ours)) == reduced(urlset(theirs.render()))
+    assert ours.headers["Content-Type"] == theirs.headers["Content-Type"]
+    assert ours.headers["X-Robots-Tag"] == theirs.headers["X-Robots-Tag"]
+    assert ours.headers.get("Last-Modified") == theirs.headers.get("Last-Modified")
+
+
+def test_the_same_index_as_contrib(rf: RequestFactory, settings: Any) -> None:
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
+    articles(15)
+    ours = listed(views.index(rf.get("/"), SITEMAPS))
+    theirs: Any = contrib.index(rf.get("/"), SITEMAPS)
+    assert ours == listed(theirs.render())
+    assert ours == [
+        "http://example.com/sitemap-plain.xml",
+        "http://example.com/sitemap-plain.xml?p=2",
+        "http://example.com/sitemap-pages.xml",
+        "https://example.com/sitemap-generic.xml",
+    ]
+
+
+def test_through_the_urlconf(client: Client) -> None:
+    made = articles(15)
+    assert len(listed(client.get("/sitemap.xml"))) == 4
+    first = locations(client.get("/sitemap-plain.xml"))
+    second = locations(client.get("/sitemap-plain.xml?p=2"))
+    assert first + second == [
+        f"http://example.com/articles/{article.slug}/" for article in made
+    ]
+
+
+def test_all_sections_in_one_urlset_each_under_its_protocol(client: Client) -> None:
+    articles(2, slug="one")
+    assert locations(client.get("/all.xml")) == [
+        "http://example.com/articles/one/",
+        "http://example.com/articles/one/",
+        "http://example.com/",
+        "http://example.com/about/",
+        "https://example.com/articles/one/",
+        "https://example.com/articles/one/",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ({"p": "abc"}, "No page 'abc'"),
+        ({"p": ""}, "No page ''"),
+        ({"p": "1.5"}, "No page '1.5'"),
+        ({"p": "9" * 5000}, f"No page '{'9' * 5000}'"),
+        ({"p": "3"}, "Page 3 empty"),
+        ({"p": "0"}, "Page 0 empty"),
+        ({"p": "-1"}, "Page -1 empty"),
+        ({"p": "99999999999999999999"}, "Page 99999999999999999999 empty"),
+    ],
+)
+def test_a_page_that_is_not_there_has_the_text_of_contrib(
+    rf: RequestFactory, query: dict[str, str], text: str
+) -> None:
+    articles(15)
+    for view in (views.sitemap, contrib.sitemap):
+        with pytest.raises(Http404) as caught:
+            view(rf.get("/", query), SITEMAPS, "plain")
+        assert str(caught.value) == text
+
+
+def test_a_page_that_one_of_the_sections_has_not_is_empty(rf: RequestFactory) -> None:
+    articles(15)
+    with pytest.raises(Http404, match=r"^Page 2 empty$"):
+        views.sitemap(rf.get("/", {"p": 2}), SITEMAPS)
+
+
+def test_an_unknown_section_has_the_text_of_contrib(rf: RequestFactory) -> None:
+    for view in (views.sitemap, contrib.sitemap):
+        with pytest.raises(Http404) as caught:
+            view(rf.get("/"), SITEMAPS, "nothing")
+        assert str(caught.value) == "No sitemap available for section: 'nothing'"
+
+
+def test_an_empty_section_has_one_page(client: Client) -> None:
+    assert urlset(client.get("/sitemap-plain.xml")) == []
+    assert "http://example.com/sitemap-plain.xml" in listed(client.get("/sitemap.xml"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [PagesSitemap, PagesSitemap(), lambda: PagesSitemap()],
+    ids=["class", "instance", "factory"],
+)
+def test_a_section_is_a_class_an_instance_or_a_factory(
+    rf: RequestFactory, source: Any
+) -> None:
+    assert len(urlset(views.sitemap(rf.get("/"), {"pages": source}))) == 2
+    assert len(listed(views.index(rf.get("/"), {"pages": source}))) == 1
+
+
+def test_the_index_can_name_another_url(rf: RequestFactory) -> None:
+    response = views.index(
+        rf.get("/"), {"pages": PagesSitemap}, sitemap_url_name="named"
+    )
+    assert listed(response) == ["http://example.com/of/pages"]
+
+
+def test_the_content_type_can_be_chosen(rf: RequestFactory) -> None:
+    for view in (views.sitemap, views.index):
+        response: Any = view(
+            rf.get("/"), {"pages": PagesSitemap}, content_type="text/xml"
+        )
+        assert response.headers["Content-Type"] == "text/xml"
+
+
+def test_expressions_and_routes_work_in_a_dict_too(rf: RequestFactory) -> None:
+    class Declared(ArticleSitemap):
+        priority = F("weight")
+        limit = 2
+
+    made = articles(3, weight=0.5)
+    entries = urlset(views.sitemap(rf.get("/", {"p": 2}), {"a": Declared}))
+    assert entries == [
+        Entry(
+            f"http://example.com/articles/{made[2].slug}/",
+            lastmod=entries[0].lastmod,
+            priority="0.5",
+        )
+    ]
+    assert entries[0].lastmod is not None
+
+
+def test_nothing_but_the_items_is_asked_for(
+    rf: RequestFactory, django_assert_max_num_queries: Any
+) -> None:
+    """No table of ours: contrib's way needs no migration."""
+    articles(3)
+    with django_assert_max_num_queries(3) as captured:
+        views.sitemap(rf.get("/"), {"plain": Plain})
+    for query in captured.captured_queries:
+        assert "sitemaps_plus" not in query["sql"]
+
+
+def test_too_many_entries_for_one_urlset_are_refused_with_the_remedy(
+    rf: RequestFactory,
+) -> None:
+    class Many(Sitemap):
+        def items(self) -> Any:
+            return range(25_001)
+
+        def location(self, item: int) -> str:
+            return f"/{item}/"
+
+    assert len(urlset(views.sitemap(rf.get("/"), {"b": Many}))) == 25_001
+    with pytest.raises(ConfigurationError) as caught:
+        views.sitemap(rf.get("/"), {"b": Many, "a": Many})
+    assert str(caught.value) == (
+        "The sections a, b together are more than one sitemap may hold (50,000 URLs, "
+        "50 MB). Serve django_sitemaps_plus.views.index at this address, and this "
+        "view with a section."
+    )
+
+
+def test_items_without_an_order_are_paged_by_their_keys(
+    rf: RequestFactory, django_assert_max_num_queries: Any
+) -> None:
+    """Or a database may give a row twice, and another one never."""
+
+    class Unordered(Plain):
+        def items(self) -> Any:
+            return Article.objects.all()
+
+    made = articles(15)
+    found = []
+    with django_assert_max_num_queries(5) as captured:
+        for page in (1, 2):
+            found += locations(
+                views.sitemap(rf.get("/", {"p": page}), {"a": Unordered})
+            )
+    assert found == [f"http://example.com/articles/{item.slug}/" for item in made]
+    rows = [query["sql"] for query in captured if "COUNT" not in query["sql"]]
+    assert all("ORDER BY" in sql for sql in rows if "testapp_article" in sql)
+
+
+# Bad rows
+
+
+class Mixed(Sitemap):
+    """One good location among bad ones."""
+
+    def items(self) -> Any:
+        return ["raise", "javascript:alert(1)", "/good/", "//other.example/", ""]
+
+    def location(self, item: str) -> str:
+        if item == "raise":
+            raise LookupError("no such thing")
+        return item
+
+
+def test_bad_rows_are_left_out_and_reported(
+    rf: RequestFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    response = views.sitemap(rf.get("/"), {"mixed": Mixed})
+    assert locations(response) == ["http://example.com/good/"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "Section 'mixed', row 'raise' left out: LookupError: no such thing",
+        "Section 'mixed', row 'javascript:alert(1)' left out: location "
+        "'javascript:alert(1)': neither a path nor an http(s) URL",
+        "Section 'mixed', row '//other.example/' left out: location "
+        "'//other.example/': begins with two slashes",
+        "Section 'mixed', row '' left out: location '': empty",
+    ]
+
+
+def test_bad_rows_raise_where_the_settings_say_so(
+    rf: RequestFactory, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {"ON_ERROR": "raise"}
+    with pytest.raises(LookupError, match="no such thing"):
+        views.sitemap(rf.get("/"), {"mixed": Mixed})
+
+
+# Last-Modified
+
+
+def dated(*values: Any) -> type[Sitemap]:
+    """Return a sitemap of items that have these lastmods."""
+
+    class Dated(Sitemap):
+        def items(self) -> Any:
+            return list(values)
+
+        def location(self, item: Any) -> str:
+            return "/page/"
+
+        def lastmod(self, item: Any) -> Any:
+            return item
+
+    return Dated
+
+
+WEST = dt.timezone(dt.timedelta(hours=-5))
+EAST = dt.timezone(dt.timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("values", "header"),
+    [
+        ([dt.date(2026, 1, 2)], "Fri, 02 Jan 2026 00:00:00 GMT"),
+        (
+            [dt.datetime.fromisoformat("2026-01-02T03:04:05")],
+            "Fri, 02 Jan 2026 03:04:05 GMT",
+        ),
+        (
+            [dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=WEST)],
+            "Fri, 02 Jan 2026 08:04:05 GMT",
+        ),
+        (
+            [dt.date(2026, 1, 2), dt.date(2026, 1, 1)],
+            "Fri, 02 Jan 2026 00:00:00 GMT",
+        ),
+        ([dt.date(2026, 1, 2), None], None),
+        ([], None),
+        (["2026-01-02"], None),
+        ([dt.datetime(1, 1, 1, tzinfo=EAST)], None),
+    ],
+)
+def test_last_modified_is_there_if_all_items_have_a_date(
+    rf: RequestFactory, values: list[Any], header: str | None
+) -> None:
+    sitemaps = {"a": dated(*values)}
+    for view in (views.sitemap, views.index):
+        response: Any = view(rf.get("/"), sitemaps)
+        assert response.headers.get("Last-Modified") == header
+
+
+def test_last_modified_of_dates_and_times_together(rf: RequestFactory) -> None:
+    """Python compares them not at all, and contrib's view ends in a TypeError."""
+    values = (dt.date(2026, 1, 2), dt.datetime(2026, 1, 1, 9, tzinfo=dt.UTC))
+    response = views.sitemap(rf.get("/"), {"a": dated(*values)})
+    assert response.headers["Last-Modified"] == "Fri, 02 Jan 2026 00:00:00 GMT"
+
+
+def test_last_modified_wants_every_section_dated(rf: RequestFactory) -> None:
+    day = dt.date(2026, 1, 2)
+    response = views.sitemap(rf.get("/"), {"a": dated(day), "b": dated(None)})
+    assert "Last-Modified" not in response.headers
+
+
+def test_dates_given_as_text_are_written_if_they_are_legal(
+    rf: RequestFactory,
+) -> None:
+    entries = urlset(views.sitemap(rf.get("/"), {"everyday": Everyday}))
+    assert [entry.lastmod for entry in entries] == [
+        "2026-01-02",
+        "2026-01-02T03:04:05Z",
+    ]
+    assert listed(views.index(rf.get("/"), {"everyday": Everyday})) == [
+        "http://example.com/sitemap-everyday.xml"
+    ]
+
+
+# Templates
+
+
+@pytest.fixture
+def template(tmp_path: Path, settings: Any) -> Callable[[str, str], None]:
+    """Put a template into the project's own folder."""
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        settings.TEMPLATES = [
+            {
+                "BACKEND": "django.template.backends.django.DjangoTemplates",
+                "DIRS": [str(tmp_path)],
+                "APP_DIRS": True,
+            }
+        ]
+
+    return write
+
+
+def test_a_template_name_gives_the_response_and_the_context_of_contrib(
+    rf: RequestFactory, template: Any
+) -> None:
+    articles(1)
+    template("mine.xml", "{% for url in urlset %}{{ url.location }};{% endfor %}")
+    template("list.xml", "{% for site in sitemaps %}{{ site.location }};{% endfor %}")
+    page = views.sitemap(rf.get("/"), {"a": ArticleSitemap}, template_name="mine.xml")
+    assert isinstance(page, TemplateResponse)
+    (info,) = page.context_data["urlset"]  # type: ignore[index]
+    assert set(info) == {
+        "item",
+        "location",
+        "lastmod",
+        "changefreq",
+        "priority",
+        "alternates",
+    }
+    assert page.render().content.decode() == f"{info['location']};"
+    index = views.index(rf.get("/"), {"a": ArticleSitemap}, template_name="list.xml")
+    assert isinstance(index, TemplateResponse)
+    assert index.render().content == b"http://example.com/sitemap-a.xml;"
+
+
+def test_the_project_s_own_sitemap_xml_is_found(client: Client, template: Any) -> None:
+    articles(3)
+    template("sitemap.xml", "mine: {{ urlset|length }}")
+    assert client.get("/sitemap-plain.xml").content == b"mine: 3"
+    assert len(listed(client.get("/sitemap.xml"))) == 3
+
+
+def test_the_project_s_own_sitemap_index_xml_is_found(
+    client: Client, template: Any
+) -> None:
+    template("sitemap_index.xml", "mine: {{ sitemaps|length }}")
+    assert client.get("/sitemap.xml").content == b"mine: 3"
+    assert urlset(client.get("/sitemap-plain.xml")) == []
+
+
+def test_the_template_of_contrib_is_not_the_project_s_own(
+    rf: RequestFactory, settings: Any
+) -> None:
+    settings.INSTALLED_APPS = ["django.contrib.sitemaps", *settings.INSTALLED_APPS]
+    response = views.sitemap(rf.get("/"), {"pages": PagesSitemap})
+    assert not isinstance(response, TemplateResponse)
+
+
+# Contrib's hooks
+
+
+def test_a_class_that_makes_its_own_urls_is_asked_for_them(
+    rf: RequestFactory,
+) -> None:
+    class Own(Sitemap):
+        def get_urls(
+            self, page: Any = 1, site: Any = None, protocol: str | None = None
+        ) -> Any:
+            return [
+                {
+                    "location": f"{protocol}://{site.domain}/{number}/",
+                    "lastmod": dt.date(2026, 1, number),
+                    "changefreq": "daily",
+                    "priority": "0.5",
+                    "alternates": [
+                        {"lang_code": "de", "location": "https://de.example/"}
+                    ],
+                }
+                for number in (1, 2)
+            ]
+
+    response = views.sitemap(rf.get("/", secure=True), {"own": Own})
+    assert urlset(response) == [
+        Entry(
+            f"https://example.com/{number}/",
+            f"2026-01-0{number}",
+            "daily",
+            "0.5",
+            {"de": "https://de.example/"},
+        )
+        for number in (1, 2)
+    ]
+
+
+def test_a_class_that_overrides_get_is_asked_through_it(rf: RequestFactory) -> None:
+    class Doubled(StaticSitemap):
+        names = ("home",)
+
+        def _get(self, name: str, item: Any, default: Any = None) -> Any:
+            value = super()._get(name, item, default)
+            return f"{value}?x=1" if name == "location" else value
+
+    assert locations(views.sitemap(rf.get("/"), {"a": Doubled})) == [
+        "http://example.com/?x=1"
+    ]
+
+
+def test_a_request_without_a_site_uses_its_host(
+    rf: RequestFactory, settings: Any
+) -> None:
+    settings.INSTALLED_APPS = ["django_sitemaps_plus", "tests.testapp"]
+    request: HttpRequest = rf.get("/", headers={"host": "example.org"})
+    assert locations(views.sitemap(request, {"pages": PagesSitemap})) == [
+        "http://example.org/",
+        "http://example.org/about/",
+    ]
