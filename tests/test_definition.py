@@ -53,7 +53,7 @@ def changed(**attributes: Any) -> type[Sitemap]:
         {"page_by": "id", "i18n": True, "languages": ["en"]},
         {"changefreq": lambda self, item: "daily"},
     ],
-    ids=repr,
+    ids=",".join,
 )
 def test_another_declaration_is_another_definition(
     register: Callable[..., Any], attributes: dict[str, Any]
