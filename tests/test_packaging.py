@@ -83,8 +83,8 @@ def test_what_is_optional_is_an_extra() -> None:
 
 
 def test_the_extra_for_tests_has_all_that_they_import() -> None:
-    """The drivers of other databases apart, which Django imports."""
-    own = {"tests", "django_sitemaps_plus", "django", *OPTIONAL}
+    """Django and what it needs itself apart."""
+    own = {"tests", "django_sitemaps_plus", "django", "asgiref", *OPTIONAL}
     own |= {path.name for path in ROOT.iterdir() if path.is_dir()}
     listed = distributions(PROJECT["optional-dependencies"]["test"])
     for module in imported(modules(ROOT / "tests"), own):
