@@ -56,6 +56,8 @@ class Document:
     packed: bytes
     #: When the bytes changed, in seconds since the epoch; None if not known.
     changed_at: float | None = None
+    #: Of the page whose bytes these are; None for what was put together.
+    version: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Listed:
     lastmod: float | None = None
     #: None: never counted, or paged by position.
     entries: int | None = None
+    version: int | None = None
 
     @property
     def uncounted(self) -> bool:
@@ -80,6 +83,11 @@ class Listing:
 
     is_index: bool
     pages: list[Listed] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> list[tuple[str, int]]:
+        """What the pages are called."""
+        return [(item.source.name, item.number) for item in self.pages]
 
 
 def all_sources() -> list[Source]:
@@ -106,22 +114,26 @@ def position_pages(source: Source) -> int:
     return max(1, math.ceil(count / source.items_per_page))
 
 
-def listed(name: str, sources: Sequence[Source], seconds: float | None) -> Listing:
+def listed(name: str, sources: Sequence[Source], place: Place) -> Listing:
     """
     Return the pages of some sections; those known to be empty are left out.
 
     ``name`` is the section whose address they are for, "" for the site's. Raises
-    ``Filling`` if bounds are still being found after ``seconds``.
+    ``Filling`` if bounds are still being found after some seconds.
     """
     keyed = [source for source in sources if source.key is not None]
-    rows = _filled_rows(name, keyed, seconds) if keyed else {}
+    rows = _filled_rows(name, keyed) if keyed else {}
     numbers: dict[int, list[Listed]] = {}
     by_section = {rows[source.name].pk: source for source in keyed}
-    found = ledger.pages().filter(section__in=by_section).exclude(entries=0)
-    for pk, number, lastmod, entries in found.order_by("number").values_list(
-        "section", "number", "lastmod", "entries"
+    found = ledger.pages().filter(section__in=by_section)
+    if keyed:
+        found = found.exclude(pages.known_empty(source.name for source in keyed))
+    for pk, number, lastmod, entries, version in found.order_by("number").values_list(
+        "section", "number", "lastmod", "entries", "version"
     ):
-        page = Listed(by_section[pk], number, lastmod, entries)
+        if entries == 0 and pages.still_empty(by_section[pk], number, place):
+            continue
+        page = Listed(by_section[pk], number, lastmod, entries or None, version)
         numbers.setdefault(pk, []).append(page)
     listing = Listing(is_index=name in rows and rows[name].is_index)
     for source in sources:
@@ -132,17 +144,15 @@ def listed(name: str, sources: Sequence[Source], seconds: float | None) -> Listi
     return listing
 
 
-def _filled_rows(
-    name: str, sources: Sequence[Source], seconds: float | None
-) -> dict[str, Section]:
+def _filled_rows(name: str, sources: Sequence[Source]) -> dict[str, Section]:
     """Return the sections' rows by name, all filled, and the row of ``name``."""
     names = {name, *(source.name for source in sources)}
     rows = {row.name: row for row in ledger.sections().filter(name__in=names)}
-    deadline = None if seconds is None else time.monotonic() + seconds
+    deadline = time.monotonic() + FILL_SECONDS
     for source in sources:
         row = rows.get(source.name)
         if row is None or not ledger.is_filled(row, source):
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            left = max(0.0, deadline - time.monotonic())
             rows[source.name] = ledger.fill(source, left)
     return rows
 
@@ -250,7 +260,8 @@ def _position_bytes(source: Source, number: int, place: Place) -> bytes:
 
 def _served(served: pages.Served, place: Place) -> Document:
     page = served.page
-    return Document(page_tag(page, place), served.data, page.changed_at)
+    tag = page_tag(page, place)
+    return Document(tag, served.data, page.changed_at, page.version)
 
 
 def page_tag(page: Page | pages.PageState, place: Place) -> str:
@@ -258,20 +269,16 @@ def page_tag(page: Page | pages.PageState, place: Place) -> str:
     return f"{page.checksum[:24]}-{place.tag}"
 
 
-def _merged(name: str, found: Sequence[Listed], place: Place) -> Document | None:
+def _merged(
+    name: str, bodies: Sequence[tuple[Source, Document]], place: Place
+) -> Document | None:
     """
     Return the entries of several pages as one document; None if they do not fit.
 
     ``name`` is the section at whose address they stand, "" for the site.
     """
-    bodies = []
-    for item in found:
-        document = page_document(item.source, item.number, place)
-        if document is None:
-            continue
-        if len(found) == 1:
-            return document
-        bodies.append((item.source, document))
+    if len(bodies) == 1:
+        return bodies[0][1]
     tags = "\n".join(f"{source.name}:{document.tag}" for source, document in bodies)
     tag = hashlib.blake2b(tags.encode(), digest_size=12).hexdigest()
     # No section can be called "index".
@@ -366,29 +373,49 @@ def document_of(
     (counted from 1); None if there is no such part. Raises ``Filling`` while the
     bounds of pages are being found.
     """
-    listing = listed(name, sources, FILL_SECONDS)
-    found = listing.pages
+    listing = listed(name, sources, place)
     if part == 1 and _entries_wanted(name, listing):
-        document = _entries_or_none(name, found, place)
+        bodies = _bodies(listing.pages, place)
+        if _outdated(listing, bodies):
+            again = listed(name, sources, place)
+            if again.numbers != listing.numbers:
+                # A page was divided while it was made: these are not all entries.
+                return document_of(name, sources, place)
+        document = None if bodies is None else _merged(name, bodies, place)
         if document is not None:
             return document
         _remember(name, listing, is_index=True)
+    found = listing.pages
     if not 1 <= part <= parts(found):
         return None
     chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     return _document(index_bytes(_addressed(chosen, place)))
 
 
-def _entries_or_none(
-    name: str, found: Sequence[Listed], place: Place
-) -> Document | None:
+def _bodies(
+    found: Sequence[Listed], place: Place
+) -> list[tuple[Source, Document]] | None:
+    """Return the documents of some pages; None if one of them cannot be made."""
+    bodies = []
     try:
-        return _merged(name, found, place)
+        for item in found:
+            document = page_document(item.source, item.number, place)
+            if document is not None:
+                bodies.append((item.source, document))
+        return bodies
     except TooManyBadRows:
         # The index shows the pages that can be had; the bad one says why it cannot.
         if len(found) == 1:
             raise
         return None
+
+
+def _outdated(
+    listing: Listing, bodies: Sequence[tuple[Source, Document]] | None
+) -> bool:
+    """Tell whether some page is not the one that was listed."""
+    versions = None if bodies is None else [body.version for _, body in bodies]
+    return versions != [item.version for item in listing.pages]
 
 
 def _entries_wanted(name: str, listing: Listing) -> bool:

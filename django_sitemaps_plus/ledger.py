@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import router, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, QuerySet, Subquery
 
 from .conf import get_settings
 from .exceptions import Busy, Filling
@@ -101,9 +101,11 @@ def ordered(section: Section) -> PageQuerySet:
 
 def upper_of(page: Page) -> str | None:
     """Return the next page's lower bound; None for the last page."""
+    # The position as it is now: ``_spread`` may have moved it since it was read.
+    position = pages().filter(pk=page.pk).values("position")
     following = (
         pages()
-        .filter(section=page.section_id, position__gt=page.position)
+        .filter(section=page.section_id, position__gt=Subquery(position))
         .order_by("position")
         .values_list("lower", flat=True)
         .first()
@@ -141,6 +143,18 @@ class Walk:
     def count(self, lower: KeyValue | None, upper: KeyValue | None) -> int:
         """Return how many rows a range has."""
         return self.rows(lower, upper).count()
+
+
+@rendering_context(ANYWHERE)
+def first_key(source: Source, page: Page) -> KeyValue | None:
+    """Return the first key of a page's rows; None if it has no row."""
+    walk = walk_of(source)
+    upper = upper_of(page)
+    return walk.hop(
+        None if page.lower is None else walk.key.loads(page.lower),
+        0,
+        None if upper is None else walk.key.loads(upper),
+    )
 
 
 def walk_of(source: Source) -> Walk:
@@ -195,17 +209,17 @@ class _Filling:
             pending.append(found)
             start = found
             now = time.monotonic()
-            if now - written >= _WRITE_EVERY or self._late():
-                # The last bound waits, for the tail may still fit the page before
-                # it; but a run that is over must have brought something.
-                ready = len(pending) if self._late() else len(pending) - 1
-                last = self._write(last, pending[:ready])
-                pending, written = pending[ready:], now
-            if self._late():
-                raise Filling(
-                    f"The section {self.section.name!r} is being divided into pages "
-                    f"({last.number} so far)."
-                )
+            late = self._late()
+            # The last bound waits, for the tail may still fit the page before it;
+            # but every run brings one at least, however little time it has.
+            if len(pending) > 1 and (late or now - written >= _WRITE_EVERY):
+                last = self._write(last, pending[:-1])
+                pending, written = pending[-1:], now
+                if late:
+                    raise Filling(
+                        f"The section {self.section.name!r} is being divided into "
+                        f"pages ({last.number} so far)."
+                    )
         most = self.walk.source.items_per_page
         if pending and self.walk.hop(before, most) is None:
             pending.pop()
@@ -234,9 +248,9 @@ class _Filling:
                     [last.position + GAP * step for step in range(1, len(bounds) + 1)],
                 )[-1]
             if filled:
-                sections().filter(pk=self.section.pk, lease_owner=self.owner).update(
-                    filled=True
-                )
+                held = sections().filter(pk=self.section.pk, lease_owner=self.owner)
+                if not held.update(filled=True):
+                    raise _lost(self.section)
                 self.section.filled = True
         sections().take_lease(self.section.pk, self.owner, LEASE)
         if self.report is not None:
@@ -257,11 +271,15 @@ def create_pages(
     """
     first = sections().take_numbers(section, owner, len(lowers))
     if first is None:
-        raise Busy(f"The lease of the section {section.name!r} was lost.")
+        raise _lost(section)
     return pages().bulk_create(
         Page(section=section, number=first + index, lower=lower, position=position)
         for index, (lower, position) in enumerate(zip(lowers, positions, strict=True))
     )
+
+
+def _lost(section: Section) -> Busy:
+    return Busy(f"The lease of the section {section.name!r} was lost.")
 
 
 @rendering_context(ANYWHERE)
@@ -316,21 +334,18 @@ def _cuts(walk: Walk, page: Page, upper: str | None, fitting: int) -> list[KeyVa
 
 def _positions(page: Page, count: int) -> list[int]:
     """Return ``count`` positions after ``page``, before the page that follows."""
-    following = (
-        pages()
-        .filter(section=page.section_id, position__gt=page.position)
-        .order_by("position")
-        .values_list("position", flat=True)
-        .first()
-    )
+    siblings = pages().filter(section=page.section_id)
+    positions = siblings.values_list("position", flat=True)
+    # As it is now, under the lease: ``_spread`` may have moved it since it was read.
+    start = positions.get(pk=page.pk)
+    following = positions.filter(position__gt=start).order_by("position").first()
     if following is None:
-        return [page.position + GAP * (index + 1) for index in range(count)]
-    step = (following - page.position) // (count + 1)
+        return [start + GAP * (index + 1) for index in range(count)]
+    step = (following - start) // (count + 1)
     if step == 0:
         _spread(page.section)
-        page.position = pages().values_list("position", flat=True).get(pk=page.pk)
         return _positions(page, count)
-    return [page.position + step * (index + 1) for index in range(count)]
+    return [start + step * (index + 1) for index in range(count)]
 
 
 def _spread(section: Section) -> None:

@@ -16,7 +16,7 @@ import math
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -24,7 +24,7 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 from django.db import connections
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils import timezone
 
 from . import kept, ledger
@@ -201,6 +201,9 @@ def is_fresh(page: Page | PageState, current: Definition, now: float) -> bool:
         return False
     if page.grace_until > now:
         return True
+    if page.grace_until:
+        # Split since its bytes were made: they hold other pages' entries too.
+        return False
     hold = SOON if page.error or current.clock else get_settings().VERIFY_AFTER
     # A clock that was set back must not make a page fresh for ever.
     return page.digest == current.digest and 0 <= now - page.verified_at < hold
@@ -267,6 +270,38 @@ def find(found: Source, number: int) -> Page | None:
     )
 
 
+def known_empty(names: Iterable[str]) -> Q:
+    """
+    Return the condition of pages of these sections that have no row.
+
+    Not of those that were compared with their rows too long ago: no index lists an
+    empty page, so nobody asks for it, and whoever reads the ledger must look.
+    """
+    definitions = [definition(name) for name in names]
+    now = time.time()
+    hold = get_settings().VERIFY_AFTER
+    if any(current.clock for current in definitions):
+        hold = min(hold, SOON)
+    return Q(
+        entries=0,
+        digest__in=[current.digest for current in definitions],
+        verified_at__gt=now - hold,
+        verified_at__lte=now,
+    )
+
+
+def still_empty(found: Source, number: int, place: Place) -> bool:
+    """Tell whether a page that had no row has none now, and write that down."""
+    page = find(found, number)
+    if page is None:
+        return True
+    if ledger.first_key(found, page) is None:
+        serve(found, page, place)
+        return True
+    ledger.pages().made(page, entries=None)
+    return False
+
+
 def serve(found: Source, page: Page, place: Place) -> Served:
     """
     Return a page's bytes, made now if they are missing or stale.
@@ -300,8 +335,15 @@ def serve(found: Source, page: Page, place: Place) -> Served:
 
 
 def reload(pk: int) -> Page:
-    """Return a page, with its section, as it stands now."""
-    return ledger.pages().select_related("section").get(pk=pk)
+    """
+    Return a page, with its section, as it stands now.
+
+    Raises ``Busy`` if it is no more: another key divides the section by now.
+    """
+    try:
+        return ledger.pages().select_related("section").get(pk=pk)
+    except Page.DoesNotExist as error:
+        raise Busy("The section is being divided anew.") from error
 
 
 def _fresh(page: Page, current: Definition, place: Place) -> Served | None:
@@ -332,8 +374,10 @@ def _serve_claimed(found: Source, pk: int, place: Place, current: Definition) ->
         if page.error and time.time() - page.verified_at < SOON:
             raise TooManyBadRows(page.error)
         return make(found, page, place)
-    except TooManyBadRows:
-        former = _look_up(reload(pk), place)
+    except (TooManyBadRows, Busy) as error:
+        page = reload(pk)
+        busy = isinstance(error, Busy)
+        former = _former(page, place) if busy else _look_up(page, place)
         if former is None:
             raise
         return former
@@ -378,11 +422,15 @@ def _moves_entries(page: Page, making: Making, place: Place) -> bool:
     At the right edge it does not, where what fits reaches to the last of them.
     """
     former = _look_up(page, place)
-    if ledger.upper_of(page) is not None or former is None:
+    if former is None:
         return True
     _, found, rest = kept.unpack(former.data).rpartition(b"<loc>")
+    if not found:
+        # It listed nothing.
+        return False
     last, _, _ = rest.partition(b"</loc>")
-    return bool(found) and found + last + b"</loc>" not in making.so_far()
+    edge = ledger.upper_of(page) is None
+    return not edge or found + last + b"</loc>" not in making.so_far()
 
 
 @dataclass

@@ -1,0 +1,238 @@
+"""
+What the ledger should do, said plainly: lists and integers, no database, no clock.
+
+A row's key is its rank among all keys there are, so that every kind of key is
+compared as its own database compares it, and here as an integer.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Row:
+    """A row of the section's model."""
+
+    revision: int = 0
+    #: Seconds since the epoch; None where it has no date.
+    updated: int | None = None
+    live: bool = True
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a page says of a row."""
+
+    rank: int
+    revision: int
+    updated: int | None
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a page's bytes say."""
+
+    changefreq: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(eq=False)
+class PlainPage:
+    """A page: its name for ever, its lower bound (None: −∞), and what it showed."""
+
+    number: int
+    lower: int | None
+    version: int = 0
+    content: Content | None = None
+    #: The version of the project's code that made it.
+    code: str = ""
+    #: It must be compared with its rows before it is served again.
+    stale: bool = False
+    #: It was split, and keeps the bytes it had.
+    grace: bool = False
+    #: Its bytes are still on the shelf.
+    kept: bool = False
+    #: How many entries the ledger believes it has; None if it does not know.
+    count: int | None = None
+
+
+@dataclass
+class PlainLedger:
+    """A section: its rows, its pages, and how it divides the ones into the others."""
+
+    limit: int
+    changefreq: str = "daily"
+    split_grace: bool = True
+    filled: bool = False
+    #: Whether the section's address holds an index.
+    is_index: bool = False
+    next_number: int = 1
+    rows: dict[int, Row] = field(default_factory=dict)
+    pages: list[PlainPage] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """How many rows a page gets that is not made at the right edge."""
+        return max(1, math.floor(self.limit * 0.9))
+
+    def live(self) -> list[int]:
+        """Return the ranks of all rows that are listed, in order."""
+        return sorted(rank for rank, row in self.rows.items() if row.live)
+
+    def page(self, number: int) -> PlainPage | None:
+        """Return a page by its number."""
+        return next((page for page in self.pages if page.number == number), None)
+
+    def ranks(self, page: PlainPage) -> list[int]:
+        """Return the ranks of the rows that belong on ``page``."""
+        ranks = self.live()
+        index = self.pages.index(page)
+        start = 0 if page.lower is None else bisect_left(ranks, page.lower)
+        if index + 1 == len(self.pages):
+            return ranks[start:]
+        upper = self.pages[index + 1].lower
+        assert upper is not None
+        return ranks[start : bisect_left(ranks, upper)]
+
+    def owner(self, rank: int) -> int:
+        """Return the number of the page whose range has ``rank``."""
+        return next(
+            page.number
+            for page in reversed(self.pages)
+            if page.lower is None or page.lower <= rank
+        )
+
+    def due(self, page: PlainPage) -> bool:
+        """Tell whether a page that was made must be made again."""
+        return not page.grace and (page.stale or page.code != self.changefreq)
+
+    def ready(self, page: PlainPage) -> bool:
+        """Tell whether a page is served as it is."""
+        return page.content is not None and page.kept and not self.due(page)
+
+    # What happens to it
+
+    def fill(self, *, hurried: bool = False) -> bool:
+        """Find all bounds, or one if ``hurried``; tell whether it is done."""
+        if self.filled:
+            return True
+        if not self.pages:
+            self._add([None])
+        rest = self.ranks(self.pages[-1])
+        bounds: list[int] = []
+        while len(rest) > self.size:
+            rest = rest[self.size :]
+            bounds.append(rest[0])
+            if hurried and len(bounds) == 2:
+                self._add(bounds[:1])
+                return False
+        if bounds and self.size + len(rest) <= self.limit:
+            bounds.pop()
+        self._add(bounds)
+        self.filled = True
+        return True
+
+    def serve(self, page: PlainPage) -> Content:
+        """Return what ``page`` shows when it is asked for."""
+        if not self.ready(page):
+            return self.make(page)
+        assert page.content is not None
+        return page.content
+
+    def make(self, page: PlainPage) -> Content:
+        """Compare ``page`` with its rows, and return what it then shows."""
+        while len(self.ranks(page)) > self.limit:
+            self.split(page)
+            if page.grace and page.kept:
+                assert page.content is not None
+                return page.content
+        content = self.right(page)
+        if content != page.content:
+            page.version += 1
+        page.content = content
+        page.stale, page.grace, page.kept = False, False, True
+        page.count, page.code = len(content.entries), self.changefreq
+        return content
+
+    def right(self, page: PlainPage) -> Content:
+        """Return what ``page`` must say of its rows as they are now."""
+        entries = tuple(
+            Entry(rank, self.rows[rank].revision, self.rows[rank].updated)
+            for rank in self.ranks(page)
+        )
+        return Content(self.changefreq if entries else "", entries)
+
+    def address(self) -> tuple[list[PlainPage], list[Content] | None]:
+        """
+        Return the pages that the section's address gathers, and what it shows of them.
+
+        That is None where it is an index.
+        """
+        self.fill()
+        while True:
+            listed = self.listed()
+            few = self._few(listed)
+            if listed:
+                self.is_index = not few
+            if not few:
+                return listed, None
+            shown = [self.serve(page) for page in listed]
+            if listed == self.listed():
+                return listed, shown
+
+    def listed(self) -> list[PlainPage]:
+        """Return the pages not known to be empty, by number; look at those due."""
+        for page in self.pages:
+            if page.count == 0 and self.due(page):
+                if self.ranks(page):
+                    page.count = None
+                else:
+                    self.serve(page)
+        listed = [page for page in self.pages if page.count != 0]
+        return sorted(listed, key=lambda page: page.number)
+
+    def _few(self, listed: list[PlainPage]) -> bool:
+        counts = [page.count for page in listed]
+        if None in counts and (self.is_index or len(counts) > 1):
+            return False
+        share = 0.8 if self.is_index else 1
+        return sum(count or 0 for count in counts) <= self.limit * share
+
+    def split(self, page: PlainPage) -> None:
+        """Cut a page that has too many rows: its tail off, or else into equal parts."""
+        ranks = self.ranks(page)
+        index = self.pages.index(page)
+        edge = index + 1 == len(self.pages)
+        if edge:
+            cuts = ranks[self.limit :: self.size]
+        else:
+            pieces = max(2, math.ceil(len(ranks) / self.size))
+            cuts = [ranks[len(ranks) * piece // pieces] for piece in range(1, pieces)]
+        page.version += 1
+        if page.content is not None and self._moves(page, edge=edge):
+            page.grace, page.stale = self.split_grace, True
+        self._add(cuts, after=index)
+
+    def _moves(self, page: PlainPage, *, edge: bool) -> bool:
+        """Tell whether a split may take entries from a page that showed them."""
+        assert page.content is not None
+        if not page.kept:
+            return True
+        if not page.content.entries:
+            return False
+        last = page.content.entries[-1]
+        return not edge or not any(
+            rank == last.rank and self.rows[rank].revision == last.revision
+            for rank in self.ranks(page)[: self.limit]
+        )
+
+    def _add(self, lowers: list[int] | list[None], after: int | None = None) -> None:
+        index = len(self.pages) if after is None else after + 1
+        self.pages[index:index] = [
+            PlainPage(self.next_number + offset, lower)
+            for offset, lower in enumerate(lowers)
+        ]
+        self.next_number += len(lowers)
