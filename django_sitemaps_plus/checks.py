@@ -7,7 +7,7 @@ The ids are listed in ``docs/checks.md``. Checks that ask a database run only wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -26,7 +26,7 @@ from .origin import Place, configured, rendering_context
 from .protocol.errors import EntryError
 from .protocol.limits import CHANGEFREQS, MAX_ENTRIES
 from .protocol.locations import Origin
-from .protocol.writers import priority_xml
+from .protocol.writers import changefreq_xml, priority_xml
 from .registry import AnySitemap, ambiguous_names, registry
 from .routes import Route
 from .rows import RowPlan, Source, source_of
@@ -90,6 +90,10 @@ def _has_sites() -> bool:
 @register("sitemaps_plus")
 def check_names(**kwargs: Any) -> list[CheckMessage]:
     """E004: names of sections that cannot be told apart; the dict in the settings."""
+    try:
+        get_settings()
+    except ConfigurationError:
+        return []  # E001 says so
     try:
         names = registry.sources()
     except ConfigurationError as error:
@@ -201,7 +205,7 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             cls,
         )
     changefreq = getattr(sitemap, "changefreq", None)
-    if isinstance(changefreq, str) and changefreq not in CHANGEFREQS:
+    if not _is_legal(changefreq, changefreq_xml):
         yield _error(
             "010",
             f"changefreq = {changefreq!r} is none of the protocol's words.",
@@ -209,13 +213,13 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             cls,
         )
     priority = getattr(sitemap, "priority", None)
-    if not is_method(priority) and not is_expression(priority):
-        try:
-            priority_xml(priority)
-        except EntryError as error:
-            yield _error(
-                "011", str(error), "Set priority to a number from 0.0 to 1.0.", cls
-            )
+    if not _is_legal(priority, priority_xml):
+        yield _error(
+            "011",
+            f"priority = {priority!r} is no number from 0 to 1.",
+            "Set priority to a number from 0.0 to 1.0, or remove it.",
+            cls,
+        )
     if (sitemap.alternates or sitemap.x_default) and not sitemap.i18n:
         yield _warning(
             "003",
@@ -236,6 +240,17 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             f"Add {django_settings.LANGUAGE_CODE!r} to languages.",
             cls,
         )
+
+
+def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
+    """Tell whether a constant can be written; what is none is not looked at."""
+    if is_method(value) or is_expression(value):
+        return True
+    try:
+        xml(value)
+    except EntryError:
+        return False
+    return True
 
 
 @register(Tags.urls, "sitemaps_plus")
@@ -311,12 +326,12 @@ def check_tables(
             "Let items() return a plain queryset, or shorten the list.",
             type(source.sitemap),
         )
-        for name, source in _by_position()
-        if indexes.position_pages(source) > 1
+        for name, source in _long_by_position()
     ]
 
 
-def _by_position() -> Iterator[tuple[str, Source]]:
+def _long_by_position() -> Iterator[tuple[str, Source]]:
+    """Yield the sections of several pages that are paged by position."""
     try:
         names = list(registry.sources())
     except ConfigurationError:
@@ -324,7 +339,8 @@ def _by_position() -> Iterator[tuple[str, Source]]:
     for name in names:
         try:
             source = source_of(name, registry.get(name))
-        except (ConfigurationError, TypeError):
-            continue  # E005 and E006 say so
-        if source.key is None:
+            long = source.key is None and indexes.position_pages(source) > 1
+        except (ConfigurationError, DatabaseError, TypeError):
+            continue  # W002, or one of E005 to E009, says so
+        if long:
             yield name, source

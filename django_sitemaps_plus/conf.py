@@ -118,8 +118,8 @@ def _describe(types: Any) -> str:
     return " or ".join(names[member] for member in members if member in names)
 
 
-def _error(name: str, problem: str) -> ConfigurationError:
-    return ConfigurationError(f"{NAME}[{name!r}] {problem}")
+def _error(name: str, problem: str, path: str = "") -> ConfigurationError:
+    return ConfigurationError(f"{NAME}[{name!r}]{path} {problem}")
 
 
 def _group(index: int, entry: Any) -> Group:
@@ -127,8 +127,9 @@ def _group(index: int, entry: Any) -> Group:
     if not isinstance(entry, Mapping) or not set(entry) <= keys:
         raise _error(
             "ROBOTS",
-            f"[{index}] is {entry!r}; use a dict with the keys 'user_agent', "
-            "'allow', 'disallow' and 'crawl_delay'.",
+            f"is {entry!r}; use a dict with the keys 'user_agent', 'allow', "
+            "'disallow' and 'crawl_delay'.",
+            path=f"[{index}]",
         )
     agents = _texts(index, "user_agent", entry.get("user_agent", "*"))
     return Group(
@@ -144,7 +145,8 @@ def _texts(index: int, key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(values, (list, tuple)) or not all(
         isinstance(text, str) for text in values
     ):
-        raise _error("ROBOTS", f"[{index}][{key!r}] is {value!r}; use a list of texts.")
+        path = f"[{index}][{key!r}]"
+        raise _error("ROBOTS", f"is {value!r}; use a list of texts.", path=path)
     return tuple(values)
 
 

@@ -1,0 +1,134 @@
+"""``SITEMAPS_PLUS``: what is wrong is said at once, with the way out."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps_plus.conf import Settings, get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError
+
+KNOWN = ", ".join(field.name for field in dataclasses.fields(Settings))
+KEYS = "use a dict with the keys 'user_agent', 'allow', 'disallow' and 'crawl_delay'."
+
+
+def refusal(settings: Any, value: Any) -> str:
+    """Return the message with which a value of SITEMAPS_PLUS is refused."""
+    settings.SITEMAPS_PLUS = value
+    with pytest.raises(ConfigurationError) as caught:
+        get_settings()
+    assert isinstance(caught.value, ImproperlyConfigured)
+    return str(caught.value)
+
+
+def test_everything_has_a_default(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {}  # tells that it has changed, as deleting does not
+    del settings.SITEMAPS_PLUS
+    assert get_settings() == Settings()
+
+
+def test_a_value_that_is_set_is_used(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"MAX_BAD": 0.5, "VERIFY_AFTER": 60}
+    found = get_settings()
+    assert (found.MAX_BAD, found.VERIFY_AFTER) == (0.5, 60)
+    assert found.SPLIT_GRACE == Settings().SPLIT_GRACE
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("BASEURL", "Did you mean 'BASE_URL'?"),
+        ("VERIFY_AFTR", "Did you mean 'VERIFY_AFTER'?"),
+        ("SITEMAP", "Did you mean 'SITEMAPS'?"),
+        ("SECONDS", f"Known settings: {KNOWN}."),
+        (7, f"Known settings: {KNOWN}."),
+    ],
+)
+def test_an_unknown_name_is_refused_with_a_suggestion(
+    settings: Any, name: Any, advice: str
+) -> None:
+    message = refusal(settings, {name: 1})
+    assert message == f"SITEMAPS_PLUS[{name!r}] is not a setting. {advice}"
+
+
+@pytest.mark.parametrize("value", [None, "https://www.example.com", ["BASE_URL"]])
+def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
+    assert refusal(settings, value) == f"SITEMAPS_PLUS must be a dict, not {value!r}."
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("BASE_URL", 7, "is 7, which is no text."),
+        ("BASE_URL", ["x"], "is ['x'], which is no text."),
+        ("SITEMAPS", {}, "is {}, which is no text."),
+        ("CACHE_CONTROL", 300, "is 300, which is no text."),
+        ("ON_ERROR", "ignore", "is 'ignore'; use 'skip' or 'raise'."),
+        ("ON_ERROR", None, "is None; use 'skip' or 'raise'."),
+        ("MAX_BAD", "1%", "is '1%', which is no whole number or number."),
+        ("MAX_BAD", True, "is True, which is no whole number or number."),
+        ("MAX_BAD", 5, "is 5; use a share from 0 to 1."),
+        ("MAX_BAD", -0.1, "is -0.1; use a share from 0 to 1."),
+        ("MAX_BAD", float("nan"), "is nan; use a share from 0 to 1."),
+        ("VERIFY_AFTER", 1.5, "is 1.5, which is no whole number."),
+        ("VERIFY_AFTER", None, "is None, which is no whole number."),
+        ("VERIFY_AFTER", True, "is True, which is no whole number."),
+        ("VERIFY_AFTER", -1, "is -1; it cannot be negative."),
+        ("SPLIT_GRACE", "1h", "is '1h', which is no whole number."),
+        ("SPLIT_GRACE", -1, "is -1; it cannot be negative."),
+        ("KEEP_BYTES", "2 GB", "is '2 GB', which is no whole number."),
+        ("KEEP_BYTES", -1, "is -1; it cannot be negative."),
+        ("ROBOTS", "User-agent: *", "is 'User-agent: *', which is no list."),
+        ("ROBOTS", {"allow": []}, "is {'allow': []}, which is no list."),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused(
+    settings: Any, name: str, value: Any, problem: str
+) -> None:
+    assert refusal(settings, {name: value}) == f"SITEMAPS_PLUS[{name!r}] {problem}"
+
+
+@pytest.mark.parametrize(
+    ("group", "rest"),
+    [
+        ("Disallow: /", f"[1] is 'Disallow: /'; {KEYS}"),
+        ({"agent": "*"}, f"[1] is {{'agent': '*'}}; {KEYS}"),
+        ({"allow": 7}, "[1]['allow'] is 7; use a list of texts."),
+        ({"disallow": [None]}, "[1]['disallow'] is [None]; use a list of texts."),
+        ({"user_agent": {"*"}}, "[1]['user_agent'] is {'*'}; use a list of texts."),
+        ({"user_agent": []}, " cannot be written: user_agents: none"),
+        (
+            {"user_agent": "a:b"},
+            " cannot be written: user_agents 'a:b': not the name of a crawler",
+        ),
+        (
+            {"disallow": "private"},
+            " cannot be written: disallow 'private': begins with neither / nor *",
+        ),
+        (
+            {"allow": ["/a\nDisallow: /"]},
+            " cannot be written: allow '/a\\nDisallow: /': not one line of text",
+        ),
+        (
+            {"crawl_delay": "soon"},
+            " cannot be written: crawl_delay 'soon': not a number",
+        ),
+    ],
+)
+def test_a_group_of_robots_txt_that_cannot_be_written_is_refused(
+    settings: Any, group: Any, rest: str
+) -> None:
+    message = refusal(settings, {"ROBOTS": [{"user_agent": "*"}, group]})
+    assert message == f"SITEMAPS_PLUS['ROBOTS']{rest}"
+
+
+def test_rules_may_be_one_text_or_several(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {
+        "ROBOTS": [{"user_agent": ("a", "b"), "allow": "/x", "disallow": ["/y", "/z"]}]
+    }
+    (group,) = get_settings().robots_groups()
+    assert group.user_agents == ("a", "b")
+    assert (group.allow, group.disallow) == (("/x",), ("/y", "/z"))
