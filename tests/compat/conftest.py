@@ -1,0 +1,47 @@
+"""
+What this package promises to other people's: their tests, their crawlers.
+
+Tests marked ``network`` fetch packages by pip. They run where the environment says
+``SITEMAPS_PLUS_NETWORK_TESTS=1``, and are not selected anywhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import django_sitemaps_plus
+
+WITH_NETWORK = os.environ.get("SITEMAPS_PLUS_NETWORK_TESTS") == "1"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "network: fetches packages by pip (SITEMAPS_PLUS_NETWORK_TESTS=1)"
+    )
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    if WITH_NETWORK:
+        return
+    unwanted = [item for item in items if item.get_closest_marker("network")]
+    if unwanted:
+        config.hook.pytest_deselected(items=unwanted)
+        items[:] = [item for item in items if item not in unwanted]
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds the package under test and nothing else."""
+    folder = tmp_path_factory.mktemp("package")
+    shutil.copytree(
+        Path(django_sitemaps_plus.__file__).parent,
+        folder / "django_sitemaps_plus",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    return folder

@@ -1,0 +1,148 @@
+"""The suites of real packages pass with the app installed beside them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import django
+import pytest
+
+from .environments import (
+    Environment,
+    Outcomes,
+    cache,
+    environment,
+    key,
+    made_once,
+    sdist,
+)
+
+pytestmark = pytest.mark.network
+
+DJANGO = f"Django=={django.get_version()}"
+
+
+def assert_unharmed(outcomes: Outcomes, *, passing: int) -> None:
+    """Nothing fails, and at least so many tests pass."""
+    failed = [text for text in outcomes.values() if text not in ("passed", "skipped")]
+    assert not failed, failed[0]
+    assert list(outcomes.values()).count("passed") >= passing
+
+
+def test_reversion_is_unharmed(package: Path, tmp_path: Path) -> None:
+    """A version of every object, kept by the models' signals."""
+    tests = sdist("django-reversion", "6.4.0") / "tests"
+    outcomes = environment(DJANGO, "django-reversion==6.4.0").run_suite(
+        "test_app",
+        settings="reversion_settings",
+        path=[package, tests],
+        cwd=tmp_path,
+    )
+    assert_unharmed(outcomes, passing=158)
+
+
+def test_photologue_is_unharmed(package: Path, tmp_path: Path) -> None:
+    """Photographs, with sitemaps of their own and several sites."""
+    # It does not support Django 6.1 yet.
+    supported = DJANGO if django.VERSION < (6, 1) else "Django>=6.0,<6.1"
+    modules = (
+        "effect gallery photo photosize resize sitemap sites views_gallery "
+        "views_photo zipupload"
+    )
+    outcomes = environment(
+        supported, "django-photologue==3.20", "factory-boy==3.3.3"
+    ).run_suite(
+        *(f"photologue.tests.test_{module}" for module in modules.split()),
+        settings="photologue_settings",
+        path=[package],
+        cwd=tmp_path,
+    )
+    assert_unharmed(outcomes, passing=81)
+
+
+# Wagtail: a sitemap class and views of its own, over contrib's
+
+
+@pytest.fixture(scope="module")
+def wagtail() -> Environment:
+    return environment(DJANGO, "wagtail==8.0.1", "Jinja2==3.1.6")
+
+
+@pytest.fixture
+def wagtail_database(wagtail: Environment, tmp_path: Path) -> Path:
+    """Wagtail's test database, migrated once (it takes a minute) and copied."""
+
+    def make(file: Path) -> None:
+        wagtail.run_suite(
+            "wagtail.contrib.sitemaps.tests.TestIndexView",
+            settings="wagtail_settings",
+            path=[],
+            variables={"DATABASE_NAME": str(file), "WITHOUT_SITEMAPS_PLUS": "1"},
+            options=["--keepdb"],
+            cwd=tmp_path,
+        )
+
+    name = f"{key(str(wagtail.python))}.sqlite3"
+    copy = tmp_path / "wagtail.sqlite3"
+    shutil.copy(made_once(cache() / name, make), copy)
+    return copy
+
+
+def test_wagtail_is_unharmed(
+    wagtail: Environment, wagtail_database: Path, package: Path, tmp_path: Path
+) -> None:
+    outcomes = wagtail.run_suite(
+        "wagtail.contrib.sitemaps",
+        settings="wagtail_settings",
+        path=[package],
+        variables={"DATABASE_NAME": str(wagtail_database)},
+        options=["--keepdb"],
+        cwd=tmp_path,
+    )
+    assert_unharmed(outcomes, passing=13)
+
+
+def test_wagtails_sitemaps_pass_through_our_views(
+    wagtail: Environment, wagtail_database: Path, package: Path, tmp_path: Path
+) -> None:
+    """The same suite with the views' import changed, and tests of our own."""
+    shown = wagtail.run(
+        "-c", "import wagtail; print(wagtail.__path__[0])", cwd=tmp_path
+    )
+    installed = Path(shown.strip())
+    change_imports(
+        installed / "contrib/sitemaps/views.py",
+        tmp_path / "wagtail_views.py",
+        {
+            "from django.contrib.sitemaps import": "from django_sitemaps_plus import",
+            "from .sitemap_generator": "from wagtail.contrib.sitemaps",
+        },
+    )
+    views = "from wagtail.contrib.sitemaps import views as sitemaps_views"
+    change_imports(
+        installed / "test/urls.py",
+        tmp_path / "wagtail_urls.py",
+        {views: "import wagtail_views as sitemaps_views"},
+    )
+    outcomes = wagtail.run_suite(
+        *("wagtail.contrib.sitemaps", "wagtail_pages"),
+        settings="wagtail_settings",
+        path=[package, tmp_path],
+        variables={
+            "DATABASE_NAME": str(wagtail_database),
+            "SUITE_URLCONF": "wagtail_urls",
+        },
+        options=["--keepdb"],
+        cwd=tmp_path,
+    )
+    assert_unharmed(outcomes, passing=13 + 4)
+
+
+def change_imports(source: Path, target: Path, changes: dict[str, str]) -> None:
+    """Write ``source`` to ``target`` with each of ``changes`` made once."""
+    text = source.read_text()
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    target.write_text(text)
