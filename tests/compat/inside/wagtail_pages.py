@@ -81,6 +81,7 @@ class PagesTests(TestCase):
     def test_our_view_lists_what_contribs_does(self) -> None:
         self.assert_same("sitemap", "localhost", 6)
 
+    @override_settings(SITEMAPS_PLUS={"BASE_URL": "http://localhost"})
     def test_each_site_has_its_own(self) -> None:
         self.assert_same("sitemap", "other.example.com", 1)
 
