@@ -81,9 +81,9 @@ def statements(section: str) -> list[str]:
 
 def lowers(section: str) -> list[str]:
     """Return the bounds in the ledger, as psql prints them."""
-    from django_sitemaps_plus import ledger, pages
+    from django_sitemaps_plus import definitions, ledger
 
-    source = pages.source(section)
+    source = definitions.source(section)
     key = ledger.walk_of(source).key
     return [
         str(key.loads(page.lower)[0])

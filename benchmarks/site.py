@@ -104,16 +104,16 @@ def forget(section: str) -> None:
 
 def fill(section: str) -> int:
     """Find the bounds of a section's pages, if need be; return how many there are."""
-    from django_sitemaps_plus import ledger, pages
+    from django_sitemaps_plus import definitions, ledger
 
-    return ledger.ordered(ledger.fill(pages.source(section))).count()
+    return ledger.ordered(ledger.fill(definitions.source(section))).count()
 
 
 def bounds(section: str, number: int) -> tuple[Any, Any]:
     """Return the first key of a page and of the page that follows it."""
-    from django_sitemaps_plus import ledger, pages
+    from django_sitemaps_plus import definitions, ledger
 
-    source = pages.source(section)
+    source = definitions.source(section)
     key = ledger.walk_of(source).key
     page = ledger.ordered(ledger.fill(source)).get(number=number)
     texts = (page.lower, ledger.upper_of(page))

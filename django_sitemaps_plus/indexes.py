@@ -24,8 +24,9 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from . import kept, ledger, pages
+from . import definitions, kept, ledger, pages
 from .exceptions import ConfigurationError, TooManyBadRows
+from .making import raises
 from .models import Page, Section
 from .origin import ANYWHERE, Place, rendering_context
 from .protocol.entries import IndexItem
@@ -43,6 +44,9 @@ logger = logging.getLogger("django_sitemaps_plus")
 FEW = 0.8
 #: Seconds that a request may spend on finding the bounds of pages.
 FILL_SECONDS = 3.0
+
+#: How many empty pages a request looks into, whether they have rows again.
+LOOKS = 20
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MARK = ORIGIN_MARK.encode()
@@ -92,7 +96,7 @@ class Listing:
 
 def all_sources() -> list[Source]:
     """Return every registered section."""
-    return [pages.source(name) for name in registry.sources()]
+    return [definitions.source(name) for name in registry.sources()]
 
 
 def _document(body: bytes) -> Document:
@@ -124,6 +128,7 @@ def listed(name: str, sources: Sequence[Source], place: Place) -> Listing:
     keyed = [source for source in sources if source.key is not None]
     rows = _filled_rows(name, keyed) if keyed else {}
     numbers: dict[int, list[Listed]] = {}
+    looks = 0
     by_section = {rows[source.name].pk: source for source in keyed}
     found = ledger.pages().filter(section__in=by_section)
     if keyed:
@@ -131,8 +136,10 @@ def listed(name: str, sources: Sequence[Source], place: Place) -> Listing:
     for pk, number, lastmod, entries, version in found.order_by("number").values_list(
         "section", "number", "lastmod", "entries", "version"
     ):
-        if entries == 0 and pages.still_empty(by_section[pk], number, place):
-            continue
+        if entries == 0:
+            looks += 1
+            if looks > LOOKS or pages.still_empty(by_section[pk], number, place):
+                continue
         page = Listed(by_section[pk], number, lastmod, entries or None, version)
         numbers.setdefault(pk, []).append(page)
     listing = Listing(is_index=name in rows and rows[name].is_index)
@@ -173,7 +180,7 @@ def _newest(source: Source) -> float | None:
     except DatabaseError:
         raise
     except Exception as error:
-        if pages.raises():
+        if raises():
             raise
         logger.warning(
             "Section %r: its newest lastmod is not known: %s",
@@ -211,7 +218,7 @@ def by_position(sources: Sequence[Source], number: int, place: Place) -> Entries
         own = place.with_scheme(source.sitemap.protocol)
         origin = str(own.origin).encode()
         tally = Tally(lastmods=[])
-        reader = Reader(source, own, tally, raises=pages.raises())
+        reader = Reader(source, own, tally, raises=raises())
         with rendering_context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
                 good = [text for text in texts if text is not None]

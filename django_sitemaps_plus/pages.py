@@ -10,43 +10,32 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import hashlib
 import logging
 import math
-import re
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.conf import settings as django_settings
-from django.core.signals import setting_changed
 from django.db import connections
 from django.db.models import Max, Q
 from django.utils import timezone
 
 from . import kept, ledger
 from .conf import get_settings
+from .definitions import VERSION, Definition, definition
 from .exceptions import Busy, TooManyBadRows
+from .making import Making, allowed_bad
 from .models import Page
 from .origin import ANYWHERE, Place, rendering_context
-from .protocol.errors import PageFull
-from .protocol.limits import MAX_BYTES
-from .protocol.locations import ORIGIN_MARK
-from .protocol.writers import UrlsetWriter, urlset_header
-from .registry import registry
-from .routes import Route
-from .rows import Reader, RowPlan, Source, object_path_reason, source_of
-from .serializer import BadRow, Batch
-from .sitemaps import declared, is_expression, is_method
+from .rows import Source
+from .serializer import BadRow
+from .sitemaps import is_expression
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: How bytes are made of rows. Counted up when that changes, so that every page is
-#: made again, and none of them is taken for changed.
-_VERSION = "1-"
 #: Seconds for which whoever makes a page may hold it: a killed maker's page can be
 #: made by another after that.
 MAKING = 120
@@ -60,24 +49,9 @@ FORMER = 86_400
 #: How many bad rows are kept for the report.
 SHOWN = 20
 
-_MARK = ORIGIN_MARK.encode()
 _POLL = 0.05
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-#: How the databases are asked for the time, as Django's functions write it.
-_CLOCKS = ("CURRENT_TIMESTAMP", "STATEMENT_TIMESTAMP", "NOW()", "'NOW'", "CURRENT_DATE")
 #: Stands for a page's number in a compiled statement.
 _ANY_NUMBER = 1_234_567_890
-
-
-@dataclass(frozen=True)
-class Definition:
-    """What a section's bytes depend on beside its rows."""
-
-    digest: str
-    #: Whether the query depends on the time at which it runs.
-    clock: bool
-    #: The signature of the section's key; None if it is paged by position.
-    key: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,100 +73,6 @@ class Served:
     page: Page
     #: The gzipped bytes.
     data: bytes
-
-
-def source(name: str) -> Source:
-    """Return the section ``name``; ``KeyError`` if it is not registered."""
-    return source_of(name, registry.get(name))
-
-
-@lru_cache(maxsize=1024)
-@rendering_context(ANYWHERE)
-def _definition(name: str, registered: object, base_url: str | None) -> Definition:
-    found = source(name)
-    first, second = _description(found), _description(found)
-    clock = first != second or _mentions_today(first)
-    if clock:
-        first = [part for part in first if not _is_time(part)]
-    # An object's address is another one in every process.
-    text = _ADDRESS.sub("", repr([base_url, *first]))
-    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return Definition(
-        digest=f"{_VERSION}{digest}",
-        clock=clock,
-        key=None if found.key is None else found.key.signature,
-    )
-
-
-def definition(name: str) -> Definition:
-    """
-    Return the digest of the running code's definition of the section ``name``.
-
-    Another query, expression, route, constant or list of languages gives another
-    digest. The body of a Python method does not: such a change shows after
-    ``VERIFY_AFTER``.
-    """
-    return _definition(name, registry.sources()[name], get_settings().BASE_URL)
-
-
-def _description(found: Source) -> list[Any]:
-    """Return all that defines a section, parameters of its query one by one."""
-    sitemap = found.sitemap
-    parts: list[Any] = [
-        type(sitemap).__module__,
-        type(sitemap).__qualname__,
-        found.limit,
-        found.languages,
-        sitemap.protocol,
-        sitemap.i18n,
-        sitemap.alternates,
-        sitemap.x_default,
-        object_path_reason(sitemap),
-        django_settings.LANGUAGE_CODE,
-        django_settings.TIME_ZONE,
-        django_settings.USE_TZ,
-    ]
-    for name, value in declared(sitemap).items():
-        if isinstance(value, Route):
-            parts += [name, *_route_parts(value, found)]
-        elif not is_method(value) and not is_expression(value):
-            parts += [name, repr(value)]
-    if found.key is not None:
-        queryset = sitemap.items().order_by(*found.key.names)
-        statement, params = RowPlan.make(sitemap, queryset, found.key).statement
-        # Sorted, for a set of texts has another order in every process.
-        parts += [statement, *sorted(params, key=repr)]
-    return parts
-
-
-def _route_parts(route: Route, found: Source) -> list[Any]:
-    parts: list[Any] = [repr(route)]
-    for language in found.languages:
-        with rendering_context(ANYWHERE, language):
-            compiled = route.compile()
-        parts += [language, compiled.pieces, compiled.slots]
-    return parts
-
-
-def _is_time(part: Any) -> bool:
-    if isinstance(part, (dt.date, dt.time)):
-        return True
-    # SQLite and MySQL take times as text.
-    return isinstance(part, str) and part[:4].isdigit() and part[4:5] == "-"
-
-
-def _mentions_today(parts: Sequence[Any]) -> bool:
-    """Tell whether a parameter is today's date, which will be another tomorrow."""
-    today = {str(dt.datetime.now(dt.UTC).date()), str(timezone.localdate())}
-    if any(_is_time(part) and str(part)[:10] in today for part in parts):
-        return True
-    statements = (part for part in parts if isinstance(part, str))
-    return any(_asks_clock(text) for text in statements)
-
-
-def _asks_clock(statement: str) -> bool:
-    """Tell whether a statement asks the database for the time."""
-    return any(clock in statement.upper() for clock in _CLOCKS)
 
 
 def is_fresh(page: Page | PageState, current: Definition, now: float) -> bool:
@@ -433,115 +313,11 @@ def _moves_entries(page: Page, making: Making, place: Place) -> bool:
     return not edge or found + last + b"</loc>" not in making.so_far()
 
 
-@dataclass
-class Making:
-    """One run over a page's rows: the bytes, and what was seen."""
-
-    source: Source
-    place: Place
-    items: int = 0
-    entries: int = 0
-    size: int = 0
-    data: bytes = b""
-    checksum: str = ""
-    reader: Reader = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.reader = Reader(self.source, self.place, raises=raises())
-        header = urlset_header(**self.source.media)
-        self._hash = hashlib.blake2b(header, digest_size=16)
-        self._packed: list[bytes] = []
-        self._compressor = kept.compressor()
-        self._origin = str(self.place.origin).encode()
-        self._writer = UrlsetWriter(
-            lambda block: self._packed.append(self._compressor.compress(block)),
-            origin=self.place.origin,
-            zone=timezone.get_default_timezone(),
-            max_entries=self.source.limit,
-            max_bytes=MAX_BYTES,
-            header=header,
-        )
-
-    @property
-    def bad(self) -> list[BadRow]:
-        """The rows left out."""
-        return self.reader.tally.bad
-
-    def run(self, page: Page) -> int | None:
-        """Make the bytes; returns how many rows fit if not all of them do."""
-        upper = ledger.upper_of(page)
-        key = ledger.walk_of(self.source).key
-        batches = self.reader.by_key(
-            None if page.lower is None else key.loads(page.lower),
-            None if upper is None else key.loads(upper),
-            most=self.source.limit + _allowed_bad(self.source.limit) + 1,
-        )
-        with rendering_context(self.place):
-            for batch, texts in self.reader.texts(batches):
-                overflow = self._add(batch, texts)
-                if overflow is not None:
-                    return overflow
-        self._finish()
-        return None
-
-    def _add(self, batch: Batch, texts: Sequence[str | None]) -> int | None:
-        """Add a batch; returns how many of all rows fit if it does not."""
-        languages = len(batch.locations)
-        good = [text for text in texts if text is not None]
-        try:
-            self._add_block("".join(good), len(good) * languages)
-        except PageFull:
-            return self._add_one_by_one(batch, texts, languages)
-        self.items += len(texts)
-        return None
-
-    def _add_one_by_one(
-        self, batch: Batch, texts: Sequence[str | None], languages: int
-    ) -> int | None:
-        for index, text in enumerate(texts):
-            if text is not None:
-                try:
-                    self._add_block(text, languages)
-                except PageFull:
-                    if self.entries:
-                        return self.items
-                    # Alone on its page, and still too much for it.
-                    reason = "the entry is larger than a whole page may be"
-                    self.bad.append(BadRow(str(batch.labels[index]), reason))
-            self.items += 1
-        return None
-
-    def _add_block(self, text: str, entries: int) -> None:
-        neutral = text.encode()
-        self._writer.add_xml(neutral.replace(_MARK, self._origin), entries)
-        self._hash.update(neutral)
-        self.entries += entries
-
-    def so_far(self) -> bytes:
-        """Return what fitted of a page that overflowed, uncompressed."""
-        return kept.unpack(b"".join(self._packed) + self._compressor.flush())
-
-    def _finish(self) -> None:
-        self._writer.finish()
-        if get_settings().BASE_URL:
-            # Another BASE_URL is a change of every page. The address of a Site or of a
-            # request is none: the site may have several of them at the same time.
-            self._hash.update(self._origin)
-        self._packed.append(self._compressor.flush())
-        self.data = b"".join(self._packed)
-        self.size = self._writer.size
-        self.checksum = self._hash.hexdigest()
-
-
-def _allowed_bad(rows: int) -> int:
-    return max(10, int(get_settings().MAX_BAD * rows))
-
-
 def _refuse_bad(making: Making, page: Page) -> None:
     """Raise ``TooManyBadRows`` where something larger than a row is wrong."""
     bad = len(making.bad)
     emptied = bad and not making.entries and page.entries
-    if bad > _allowed_bad(making.items) or emptied:
+    if bad > allowed_bad(making.items) or emptied:
         first = making.bad[0]
         raise TooManyBadRows(
             f"{bad} of the {making.items} rows of page {page} are bad; the first is "
@@ -571,7 +347,7 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
     newest = making.reader.tally.newest
     seen = None if newest is None else newest.timestamp()
     # Bytes that only another version of this package makes differ are no change.
-    observed = changed and page.checksum and page.digest.startswith(_VERSION)
+    observed = changed and page.checksum and page.digest.startswith(VERSION)
     lastmods = [page.lastmod, seen, now if observed else None]
     changes: dict[str, Any] = {
         "digest": current.digest,
@@ -606,11 +382,6 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
         )
     report(page.section.name, making.bad)
     return True
-
-
-def raises() -> bool:
-    """Tell whether a bad row's error is let through (``ON_ERROR``)."""
-    return get_settings().ON_ERROR == "raise"
 
 
 def report(name: str, bad: Sequence[BadRow]) -> None:
@@ -674,11 +445,3 @@ def epoch(value: Any) -> float | None:
         return None
     # Entries say whole seconds.
     return float(int(moment.timestamp() // 1))
-
-
-def _forget(**kwargs: Any) -> None:
-    """Describe the sections again after a test has overridden a setting."""
-    _definition.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.pages")

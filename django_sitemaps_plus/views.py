@@ -22,7 +22,7 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
-from . import indexes, kept, ledger, pages
+from . import definitions, indexes, kept, ledger, pages
 from .conf import get_settings
 from .exceptions import ConfigurationError, NotReady, TooManyBadRows
 from .indexes import Document
@@ -108,7 +108,7 @@ def site_part(request: HttpRequest, part: int, *, gz: bool = False) -> HttpRespo
 @_guarded
 def section(request: HttpRequest, name: str, *, gz: bool = False) -> HttpResponseBase:
     """``/sitemap-<section>.xml``: the section's entries, or its index."""
-    sources = [pages.source(name)]
+    sources = [definitions.source(name)]
     document = indexes.document_of(name, sources, of_request(request))
     return _send(request, document, gz=gz)
 
@@ -120,7 +120,7 @@ def section_part(
     """``/sitemap-<section>-index-<part>.xml``: a further file of its index."""
     document = None
     if part > 1:
-        sources = [pages.source(name)]
+        sources = [definitions.source(name)]
         document = indexes.document_of(name, sources, of_request(request), part)
     if document is None:
         raise Http404(f"The index of the section {name!r} has no part {part}.")
@@ -142,7 +142,7 @@ def page(
     response = _send_kept(request, name, number, place, gz=gz)
     if response is not None:
         return response
-    source = pages.source(name)
+    source = definitions.source(name)
     document = indexes.page_document(source, number, place)
     if document is None and source.key is not None:
         ledger.fill(source, indexes.FILL_SECONDS)

@@ -13,7 +13,7 @@ Register = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, settings: Any) -> Iterator[kept.Folder]:
+def shelf(tmp_path: Path, settings: Any) -> kept.Folder:
     """Keep each test's files in a folder of its own."""
     settings.STORAGES = {
         **settings.STORAGES,
@@ -22,7 +22,7 @@ def shelf(tmp_path: Path, settings: Any) -> Iterator[kept.Folder]:
             "OPTIONS": {"location": str(tmp_path / "sitemaps")},
         },
     }
-    yield kept.Folder(tmp_path / "sitemaps")
+    return kept.Folder(tmp_path / "sitemaps")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from django.db import connections
 from django.db.models import F, Q, QuerySet
 from django.test import Client
 
-from django_sitemaps_plus import Route, Sitemap, ledger, pages
+from django_sitemaps_plus import Route, Sitemap, definitions, ledger
 from django_sitemaps_plus.exceptions import Filling
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.origin import Place, configured
@@ -233,7 +233,7 @@ class World:
     @property
     def source(self) -> Source:
         """The section as it is read."""
-        return pages.source(self.name)
+        return definitions.source(self.name)
 
     def stored(self, page: PlainPage) -> Page:
         """Return the ledger's page."""

@@ -27,7 +27,14 @@ from django.urls import include, path, reverse
 from django.utils import timezone, translation
 from lxml import etree
 
-from django_sitemaps_plus import Route, Sitemap, StaticSitemap, ledger, pages
+from django_sitemaps_plus import (
+    Route,
+    Sitemap,
+    StaticSitemap,
+    definitions,
+    ledger,
+    pages,
+)
 from django_sitemaps_plus.origin import configured
 from tests.testapp.models import Article, Note
 from tests.testapp.views import anything
@@ -196,7 +203,7 @@ def in_thread(name: str) -> bytes:
 def by_function(name: str) -> bytes:
     place = configured()
     assert place is not None
-    source = pages.source(name)
+    source = definitions.source(name)
     ledger.fill(source, None)
     page = ledger.pages().select_related("section").get(section__name=name, number=1)
     return pages.make(source, page, place).data
@@ -247,7 +254,7 @@ def forget(shelf: Any) -> None:
     """Start anew, as a process on another host does."""
     ledger.sections().delete()
     shutil.rmtree(shelf._root, ignore_errors=True)
-    pages._definition.cache_clear()
+    definitions._definition.cache_clear()
 
 
 EXPECTED = {

@@ -15,7 +15,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from django_sitemaps_plus import Route, Sitemap, pages
+from django_sitemaps_plus import Route, Sitemap, definitions
 
 from .testapp.models import Article
 
@@ -31,7 +31,7 @@ class Plain(Sitemap):
 
 def digest(register: Callable[..., Any], cls: type[Sitemap]) -> str:
     register("article", cls)
-    return pages.definition("article").digest
+    return definitions.definition("article").digest
 
 
 def changed(**attributes: Any) -> type[Sitemap]:
@@ -86,7 +86,7 @@ def test_a_query_on_the_clock_is_recognised(
 ) -> None:
     """Such a page is compared with its rows each minute, under one definition."""
     first = digest(register, changed(items=items))
-    assert pages.definition("article").clock
+    assert definitions.definition("article").clock
     assert digest(register, changed(items=items)) == first
 
 
@@ -96,13 +96,13 @@ def test_a_fixed_date_is_not_the_clock(register: Callable[..., Any]) -> None:
         "article",
         changed(items=lambda self: Article.objects.filter(day__gte=since)),
     )
-    assert not pages.definition("article").clock
+    assert not definitions.definition("article").clock
 
 
 SCRIPT = """
 import django
 django.setup()
-from django_sitemaps_plus import Sitemap, pages, register
+from django_sitemaps_plus import Sitemap, definitions, register
 from tests.testapp.models import Article
 
 class Opaque:
@@ -116,7 +116,7 @@ class Sets(Sitemap):
     def items(self):
         return Article.objects.filter(slug__in={"a", "b", "c", "d", "e", "f"})
 
-print(pages.definition("sets").digest)
+print(definitions.definition("sets").digest)
 """
 
 

@@ -16,7 +16,7 @@ from django.test import AsyncClient, Client
 from django.urls import include, path
 from django.utils.http import http_date, parse_http_date
 
-from django_sitemaps_plus import indexes, ledger, pages
+from django_sitemaps_plus import definitions, indexes, ledger, pages
 from django_sitemaps_plus.models import Page, Section
 
 from .factories import articles
@@ -760,7 +760,7 @@ def test_while_another_process_divides_the_answer_says_so(
 ) -> None:
     register("small", Small)
     monkeypatch.setattr(indexes, "FILL_SECONDS", 0.1)
-    section = ledger.section_row("small", pages.source("small").key)
+    section = ledger.section_row("small", definitions.source("small").key)
     with ledger.lease(section):
         response = client.get("/sitemap-small.xml")
     assert response.status_code == 503

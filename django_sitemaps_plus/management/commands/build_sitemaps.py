@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from django_sitemaps_plus import builder, ledger, pages
+from django_sitemaps_plus import builder, definitions, ledger
 from django_sitemaps_plus.builder import SectionReport
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
@@ -108,7 +108,7 @@ class Command(BaseCommand):
                 "Nothing to build: no sitemap is registered. Add @register to a "
                 "Sitemap class in an app's sitemaps.py."
             )
-        return [pages.source(name) for name in names or known]
+        return [definitions.source(name) for name in names or known]
 
     def _work(
         self, source: Source, *, ledger: bool, reconcile: bool, deep: bool
