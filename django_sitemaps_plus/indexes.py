@@ -221,9 +221,8 @@ def by_position(sources: Sequence[Source], number: int, place: Place) -> Entries
         reader = Reader(source, own, tally, raises=raises())
         with rendering_context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
-                good = [text for text in texts if text is not None]
-                block = "".join(good).encode().replace(_MARK, origin)
-                writer.add_xml(block, len(good) * len(batch.locations))
+                block = texts.whole.encode().replace(_MARK, origin)
+                writer.add_xml(block, texts.good * len(batch.locations))
         pages.report(source.name, tally.bad)
         made.lastmods.append(tally.lastmods or [])
     if not writer.entries:

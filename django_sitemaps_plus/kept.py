@@ -47,8 +47,9 @@ ALIAS = "sitemaps"
 
 #: zlib's and isal's word for "write a gzip header", with the largest window.
 _WBITS = 31
-#: How many bytes are unpacked at a time where a client takes no gzip.
-_CHUNK = 1 << 20
+#: How many packed bytes are unpacked at a time where a client takes no gzip. More
+#: of them make pieces so large that copying them costs more than unpacking.
+_CHUNK = 1 << 14
 
 
 class Compressor(Protocol):

@@ -9,7 +9,9 @@ against its column, and stored as text in the form of Django's serializers.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,6 +46,10 @@ class Key:
     def of(self, item: Model) -> KeyValue:
         """Return the key of an instance."""
         return tuple(getattr(item, name) for name in self.names)
+
+    def labels(self, items: Iterable[Model]) -> list[Any]:
+        """Return the keys of instances, as plain values where one column is the key."""
+        return list(map(attrgetter(*self.names), items))
 
     def dumps(self, value: KeyValue) -> str:
         """Return ``value`` as text for the ledger: a JSON list of texts."""

@@ -17,7 +17,7 @@ from .protocol.limits import MAX_BYTES
 from .protocol.locations import ORIGIN_MARK
 from .protocol.writers import UrlsetWriter, urlset_header
 from .rows import Reader, Source
-from .serializer import BadRow, Batch
+from .serializer import BadRow, Batch, Texts
 
 _MARK = ORIGIN_MARK.encode()
 
@@ -78,15 +78,14 @@ class Making:
         self._finish()
         return None
 
-    def _add(self, batch: Batch, texts: Sequence[str | None]) -> int | None:
+    def _add(self, batch: Batch, texts: Texts) -> int | None:
         """Add a batch; returns how many of all rows fit if it does not."""
         languages = len(batch.locations)
-        good = [text for text in texts if text is not None]
         try:
-            self._add_block("".join(good), len(good) * languages)
+            self._add_block(texts.whole, texts.good * languages)
         except PageFull:
-            return self._add_one_by_one(batch, texts, languages)
-        self.items += len(texts)
+            return self._add_one_by_one(batch, texts.each(), languages)
+        self.items += len(batch.labels)
         return None
 
     def _add_one_by_one(
