@@ -17,7 +17,7 @@ import stat
 import tempfile
 import uuid
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -47,9 +47,6 @@ ALIAS = "sitemaps"
 
 #: zlib's and isal's word for "write a gzip header", with the largest window.
 _WBITS = 31
-#: How many packed bytes are unpacked at a time where a client takes no gzip. More
-#: of them make pieces so large that copying them costs more than unpacking.
-_CHUNK = 1 << 14
 
 
 class Compressor(Protocol):
@@ -75,16 +72,11 @@ def compressor() -> Compressor:
 
 def unpack(data: bytes) -> bytes:
     """Return the bytes that were gzipped as ``data``."""
-    return b"".join(unpacked(data))
-
-
-def unpacked(data: bytes) -> Iterator[bytes]:
-    """Yield the bytes that were gzipped as ``data``, a piece at a time."""
-    unpacker = _gzip.decompressobj(wbits=_WBITS)
-    view = memoryview(data)
-    for start in range(0, len(view), _CHUNK):
-        yield unpacker.decompress(view[start : start + _CHUNK])
-    yield unpacker.flush()
+    # A gzip file ends with its unpacked size (RFC 1952, section 2.3.1: ISIZE), so
+    # that nothing has to be put together of pieces.
+    size = int.from_bytes(data[-4:], "little")
+    unpacked: bytes = _gzip.decompress(data, wbits=_WBITS, bufsize=max(size, 1))
+    return unpacked
 
 
 class Shelf(Protocol):
