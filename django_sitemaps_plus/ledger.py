@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from django.db import router, transaction
@@ -314,21 +315,25 @@ def _cuts(walk: Walk, page: Page, upper: str | None, fitting: int) -> list[KeyVa
     """Return the keys at which ``page`` is cut."""
     lower = None if page.lower is None else walk.key.loads(page.lower)
     end = None if upper is None else walk.key.loads(upper)
-    size = max(1, math.floor(min(fitting, walk.source.items_per_page) * FILL))
+    # How many bytes the rest has is not known: one long entry would else be reason
+    # to cut thousands of pages. What is still too long is cut when it is made.
+    size = max(1, math.floor(walk.source.items_per_page * FILL))
+    cuts: list[KeyValue] = []
     if end is None:
         cut = walk.hop(lower, max(1, fitting))
-        cuts = []
         while cut is not None:
             cuts.append(cut)
             cut = walk.hop(cut, size)
         return cuts
     count = walk.count(lower, end)
     pieces = max(2, math.ceil(count / size))
-    cuts = []
-    for piece in range(1, pieces):
-        cut = walk.hop(lower, count * piece // pieces, end)
-        if cut is not None and count * piece // pieces > 0 and cut not in cuts:
-            cuts.append(cut)
+    ends = [count * piece // pieces for piece in range(pieces)]
+    cut = lower
+    for start, stop in pairwise(ends):
+        cut = walk.hop(cut, max(1, stop - start), end)
+        if cut is None:
+            break
+        cuts.append(cut)
     return cuts
 
 

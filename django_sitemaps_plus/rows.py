@@ -124,7 +124,9 @@ class Source:
     def limit(self) -> int:
         """How many entries a page may have."""
         most = MAX_NEWS if getattr(self.sitemap, "news", None) else MAX_ENTRIES
-        return max(1, min(int(self.sitemap.limit), most))
+        # An item's languages stay together, however low the limit.
+        least = entries_per_item(self.sitemap)
+        return max(least, min(int(self.sitemap.limit), most))
 
     @property
     def items_per_page(self) -> int:

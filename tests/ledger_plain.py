@@ -11,6 +11,9 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+#: How many empty pages one request looks into.
+LOOKS = 20
+
 
 @dataclass
 class Row:
@@ -185,12 +188,12 @@ class PlainLedger:
 
     def listed(self) -> list[PlainPage]:
         """Return the pages not known to be empty, by number; look at those due."""
-        for page in self.pages:
-            if page.count == 0 and self.due(page):
-                if self.ranks(page):
-                    page.count = None
-                else:
-                    self.serve(page)
+        due = [page for page in self.pages if page.count == 0 and self.due(page)]
+        for page in sorted(due, key=lambda page: page.number)[:LOOKS]:
+            if self.ranks(page):
+                page.count = None
+            else:
+                self.serve(page)
         listed = [page for page in self.pages if page.count != 0]
         return sorted(listed, key=lambda page: page.number)
 
