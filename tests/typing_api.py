@@ -1,0 +1,81 @@
+"""The public interface as a project with strict types uses it. Only mypy reads this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import F, QuerySet, Value
+from django.http import HttpResponseBase
+from django.test import RequestFactory
+from django.urls import include, path
+
+from django_sitemaps_plus import (
+    GenericSitemap,
+    Route,
+    Sitemap,
+    StaticSitemap,
+    register,
+    views,
+)
+from django_sitemaps_plus.protocol.entries import Image, News, Video
+
+from .testapp.models import Article
+
+
+@register
+class ByExpressions(Sitemap):
+    model = Article
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+    changefreq = "daily"
+    priority = Value(0.5)
+    images = F("photo")
+    page_by = "id"
+    limit = 1_000
+    i18n = True
+    alternates = True
+    x_default = True
+    languages = ("en", "de")
+
+
+@register(name="methods")
+class ByMethods(Sitemap):
+    protocol = "https"
+    route = Route("article")
+
+    def items(self) -> QuerySet[Article]:
+        return Article.objects.filter(live=True)
+
+    def location(self, item: Article) -> str:
+        return self.route(slug=item.slug)
+
+    def lastmod(self, item: Article) -> datetime | None:
+        return item.updated
+
+    def priority(self, item: Article) -> float:
+        return 0.5
+
+    def images(self, item: Article) -> Sequence[Image]:
+        return [Image("/photo.png")]
+
+    def videos(self, item: Article) -> Video:
+        return Video(thumbnail_loc="/t.png", title="T", description="D", live=True)
+
+    def news(self, item: Article) -> News:
+        return News("Times", "en", datetime(2026, 1, 1), item.title)  # noqa: DTZ001
+
+
+class Pages(StaticSitemap):
+    names = ("home", ("article", {"slug": "a"}), ("number", [3]))
+
+
+registered: type[ByMethods] = ByMethods
+generic = GenericSitemap({"queryset": Article.objects.all()}, priority=0.5)
+sitemaps = {"pages": Pages, "generic": generic, "methods": ByMethods()}
+urlpatterns = [
+    path("", include("django_sitemaps_plus.urls")),
+    path("index.xml", views.index, {"sitemaps": sitemaps}),
+    path("<section>.xml", views.sitemap, {"sitemaps": sitemaps}),
+]
+response: HttpResponseBase = views.sitemap(RequestFactory().get("/"), sitemaps)
