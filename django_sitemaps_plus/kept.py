@@ -72,10 +72,10 @@ def compressor() -> Compressor:
 
 def unpack(data: bytes) -> bytes:
     """Return the bytes that were gzipped as ``data``."""
-    # A gzip file ends with its unpacked size (RFC 1952, section 2.3.1: ISIZE), so
-    # that nothing has to be put together of pieces.
+    # A gzip file ends with its unpacked size (RFC 1952, section 2.3.1: ISIZE). With
+    # a byte to spare, nothing is copied from a buffer that was too small.
     size = int.from_bytes(data[-4:], "little")
-    unpacked: bytes = _gzip.decompress(data, wbits=_WBITS, bufsize=max(size, 1))
+    unpacked: bytes = _gzip.decompress(data, wbits=_WBITS, bufsize=size + 1)
     return unpacked
 
 

@@ -14,6 +14,7 @@ does it (``_Form.url``), or for a whole column of values at a time
 from __future__ import annotations
 
 import re
+from binascii import b2a_qp
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -402,9 +403,18 @@ def _listed(params: Sequence[Param]) -> str:
 
 # A column of values at a time.
 
+#: What quoted-printable leaves as it is, or encodes as a URL does but for the sign.
+_SAFE_IN_MAIL = SAFE_OR_SEPARATOR.replace(b"=", b"") + bytes(range(128, 256))
+
 
 def _percent_encoded(joined: bytes) -> list[str]:
     """Encode joined texts, of which at least one needs it."""
+    if not joined.translate(None, _SAFE_IN_MAIL) and b".\n" not in joined + b"\n":
+        # Of such texts, quoted-printable (RFC 2045) has another sign for "%", and
+        # breaks long lines. It is written in C: half the time. A dot alone on a
+        # line is encoded there, so none ends with one.
+        quoted = b2a_qp(joined).replace(b"=\n", b"").replace(b"=", b"%")
+        return quoted.decode("ascii").split("\n")
     parts = split_unsafe(joined)  # safe, unsafe, safe, …, safe
     unsafe = SEPARATOR.join(parts[1::2]).hex("%").upper().split("%0A%")
     # "%" and NUL are not safe, so both can mark the joints.
@@ -516,7 +526,9 @@ class CompiledRoute:
             return None
         try:
             texts: list[Sequence[str]] = [
-                list(map(write, values))
+                values
+                if write is str and {*map(type, values)} == {str}
+                else list(map(write, values))
                 for write, values in zip(self._writers, columns, strict=True)
             ]
             joined = ["\n".join(column).encode() for column in texts]

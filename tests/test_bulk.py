@@ -7,9 +7,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import pytest
+from django.db.models import F
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from django_sitemaps_plus import Route
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.serializer import (
     Batch,
@@ -88,3 +91,20 @@ def test_datetimes_are_formatted_in_utc_only() -> None:
     )
     assert Lastmods([moment, moment.replace(tzinfo=None)]).bulk() is None
     assert Lastmods([moment, moment.date()]).bulk() is None
+
+
+@pytest.mark.parametrize("alphabet", ["aé語🎉", "aé.", "aé=", "aé~!", "aé %"])
+@given(data=st.data())
+def test_a_column_is_encoded_as_each_of_its_values(
+    alphabet: str, data: st.DataObject
+) -> None:
+    # Long enough for the lines of quoted-printable, which end after 76 characters.
+    texts = st.text(alphabet, min_size=1, max_size=120)
+    values = data.draw(st.lists(texts, min_size=1, max_size=4))
+    route = Route("word", slug=F("slug")).compile()
+    made = route.texts([values])
+    assert made is not None
+    first, last = route.pieces
+    assert [f"{first}{text}{last}" for text in made[0]] == [
+        route.exact([value]) for value in values
+    ]
