@@ -103,7 +103,7 @@ def _description(found: Source) -> list[Any]:
         elif not is_method(value) and not is_expression(value):
             parts += [name, repr(value)]
     if found.key is not None:
-        queryset = sitemap.items().order_by(*found.key.names)
+        queryset = found.key.order(sitemap.items())
         statement, params = RowPlan.make(sitemap, queryset, found.key).statement
         # Sorted, for a set of texts has another order in every process.
         parts += [statement, *sorted(params, key=repr)]
@@ -128,7 +128,8 @@ def _is_time(part: Any) -> bool:
 
 def _mentions_today(parts: Sequence[Any]) -> bool:
     """Tell whether a parameter is today's date, which will be another tomorrow."""
-    today = {str(dt.datetime.now(dt.UTC).date()), str(timezone.localdate())}
+    now = dt.datetime.now(dt.UTC)
+    today = {str(now.date()), str(timezone.localdate(now))}
     if any(_is_time(part) and str(part)[:10] in today for part in parts):
         return True
     statements = (part for part in parts if isinstance(part, str))

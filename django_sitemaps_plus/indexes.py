@@ -438,6 +438,9 @@ def _few(items: Sequence[Listed], limit: int, was_index: bool) -> bool:
     """Tell whether a section's entries fit one page, clearly so after an index."""
     if any(item.uncounted for item in items) and (was_index or len(items) > 1):
         return False
+    if items[0].source.key is None:
+        # Its pages have been counted already: the first is full.
+        return len(items) == 1
     return _sum(items) <= limit * (FEW if was_index else 1)
 
 

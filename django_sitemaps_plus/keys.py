@@ -34,6 +34,13 @@ class Key:
         """The columns' names, as ``order_by`` and ``values_list`` take them."""
         return tuple(field.attname for field in self.fields)
 
+    def order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return ``queryset`` from the first key to the last, whatever order it had."""
+        ordered = queryset.order_by(*self.names)
+        # A reverse() of before would turn this order round too.
+        ordered.query.standard_ordering = True
+        return ordered
+
     @property
     def signature(self) -> str:
         """What the stored bounds depend on: another signature makes them void."""

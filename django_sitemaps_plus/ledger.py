@@ -134,7 +134,7 @@ class Walk:
 
         Raises ``ConfigurationError`` if the rows before it all have its key.
         """
-        found = self.rows(lower, upper).order_by(*self.key.names)
+        found = self.key.order(self.rows(lower, upper))
         key = next(iter(found.values_list(*self.key.names)[rows : rows + 1]), None)
         if key is not None and key == lower and rows:
             # Going on from here would not get any further.

@@ -255,7 +255,7 @@ class Reader:
         if key is None:
             raise TypeError(f"the section {self.source.name!r} has no key")
         queryset = bounded(self.sitemap.items(), key, lower, upper)
-        queryset = queryset.order_by(*key.names)
+        queryset = key.order(queryset)
         if object_path_reason(self.sitemap):
             yield from self._chunks(queryset, key)
         else:
