@@ -8,6 +8,7 @@ against its column, and stored as text in the form of Django's serializers.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from django.db.models import Field, Model, Q, QuerySet
 from .exceptions import ConfigurationError
 
 KeyValue = tuple[Any, ...]
+
+#: Characters of a signature at most: as many as the ledger's column has.
+SIGNATURE = 255
 
 
 @dataclass(frozen=True)
@@ -44,11 +48,10 @@ class Key:
     @property
     def signature(self) -> str:
         """What the stored bounds depend on: another signature makes them void."""
-        parts = [
-            f"{field.model._meta.label_lower}.{field.attname}:{field.get_internal_type()}"
-            for field in self.fields
-        ]
-        return ",".join(parts)
+        text = ",".join(_described(field) for field in self.fields)
+        if len(text) <= SIGNATURE:
+            return text
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def of(self, item: Model) -> KeyValue:
         """Return the key of an instance."""
@@ -110,6 +113,14 @@ def _text(field: Field[Any, Any], value: Any) -> str:
     """Return a column's value as Django's serializers write it."""
     holder: Any = SimpleNamespace(**{field.attname: value})
     return str(field.value_to_string(holder))
+
+
+def _described(field: Field[Any, Any]) -> str:
+    """Say which column this is, and what its order depends on."""
+    text = f"{field.model._meta.label_lower}.{field.attname}"
+    collation = getattr(field, "db_collation", None)
+    order = f"/{collation}" if collation else ""
+    return f"{text}:{field.get_internal_type()}{order}"
 
 
 def key_of(queryset: QuerySet[Any], page_by: str) -> Key:
