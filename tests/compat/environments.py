@@ -9,7 +9,6 @@ as it is configured on the machine.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -23,6 +22,11 @@ import venv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows, where two runs at once must not begin together
+    fcntl = None  # type: ignore[assignment]
 
 #: What other Pythons run: settings, a test runner, crawlers.
 INSIDE = Path(__file__).parent / "inside"
@@ -41,24 +45,19 @@ def cache() -> Path:
 
 
 def made_once(path: Path, make: Callable[[Path], object]) -> Path:
-    """
-    Return ``path``, made by ``make`` if it is not there: whole, or not at all.
-
-    Two processes may make it at once; the first to be ready wins.
-    """
-    if not path.exists():
-        building = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            make(building)
-            with contextlib.suppress(OSError):
+    """Return ``path``, made by ``make`` if it is not there: whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        if fcntl is not None:
+            # Released when the process ends, however it does.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            building = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+            try:
+                make(building)
                 building.rename(path)
-            assert path.exists()
-        finally:
-            if building.is_dir():
+            finally:
                 shutil.rmtree(building, ignore_errors=True)
-            else:
-                building.unlink(missing_ok=True)
     return path
 
 
@@ -102,13 +101,13 @@ class Environment:
         path: Sequence[Path],
         cwd: Path,
         variables: Mapping[str, str] | None = None,
-        options: Sequence[str] = (),
+        runner: str = "json_runner.JsonRunner",
     ) -> Outcomes:
         """Run tests by Django's runner; return what became of each."""
         report = cwd / f"{uuid.uuid4().hex}.json"
         self.run(
-            *("-m", "django", "test", *labels, "--noinput", *options),
-            *("--settings", settings, "--testrunner", "json_runner.JsonRunner"),
+            *("-m", "django", "test", *labels, "--noinput"),
+            *("--settings", settings, "--testrunner", runner),
             path=[INSIDE, *path],
             variables={**(variables or {}), "SUITE_REPORT": str(report)},
             cwd=cwd,

@@ -11,6 +11,8 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,10 +27,14 @@ from lxml import etree
 from django_sitemaps_plus.protocol.dates import parse_w3c
 
 from .conftest import WITH_NETWORK
-from .environments import INSIDE, OWN, Environment, clean_environment, environment
-
-# One loaded site for all of these tests, also where they run in parallel.
-pytestmark = pytest.mark.xdist_group("example")
+from .environments import (
+    INSIDE,
+    OWN,
+    Environment,
+    clean_environment,
+    environment,
+    made_once,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
 LAST = "U+10FFFF" if WITH_NETWORK else "U+FFFF"
@@ -65,32 +71,50 @@ class Site:
             connection.close()
 
 
-@pytest.fixture(scope="module")
-def site(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Load the example into a database of its own, and serve it."""
-    folder = tmp_path_factory.mktemp("example")
-    path = [package, EXAMPLE, INSIDE]
-    variables = {
+@pytest.fixture(scope="session")
+def loaded(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the loaded database, and the path of each of its pages."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        for arguments in (
+            (str(EXAMPLE / "manage.py"), "load_unicode", "--last", LAST),
+            ("-m", "list_example", str(folder / "paths")),
+        ):
+            OWN.run(
+                *arguments,
+                path=[package, EXAMPLE, INSIDE],
+                variables=variables_of(folder),
+                cwd=folder,
+            )
+
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    return made_once(shared / "example", make)
+
+
+def variables_of(folder: Path) -> dict[str, str]:
+    """Keep the database in ``folder``, and the pages that were made."""
+    return {
         "EXAMPLE_DATABASE": str(folder / "unicode.sqlite3"),
-        # The pages that it keeps are there.
         "TMPDIR": str(folder),
     }
-    OWN.run(
-        *(str(EXAMPLE / "manage.py"), "load_unicode", "--last", LAST),
-        path=path,
-        variables=variables,
-        cwd=folder,
-    )
-    paths = folder / "paths"
-    OWN.run(
-        "-m", "list_example", str(paths), path=path, variables=variables, cwd=folder
-    )
+
+
+@pytest.fixture(scope="module")
+def site(
+    package: Path, loaded: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """Serve a copy of the loaded database, as ``manage.py runserver`` would."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copy(loaded / "unicode.sqlite3", folder)
     with (
         (folder / "server.log").open("w") as log,
         subprocess.Popen(
             [sys.executable, "-m", "serve_example"],
             cwd=folder,
-            env=clean_environment(path, variables),
+            env=clean_environment([package, EXAMPLE, INSIDE], variables_of(folder)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -100,7 +124,7 @@ def site(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Si
         assert server.stdout is not None
         address = server.stdout.readline().strip()
         assert address, (folder / "server.log").read_text()
-        yield Site(address, paths)
+        yield Site(address, loaded / "paths")
         server.communicate("")  # the end of its input ends it
 
 

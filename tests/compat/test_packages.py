@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import django
@@ -11,10 +10,7 @@ import pytest
 from .environments import (
     Environment,
     Outcomes,
-    cache,
     environment,
-    key,
-    made_once,
     sdist,
 )
 
@@ -69,42 +65,21 @@ def wagtail() -> Environment:
     return environment(DJANGO, "wagtail==8.0.1", "Jinja2==3.1.6")
 
 
-@pytest.fixture
-def wagtail_database(wagtail: Environment, tmp_path: Path) -> Path:
-    """Wagtail's test database, migrated once (it takes a minute) and copied."""
-
-    def make(file: Path) -> None:
-        wagtail.run_suite(
-            "wagtail.contrib.sitemaps.tests.TestIndexView",
-            settings="wagtail_settings",
-            path=[],
-            variables={"DATABASE_NAME": str(file), "WITHOUT_SITEMAPS_PLUS": "1"},
-            options=["--keepdb"],
-            cwd=tmp_path,
-        )
-
-    name = f"{key(str(wagtail.python))}.sqlite3"
-    copy = tmp_path / "wagtail.sqlite3"
-    shutil.copy(made_once(cache() / name, make), copy)
-    return copy
-
-
 def test_wagtail_is_unharmed(
-    wagtail: Environment, wagtail_database: Path, package: Path, tmp_path: Path
+    wagtail: Environment, package: Path, tmp_path: Path
 ) -> None:
     outcomes = wagtail.run_suite(
         "wagtail.contrib.sitemaps",
         settings="wagtail_settings",
         path=[package],
-        variables={"DATABASE_NAME": str(wagtail_database)},
-        options=["--keepdb"],
+        runner="wagtail_runner.WagtailRunner",
         cwd=tmp_path,
     )
     assert_unharmed(outcomes, passing=13)
 
 
 def test_wagtails_sitemaps_pass_through_our_views(
-    wagtail: Environment, wagtail_database: Path, package: Path, tmp_path: Path
+    wagtail: Environment, package: Path, tmp_path: Path
 ) -> None:
     """The same suite with the views' import changed, and tests of our own."""
     shown = wagtail.run(
@@ -129,11 +104,8 @@ def test_wagtails_sitemaps_pass_through_our_views(
         *("wagtail.contrib.sitemaps", "wagtail_pages"),
         settings="wagtail_settings",
         path=[package, tmp_path],
-        variables={
-            "DATABASE_NAME": str(wagtail_database),
-            "SUITE_URLCONF": "wagtail_urls",
-        },
-        options=["--keepdb"],
+        variables={"SUITE_URLCONF": "wagtail_urls"},
+        runner="wagtail_runner.WagtailRunner",
         cwd=tmp_path,
     )
     assert_unharmed(outcomes, passing=13 + 4)
