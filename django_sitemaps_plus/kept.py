@@ -234,7 +234,8 @@ def temporary_folder(database: str) -> Path:
     ).hexdigest()
     user = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
     path = Path(tempfile.gettempdir()) / f"sitemaps-plus-{user}-{project}"
-    path.mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
     status = path.lstat()
     ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
     if not stat.S_ISDIR(status.st_mode) or not ours or status.st_mode & 0o077:

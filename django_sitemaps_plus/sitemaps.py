@@ -78,10 +78,11 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
 
     def get_latest_lastmod(self) -> Any:
         """
-        Return the newest lastmod of all items, or None if any has none.
+        Return the newest lastmod of all items, or None if it is not known.
 
-        An expression is asked of the database; a method is asked item by item,
-        as contrib does, but without holding all the items in memory.
+        An expression is asked of the database, to which NULL is not new. A method is
+        asked item by item, and an item without a date makes it unknown, as contrib
+        does it, but without holding all the items in memory.
         """
         lastmod = getattr(self, "lastmod", None)
         if is_expression(lastmod):

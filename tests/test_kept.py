@@ -1,0 +1,263 @@
+"""Where bytes are kept, and that nobody else can put them there."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import FileSystemStorage, InMemoryStorage
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps_plus import kept
+from django_sitemaps_plus.exceptions import ConfigurationError
+
+from .factories import articles
+from .helpers import ArticleSitemap, urlset
+
+
+@pytest.fixture(params=["folder", "storage", "bounded folder"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> kept.Shelf:
+    """Each kind of place."""
+    if request.param == "storage":
+        return kept.Stored(InMemoryStorage())
+    most = 1_000_000 if request.param == "bounded folder" else None
+    return kept.Folder(tmp_path / "kept", most)
+
+
+# Any place
+
+
+def test_what_is_written_can_be_read(place: kept.Shelf) -> None:
+    place.write("статьи/1/a.xml.gz", b"abc")
+    assert place.read("статьи/1/a.xml.gz") == b"abc"
+    assert place.size("статьи/1/a.xml.gz") == 3
+
+
+def test_what_is_not_there_is_none(place: kept.Shelf) -> None:
+    assert place.read("a/1/x") is None
+    assert place.size("a/1/x") is None
+    place.write("a/1/y", b"")
+    assert place.read("a/1/x") is None
+    assert place.read("a/1/y") == b""
+
+
+def test_a_file_is_never_written_over(place: kept.Shelf) -> None:
+    place.write("a/1/x", b"first")
+    place.write("a/1/x", b"second")
+    assert place.read("a/1/x") == b"first"
+    place.keep_only("a/1", lambda name: name == "x")
+    assert place.read("a/1/x") == b"first"
+
+
+def test_only_what_is_wanted_stays_and_other_folders_are_left_alone(
+    place: kept.Shelf,
+) -> None:
+    for name in ("a/1/old", "a/1/new", "a/2/old", "b/1/old"):
+        place.write(name, b"x")
+    place.keep_only("a/1", lambda name: name == "new")
+    assert place.read("a/1/old") is None
+    for name in ("a/1/new", "a/2/old", "b/1/old"):
+        assert place.read(name) == b"x"
+
+
+def test_tidying_a_folder_that_is_not_there_does_nothing(place: kept.Shelf) -> None:
+    place.keep_only("nothing/here", lambda name: False)
+
+
+# A folder
+
+
+def test_no_reader_sees_a_file_that_is_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = kept.Folder(tmp_path)
+    renamed = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        assert folder.read("a/1/x") is None
+        assert Path(source).read_bytes() == b"whole"
+        folder.keep_only("a/1", lambda name: False)  # another writer tidies up
+        renamed(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    folder.write("a/1/x", b"whole")
+    assert folder.read("a/1/x") == b"whole"
+
+
+def test_a_write_that_fails_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        kept.Folder(tmp_path).write("a/x", b"whole")
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+def test_the_oldest_files_make_room(tmp_path: Path) -> None:
+    folder = kept.Folder(tmp_path, most=25)
+    for age, name in enumerate(["a/1", "a/2", "a/3"]):
+        folder.write(name, b"0123456789")
+        if (path := tmp_path / name).exists():
+            os.utime(path, (age, age))
+    assert [folder.read(f"a/{n}") is not None for n in (1, 2, 3)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_a_file_larger_than_all_the_room_is_kept_until_the_next(
+    tmp_path: Path,
+) -> None:
+    folder = kept.Folder(tmp_path, most=5)
+    folder.write("a/1", b"0123456789")
+    assert folder.read("a/1") == b"0123456789"
+
+
+# Which place
+
+
+@pytest.fixture
+def no_storage(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project without STORAGES["sitemaps"]; returns its temporary directory."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    settings.STORAGES = {
+        name: value for name, value in settings.STORAGES.items() if name != "sitemaps"
+    }
+    return temporary
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "backend",
+    [
+        "django.core.files.storage.FileSystemStorage",
+        "django.core.files.storage.InMemoryStorage",
+    ],
+)
+def test_pages_are_kept_in_the_storage_of_the_settings(
+    client: Client,
+    register: Any,
+    settings: Any,
+    tmp_path: Path,
+    backend: str,
+    django_assert_num_queries: Any,
+) -> None:
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "sitemaps": {"BACKEND": backend, "OPTIONS": {"location": str(tmp_path / "s")}},
+    }
+    register("article", ArticleSitemap)
+    articles(2)
+    first = client.get("/sitemap-article-1.xml")
+    with django_assert_num_queries(1):
+        assert client.get("/sitemap-article-1.xml").content == first.content
+    files = [path for path in (tmp_path / "s").rglob("*") if path.is_file()]
+    if backend.endswith("FileSystemStorage"):
+        (file,) = files
+        assert gzip.decompress(file.read_bytes()) == first.content
+    else:
+        assert files == []
+
+
+@pytest.mark.django_db
+def test_without_a_storage_pages_are_kept_in_a_folder_of_this_user_only(
+    client: Client, register: Any, no_storage: Path
+) -> None:
+    register("article", ArticleSitemap)
+    articles(2)
+    assert len(urlset(client.get("/sitemap-article-1.xml"))) == 2
+    (folder,) = no_storage.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert len(list(folder.rglob("*.gz"))) == 1
+
+
+@pytest.mark.django_db
+def test_the_bytes_that_may_be_kept_there_can_be_set(
+    client: Client, register: Any, no_storage: Path, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "KEEP_BYTES": 1}
+    register("article", ArticleSitemap)
+    register("other", type("Other", (ArticleSitemap,), {}))
+    articles(2)
+    client.get("/sitemap-article-1.xml")
+    client.get("/sitemap-other-1.xml")
+    (file,) = no_storage.rglob("*.gz")
+    assert "other" in str(file)
+
+
+def test_each_project_and_each_database_has_a_folder_of_its_own(
+    no_storage: Path, settings: Any
+) -> None:
+    folders = {kept.temporary_folder("one"), kept.temporary_folder("two")}
+    settings.SECRET_KEY = "another project's"
+    folders.add(kept.temporary_folder("one"))
+    assert len(folders) == 3
+    assert kept.temporary_folder("one") in folders
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o755])
+def test_a_folder_that_others_can_open_is_refused(no_storage: Path, mode: int) -> None:
+    folder = kept.temporary_folder("one")
+    folder.chmod(mode)
+    with pytest.raises(ConfigurationError) as caught:
+        kept.temporary_folder("one")
+    assert str(caught.value) == (
+        f"{folder} is not a folder that only this user can open. Remove it, or set "
+        "STORAGES['sitemaps'] to a storage of the project's own."
+    )
+
+
+def test_a_link_to_somewhere_else_is_refused(no_storage: Path, tmp_path: Path) -> None:
+    folder = kept.temporary_folder("one")
+    folder.rmdir()
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigurationError):
+        kept.temporary_folder("one")
+
+
+def test_a_file_in_the_folder_s_place_is_refused(no_storage: Path) -> None:
+    folder = kept.temporary_folder("one")
+    folder.rmdir()
+    folder.write_text("mine")
+    with pytest.raises(ConfigurationError):
+        kept.temporary_folder("one")
+
+
+def test_a_storage_of_files_is_used_as_a_folder(settings: Any, tmp_path: Path) -> None:
+    """So that a file appears at once, by renaming, not while it is written."""
+    place = kept.shelf()
+    assert isinstance(place, kept.Folder)
+    place.write("a/1/x", b"abc")
+    storage = FileSystemStorage(**settings.STORAGES["sitemaps"]["OPTIONS"])
+    with storage.open("a/1/x") as file:
+        assert file.read() == b"abc"
+
+
+# gzip
+
+
+@given(st.lists(st.binary(max_size=2000), max_size=5))
+def test_what_is_packed_piece_by_piece_is_unpacked_whole(pieces: list[bytes]) -> None:
+    packer = kept.compressor()
+    packed = b"".join(packer.compress(piece) for piece in pieces) + packer.flush()
+    assert kept.unpack(packed) == gzip.decompress(packed) == b"".join(pieces)
+
+
+def test_the_same_bytes_are_packed_the_same() -> None:
+    def pack() -> bytes:
+        packer = kept.compressor()
+        return packer.compress(b"abc" * 1000) + packer.flush()
+
+    assert pack() == pack()
