@@ -90,11 +90,17 @@ class DateText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
     def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        """The text of the type; a timestamp with a zone is moved to UTC first."""
-        template = "(%(expressions)s)::text"
-        source = self.source_expressions[0].output_field
-        if django_settings.USE_TZ and isinstance(source, DateTimeField):
-            template = "((%(expressions)s) AT TIME ZONE 'UTC')::text"
+        """
+        The text of the type; a timestamp with a zone is moved to UTC first.
+
+        Without the decimals, which are not shown: there is a fifth less to send.
+        """
+        value = "(%(expressions)s)"
+        if isinstance(self.source_expressions[0].output_field, DateTimeField):
+            if django_settings.USE_TZ:
+                value = f"{value} AT TIME ZONE 'UTC'"
+            value = f"date_trunc('second', {value})"
+        template = f"{value}::text"
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
@@ -273,22 +279,15 @@ class Reader:
             with connection.cursor() as cursor:
                 cursor.execute(*plan.statement)
                 while rows := cursor.fetchmany(block):
-                    read += len(rows)
-                    last = self._refuse_repeats(rows, last, plan.key_width)
-                    yield plan.batch(rows, self.source.languages, routes)
+                    batch = plan.batch(rows, self.source.languages, routes)
+                    repeated = last == rows[0][: plan.key_width]
+                    if repeated or len({*batch.labels}) < len(rows):
+                        raise repeats(self.source)
+                    read, last = read + len(rows), rows[-1][: plan.key_width]
+                    yield batch
             if read < most or last is None:
                 return
             rest = queryset.filter(key.after(plan.key(last), connection.vendor))
-
-    def _refuse_repeats(
-        self, rows: Sequence[tuple[Any, ...]], former: KeyValue | None, width: int
-    ) -> KeyValue:
-        """Return the last row's key; raises if a key stands in two rows."""
-        first, last = rows[0][:width], rows[-1][:width]
-        keys = [row[0] for row in rows] if width == 1 else [row[:width] for row in rows]
-        if len(set(keys)) != len(keys) or first == former:
-            raise repeats(self.source)
-        return last
 
     def _routes(self) -> dict[str | None, CompiledRoute]:
         """Compile the section's route in each of its languages."""
