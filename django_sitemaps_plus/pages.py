@@ -363,6 +363,9 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
         "bad": len(making.bad),
         "problems": _shown(making.bad),
         "error": "",
+        # The claim ends with it: another write would be another sync of the disk.
+        "making_by": "",
+        "making_until": 0,
     }
     if changed:
         changes["checksum"] = making.checksum
