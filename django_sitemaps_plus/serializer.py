@@ -14,6 +14,7 @@ a bad row is found, left out and reported there.
 from __future__ import annotations
 
 import datetime as dt
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
@@ -48,6 +49,8 @@ Record = TypeVar("Record", Video, News)
 _ESCAPED = "&<>'\""
 #: Makes every digit a zero, to compare the shapes of many texts at once.
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
+#: MySQL's word for no date; its driver makes None of it.
+_ZERO_DATE = "0000-00-00"
 _DAY_SHAPES = frozenset([b"0000-00-00"])
 #: With up to six decimals: PostgreSQL cuts zeros off at the end.
 _STAMP_SHAPES = frozenset(
@@ -166,14 +169,14 @@ class Lastmods:
         joined = _joined(self.values)
         if joined is None or not _have_shapes(joined, _STAMP_SHAPES):
             return None
-        texts = joined.replace(" ", "T").split("\n")
-        return [text[:19] for text in texts], "+00:00"
+        texts = [text[:19] for text in joined.replace(" ", "T").split("\n")]
+        return (texts, "+00:00") if _exist(texts, dt.datetime.fromisoformat) else None
 
     def _days(self) -> tuple[Sequence[str], str] | None:
         joined = _joined(self.values)
         if joined is None or not _have_shapes(joined, _DAY_SHAPES):
             return None
-        return self.values, ""
+        return (self.values, "") if _exist(self.values, dt.date.fromisoformat) else None
 
     def _formatted(self) -> tuple[Sequence[str], str] | None:
         """Format dates in UTC, which is what the ORM gives."""
@@ -187,6 +190,8 @@ class Lastmods:
         """Return one lastmod as W3C Datetime, None if there is none."""
         value = self.values[index]
         if value is None or value == "":
+            return None
+        if self.form != "python" and value.startswith(_ZERO_DATE):
             return None
         if self.form == "stamp":
             value = _parse_stamp(value, self.zone)
@@ -217,6 +222,15 @@ def _have_shapes(joined: str, shapes: frozenset[bytes]) -> bool:
     except UnicodeEncodeError:
         return False
     return shapes.issuperset(lines.split(b"\n"))
+
+
+def _exist(texts: Sequence[str], read: Callable[[str], object]) -> bool:
+    """Tell whether all texts can be read: SQLite stores a 30th of February too."""
+    try:
+        deque(map(read, texts), maxlen=0)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,13 +58,20 @@ LOCATIONS = TEXTS | st.none() | st.integers()
 SLUGS = st.text(max_size=8) | st.sampled_from(
     ["", ".", "..", "a/b", "é", "a%b", "a'b", "%2F", "\n", "\ud800", "x" * 3000]
 )
+ZERO = "0000-00-00 00:00:00.000000"
 STAMPS = (
     st.none()
     | st.datetimes().map(str)
     | st.datetimes().map(lambda moment: f"{moment:%H:%M}")
-    | st.sampled_from(["", "infinity", "2026-02-30 00:00:00", "2026-01-02 03:04:05+02"])
+    | st.sampled_from(
+        ["", "infinity", "2026-02-30 00:00:00", "2026-01-02 03:04:05+02", ZERO]
+    )
 )
-DAYS = st.none() | st.dates().map(str) | st.sampled_from(["", "infinity", "2026-02-30"])
+DAYS = (
+    st.none()
+    | st.dates().map(str)
+    | st.sampled_from(["", "infinity", "2026-02-30", "0000-00-00"])
+)
 MOMENTS = (
     st.none()
     | st.datetimes(timezones=st.sampled_from([dt.UTC, BERLIN]) | st.none())
@@ -110,6 +117,8 @@ def rows(lastmods: Any, locations: Any = LOCATIONS) -> Any:
 
 
 @given(rows(STAMPS))
+@example([("/a-legal-path", "2026-02-30 03:04:05", None, None)])
+@example([("/a-legal-path", ZERO, None, None)])
 @example([("/a-legal-path", "2026-01-02 03:04:05", None, 0.5)] * 2)
 @example([("/a", "2026-01-02 03:04:05.5", None, 1), ("/b", None, None, True)])
 def test_the_database_s_times(found: Any) -> None:
@@ -118,9 +127,20 @@ def test_the_database_s_times(found: Any) -> None:
 
 
 @given(rows(DAYS))
+@example([("/a-legal-path", "2026-02-30", None, None)])
+@example([("/a-legal-path", "0000-00-00", None, None)])
 @example([("/a-legal-path", "2026-01-02", "daily", "0.5")] * 2)
 def test_the_database_s_days(found: Any) -> None:
     same(batch(found, "day"))
+
+
+@pytest.mark.parametrize(("form", "zero"), [("stamp", ZERO), ("day", ZERO[:10])])
+def test_a_zero_date_of_mysql_is_none(form: str, zero: str) -> None:
+    """As it is where the ORM reads it."""
+    found = batch([("/a", zero, None, None), ("/b", zero, None, None)], form)
+    texts = Serializer(ORIGIN, dt.UTC).items(found, Tally())
+    assert texts.good == 2
+    assert "lastmod" not in texts.whole
 
 
 @given(rows(MOMENTS))
