@@ -24,11 +24,11 @@ from .testapp.models import Article, Elsewhere, Story
 Key = tuple[Any, ...]
 
 #: Of the default database, read without connecting to it.
-VENDOR = str(settings.DATABASES["default"]["ENGINE"]).rpartition(".")[2]
+VENDOR = str(settings.DATABASES["default"]["ENGINE"]).rpartition(".")[2].strip("3")
 
 #: Orders that are not Python's: by name, and only where letters' case does not count.
 COLLATIONS = {
-    "sqlite3": {"case": "NOCASE", "language": "RTRIM"},
+    "sqlite": {"case": "NOCASE", "language": "RTRIM"},
     "postgresql": {"case": "sitemaps_plus_nocase", "language": "sv-x-icu"},
     "mysql": {"case": "utf8mb4_general_ci", "language": "utf8mb4_swedish_ci"},
 }[VENDOR]
