@@ -69,7 +69,7 @@ def facts() -> str:
 
 def database_version() -> str:
     """Return the database's version."""
-    numbers = connection.get_database_version()  # type: ignore[attr-defined]
+    numbers = connection.get_database_version()
     return ".".join(map(str, numbers))
 
 
@@ -81,15 +81,15 @@ class Report:
     rows: list[tuple[str, str, str, str]] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
 
-    def at_least(self, what: str, ratio: float, target: float, how: str = "") -> None:
+    def at_least(self, what: str, ratio: float, how: str, *, target: float) -> None:
         """Add a ratio that ought to be ``target`` or more."""
         verdict = "PASS" if ratio >= target else "MISS"
-        self.rows.append((what, f"{ratio:,.4g}{how}", f"≥ {target:g}", verdict))
+        self.rows.append((what, f"{ratio:,.3g} ({how})", f"≥ {target:g}", verdict))
 
-    def at_most(self, what: str, ratio: float, target: float, how: str = "") -> None:
+    def at_most(self, what: str, ratio: float, how: str, *, target: float) -> None:
         """Add a ratio that ought to be ``target`` or less."""
         verdict = "PASS" if ratio <= target else "MISS"
-        self.rows.append((what, f"{ratio:,.3g}{how}", f"≤ {target:g}", verdict))
+        self.rows.append((what, f"{ratio:,.3g} ({how})", f"≤ {target:g}", verdict))
 
     def note(self, what: str, value: str) -> None:
         """Add something that is only told."""

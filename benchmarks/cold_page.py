@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from . import bench, data, driver, memory, reading, site
-from .timing import Contestant, medians, shown
+from .timing import Contestant, medians, ratio
 
 ROWS = 50_000
 KINDS = {"product": "ASCII slugs", "dish": "non-ASCII paths"}
@@ -30,8 +30,8 @@ def main() -> int:
         report.at_most(
             f"{kind}: memory above idle, page / contrib",
             ours / theirs,
-            0.25,
-            f" ({ours / 1e6:.0f} / {theirs / 1e6:.0f} MB)",
+            f"{ours / 1e6:.0f} / {theirs / 1e6:.0f} MB",
+            target=0.25,
         )
     return report.finish()
 
@@ -77,27 +77,16 @@ def race(report: bench.Report, name: str, kind: str, rounds: int) -> None:
         rounds,
     )
     contrib, page = taken["contrib"], taken["page"]
-    report.at_least(
-        f"{kind}: contrib / page",
-        contrib / page,
-        35,
-        f" ({shown(contrib)} / {shown(page)})",
-    )
+    report.at_least(f"{kind}: contrib / page", *ratio(contrib, page), target=35)
     report.at_most(
-        f"{kind}: page / bare driver",
-        page / taken["driver"],
-        3,
-        f" ({shown(page)} / {shown(taken['driver'])})",
+        f"{kind}: page / bare driver", *ratio(page, taken["driver"]), target=3
     )
     for variant, told in (
         ("gzipped", "to a client that takes gzip"),
         ("bounds too", "with its bounds to be found first"),
     ):
-        seconds = taken[variant]
-        report.note(
-            f"{kind}: contrib / page {told}",
-            f"{contrib / seconds:.1f} ({shown(contrib)} / {shown(seconds)})",
-        )
+        factor, how = ratio(contrib, taken[variant])
+        report.note(f"{kind}: contrib / page {told}", f"{factor:.3g} ({how})")
 
 
 if __name__ == "__main__":

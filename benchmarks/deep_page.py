@@ -8,9 +8,10 @@ has to be a range scan. Without --rows, SQLite and MariaDB have 500,000 rows.
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from . import bench, data, plans, reading, site
-from .timing import Contestant, medians, shown
+from .timing import Contestant, medians, ratio
 
 DEEP = 200
 
@@ -32,27 +33,23 @@ def main() -> int:
     paths = {number: f"/sitemap-track-{number}.xml" for number in (1, deep)}
     taken = medians(
         [
-            Contestant(
-                path,
-                lambda path=path: site.page(path),
-                lambda number=number: site.chill("track", number),
-            )
+            Contestant(path, partial(site.page, path), partial(chill, number))
             for number, path in paths.items()
         ],
         options.rounds,
     )
-    first, later = taken[paths[1]], taken[paths[deep]]
-    report.at_most(
-        f"page {deep} / page 1",
-        later / first,
-        1.2,
-        f" ({shown(later)} / {shown(first)})",
-    )
+    compared = ratio(taken[paths[deep]], taken[paths[1]])
+    report.at_most(f"page {deep} / page 1", *compared, target=1.2)
     plan, problems = plans.of_page("track", deep)
     report.check("plan: something other than a range scan", problems)
     code = report.finish()
     print(f"\nThe plan of page {deep}:\n\n{plan}")
     return code
+
+
+def chill(number: int) -> None:
+    """Forget what was made of a page."""
+    site.chill("track", number)
 
 
 def compare(report: bench.Report, deep: int) -> None:

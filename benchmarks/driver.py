@@ -14,7 +14,10 @@ def connect() -> Any:
     chosen = connection.settings_dict
     if connection.vendor == "sqlite":
         return sqlite3.connect(chosen["NAME"])
-    address = {"host": chosen["HOST"] or None, "user": chosen["USER"] or None}
+    address: dict[str, Any] = {
+        "host": chosen["HOST"] or None,
+        "user": chosen["USER"] or None,
+    }
     if connection.vendor == "postgresql":
         import psycopg
 

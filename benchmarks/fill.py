@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import bench, data, site
-from .timing import Contestant, medians, shown
+from .timing import Contestant, medians, ratio
 
 KINDS = {"track": "no filter", "listed": "a filter (listed, 9 of 10 rows)"}
 
@@ -61,9 +61,8 @@ def race(report: bench.Report, section: str, kind: str, rounds: int) -> None:
         )
     report.at_most(
         f"{kind}: filling / psql ({len(hops)} hops)",
-        taken["fill"] / taken["psql"],
-        2,
-        f" ({shown(taken['fill'])} / {shown(taken['psql'])})",
+        *ratio(taken["fill"], taken["psql"]),
+        target=2,
     )
 
 

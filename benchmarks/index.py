@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from . import bench, data, reading, site
-from .timing import Contestant, medians, shown
+from .timing import Contestant, medians, ratio
 
 
 def main() -> int:
@@ -38,12 +38,8 @@ def main() -> int:
         ],
         options.rounds,
     )
-    report.at_least(
-        "contrib / index",
-        taken["contrib"] / taken["index"],
-        500,
-        f" ({shown(taken['contrib'])} / {shown(taken['index'])})",
-    )
+    compared = ratio(taken["contrib"], taken["index"])
+    report.at_least("contrib / index", *compared, target=500)
     kept(report)
     return report.finish()
 
@@ -116,9 +112,8 @@ def kept(report: bench.Report) -> None:
     ):
         report.at_most(
             f"{told}, {count} query / smallest view with one query",
-            taken[name] / taken["smallest"],
-            1.5,
-            f" ({shown(taken[name])} / {shown(taken['smallest'])})",
+            *ratio(taken[name], taken["smallest"]),
+            target=1.5,
         )
 
 

@@ -8,10 +8,11 @@ the alternates make the page several times as long.
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from . import bench, data, memory, site
 from .cold_page import ROWS, compare
-from .timing import Contestant, medians, shown
+from .timing import Contestant, Times, medians, ratio
 
 LANGUAGES = 3
 PAGES = {"product": "plain", "guide": "languages"}
@@ -29,21 +30,23 @@ def main() -> int:
         [
             Contestant(
                 name,
-                lambda name=name: site.page(f"/sitemap-{name}-1.xml", **site.GZIP),
-                lambda name=name: site.chill(name),
+                partial(site.page, f"/sitemap-{name}-1.xml", **site.GZIP),
+                partial(site.chill, name),
             )
             for name in PAGES
         ],
         options.rounds,
     )
     sizes = {name: len(site.page(f"/sitemap-{name}-1.xml").body) for name in PAGES}
-    per_megabyte = {name: taken[name] / sizes[name] * 1e6 for name in PAGES}
+    per_megabyte = {
+        name: Times(*(seconds / sizes[name] * 1e6 for seconds in taken[name]))
+        for name in PAGES
+    }
     report.at_most(
-        "time per byte, languages / plain",
-        per_megabyte["guide"] / per_megabyte["product"],
-        1.5,
-        f" ({shown(per_megabyte['guide'])} / {shown(per_megabyte['product'])} a MB, "
-        f"{sizes['guide'] / 1e6:.1f} / {sizes['product'] / 1e6:.1f} MB)",
+        f"time per MB, languages / plain "
+        f"(pages of {sizes['guide'] / 1e6:.1f} / {sizes['product'] / 1e6:.1f} MB)",
+        *ratio(per_megabyte["guide"], per_megabyte["product"]),
+        target=1.5,
     )
     held = {
         name: memory.growth(
@@ -54,8 +57,8 @@ def main() -> int:
     report.at_most(
         "memory above idle, languages / plain",
         held["guide"] / held["product"],
-        1.2,
-        f" ({held['guide'] / 1e6:.1f} / {held['product'] / 1e6:.1f} MB)",
+        f"{held['guide'] / 1e6:.1f} / {held['product'] / 1e6:.1f} MB",
+        target=1.2,
     )
     return report.finish()
 

@@ -38,7 +38,7 @@ def growth(database: str, path: str, *, cold: str = "", gzip: bool = False) -> f
         )
         told = json.loads(done.stdout)
         grown.append(told["peak"] - told["idle"])
-    return median(grown)
+    return float(median(grown))
 
 
 def _held() -> tuple[int, int]:

@@ -11,7 +11,7 @@ import sys
 
 from . import bench, data, site
 from .cold_page import KINDS, ROWS, compare
-from .timing import Contestant, medians, shown
+from .timing import Contestant, medians, ratio
 
 
 def main() -> int:
@@ -40,10 +40,7 @@ def race(report: bench.Report, name: str, kind: str, rounds: int) -> None:
         rounds,
     )
     report.at_least(
-        f"{kind}: contrib / page",
-        taken["contrib"] / taken["page"],
-        3,
-        f" ({shown(taken['contrib'])} / {shown(taken['page'])})",
+        f"{kind}: contrib / page", *ratio(taken["contrib"], taken["page"]), target=3
     )
 
 

@@ -7,10 +7,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 
 def nothing() -> None:
     """Prepare nothing."""
+
+
+class Times(NamedTuple):
+    """Seconds that a contestant took."""
+
+    median: float
+    #: Of all repetitions: what it takes where nothing else disturbs.
+    quickest: float
 
 
 @dataclass(frozen=True)
@@ -26,9 +35,9 @@ class Contestant:
 
 def medians(
     contestants: Sequence[Contestant], rounds: int, *, collect: bool = True
-) -> dict[str, float]:
+) -> dict[str, Times]:
     """
-    Return the median seconds of each contestant, by name.
+    Return the times of each contestant, by name.
 
     ``collect`` empties the garbage before each run, which pays for what takes
     longer than that.
@@ -44,7 +53,15 @@ def medians(
                 begun = time.perf_counter()
                 contestant.run()
                 taken[contestant.name].append(time.perf_counter() - begun)
-    return {name: median(times) for name, times in taken.items()}
+    return {name: Times(median(times), min(times)) for name, times in taken.items()}
+
+
+def ratio(over: Times, under: Times) -> tuple[float, str]:
+    """Return how two medians compare, and the same in words, with the quickest."""
+    quickest = over.quickest / under.quickest
+    return over.median / under.median, (
+        f"{shown(over.median)} / {shown(under.median)}; quickest {quickest:.3g}"
+    )
 
 
 def shown(seconds: float) -> str:
