@@ -184,15 +184,8 @@ def overridden(sitemap: AnySitemap, name: str) -> bool:
     """Tell whether a class of the project's own defines ``name``."""
     if name in vars(sitemap):
         return True
-    return not any(
-        name in vars(cls) and cls in _OURS
-        for cls in type(sitemap).__mro__[: _first_with(sitemap, name) + 1]
-    )
-
-
-def _first_with(sitemap: AnySitemap, name: str) -> int:
-    mro = type(sitemap).__mro__
-    return next(index for index, cls in enumerate(mro) if name in vars(cls))
+    definer = next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
+    return definer not in _OURS
 
 
 def object_path_reason(sitemap: AnySitemap) -> str:
@@ -271,7 +264,7 @@ class Reader:
         """The row path: one query on the raw cursor, as long as it is not full."""
         connection = connections[queryset.db]
         routes = self._routes()
-        block = max(1, BLOCK // len(self.source.languages))
+        block = max(1, BLOCK // max(1, len(self.source.languages)))
         rest = queryset
         while True:
             plan = RowPlan.make(self.sitemap, rest[:most], key)
