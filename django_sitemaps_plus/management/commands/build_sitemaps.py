@@ -81,10 +81,6 @@ class Command(BaseCommand):
                 for source in self._sources(sections)
                 if self._work(source, ledger=ledger, reconcile=reconcile, deep=deep)
             ]
-        except NotReady as error:
-            raise CommandError(
-                f"{error} Run the command again when it is done.", returncode=FAILED
-            ) from error
         except SitemapsPlusError as error:
             raise CommandError(str(error), returncode=FAILED) from error
         except DatabaseError as error:
@@ -114,14 +110,21 @@ class Command(BaseCommand):
         self, source: Source, *, ledger: bool, reconcile: bool, deep: bool
     ) -> bool:
         """Work on one section; returns whether something failed."""
-        if ledger:
-            done = builder.fill(source, self._line(source, "{} pages so far"))
-        elif reconcile:
-            done = builder.reconcile(
-                source, _place(), deep=deep, progress=self._progress(source)
-            )
-        else:
-            done = builder.build(source, _place(), self._progress(source))
+        try:
+            if ledger:
+                done = builder.fill(source, self._line(source, "{} pages so far"))
+            elif reconcile:
+                done = builder.reconcile(
+                    source, _place(), deep=deep, progress=self._progress(source)
+                )
+            else:
+                done = builder.build(source, _place(), self._progress(source))
+        except SitemapsPlusError as error:
+            # The other sections are none the worse for it.
+            again = isinstance(error, NotReady)
+            advice = " Run the command again when it is done." if again else ""
+            self.stderr.write(self.style.ERROR(f"{error}{advice}"))
+            return True
         self._tell(done, ledger=ledger)
         return bool(done.errors)
 
@@ -131,23 +134,25 @@ class Command(BaseCommand):
                 f"Section {done.name!r}: made on request; nothing to do ahead."
             )
             return
-        entries = "" if done.entries is None else f", {done.entries:,} entries"
+        entries = ""
+        if done.entries is not None:
+            entries = f", {_count(done.entries, 'entry', 'entries')}"
         work = "" if ledger else f"; {done.changed} made, {done.unchanged} unchanged"
         self.stdout.write(
-            f"Section {done.name!r}: {_pages(done.pages)}{entries}{work}."
+            f"Section {done.name!r}: {_count(done.pages, 'page')}{entries}{work}."
         )
         if done.bad:
             self.stdout.write(
                 self.style.WARNING(
-                    f"  {done.bad} rows left out: "
+                    f"  {_count(done.bad, 'row')} left out: "
                     + "; ".join(f"{key}: {why}" for key, why in done.problems[:_SHOWN])
                     + ("; …" if done.bad > _SHOWN else ".")
                 )
             )
         if done.waiting:
-            minutes = max(1, get_settings().SPLIT_GRACE // 60)
+            minutes = _count(max(1, get_settings().SPLIT_GRACE // 60), "minute")
             self.stdout.write(
-                f"  {_pages(done.waiting)} split: for {minutes} minutes the left part "
+                f"  {_count(done.waiting, 'page')} split: for {minutes} the left part "
                 "keeps the bytes it had, so that no crawler misses a URL."
             )
         for error in done.errors:
@@ -170,8 +175,8 @@ class Command(BaseCommand):
         return write
 
 
-def _pages(count: int) -> str:
-    return "1 page" if count == 1 else f"{count:,} pages"
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"1 {one}" if number == 1 else f"{number:,} {many or one + 's'}"
 
 
 def _place() -> Place:

@@ -1,0 +1,434 @@
+"""``manage.py build_sitemaps``: every word it says, and its exit code."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import time
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.models import F
+from django.test import Client
+
+from django_sitemaps_plus import Sitemap, definitions, ledger
+from django_sitemaps_plus.management.commands import build_sitemaps
+from django_sitemaps_plus.models import Page, Section
+
+from .factories import NoteFactory, TagFactory, articles
+from .helpers import ArticleSitemap, PagesSitemap, listed, run_command, urlset
+from .testapp.models import Article, Note
+
+pytestmark = pytest.mark.django_db
+
+
+class Small(ArticleSitemap):
+    """Ten articles to a page."""
+
+    limit = 10
+
+
+class Titled(ArticleSitemap):
+    """Its locations are the titles, whatever they are."""
+
+    location = F("title")
+
+
+def build(*arguments: str) -> tuple[str, str, int]:
+    """Run the command."""
+    return run_command("build_sitemaps", *arguments)
+
+
+# What it does
+
+
+def test_help() -> None:
+    out, err, code = build("--help")
+    own, _, _ = out.partition("\n  --version")
+    assert (err, code) == ("", 0)
+    assert " ".join(own.split("options:")[1].split()) == (
+        "-h, --help show this help message and exit "
+        "--ledger only find the bounds of pages; goes on where an earlier run stopped "
+        "--reconcile also make again each page whose rows' number or newest lastmod is "
+        "another than when it was made "
+        "--deep with --reconcile: make every page again and compare its bytes"
+    )
+    head = " ".join(own.split("options:")[0].split())
+    assert head.endswith(
+        "Make the pages of all sections, or of those named, so that no request has to. "
+        "Pages that are fresh are left as they are. "
+        "positional arguments: "
+        "SECTION the sections to work on; all if none is named"
+    )
+
+
+def test_nothing_registered() -> None:
+    assert build() == (
+        "Nothing to build: no sitemap is registered. Add @register to a Sitemap class "
+        "in an app's sitemaps.py.\n",
+        "",
+        0,
+    )
+
+
+def test_pages_are_made_once(register: Any) -> None:
+    register("article", ArticleSitemap)
+    articles(3)
+    made = "Section 'article': 1 page, 3 entries; 1 made, 0 unchanged.\n"
+    assert build() == (made, "", 0)
+    unchanged = "Section 'article': 1 page, 3 entries; 0 made, 1 unchanged.\n"
+    assert build() == (unchanged, "", 0)
+
+
+def test_the_sections_come_in_their_order(register: Any) -> None:
+    register("small", Small)
+    register("pages", PagesSitemap)
+    register("article", ArticleSitemap)
+    articles(21)
+    assert build() == (
+        "Section 'small': 3 pages, 21 entries; 3 made, 0 unchanged.\n"
+        "Section 'pages': made on request; nothing to do ahead.\n"
+        "Section 'article': 1 page, 21 entries; 1 made, 0 unchanged.\n",
+        "",
+        0,
+    )
+
+
+def test_numbers_can_be_read(register: Any) -> None:
+    register("article", ArticleSitemap)
+    Article.objects.bulk_create(Article(slug=f"a-{number}") for number in range(1001))
+    out, _, _ = build()
+    assert out == "Section 'article': 1 page, 1,001 entries; 1 made, 0 unchanged.\n"
+
+
+def test_one_of_everything(register: Any) -> None:
+    register("article", Titled)
+    articles(1, title="/")
+    (bad,) = articles(1, title="bad")
+    assert build() == (
+        "Section 'article': 1 page, 1 entry; 1 made, 0 unchanged.\n"
+        f"  1 row left out: {bad.pk}: location 'bad': neither a path nor an http(s) "
+        "URL.\n",
+        "",
+        0,
+    )
+
+
+def test_an_empty_section(register: Any) -> None:
+    register("article", ArticleSitemap)
+    out, err, code = build()
+    assert out == "Section 'article': 1 page, 0 entries; 1 made, 0 unchanged.\n"
+    assert (err, code) == ("", 0)
+
+
+def test_only_the_sections_that_are_named(register: Any) -> None:
+    register("article", ArticleSitemap)
+    register("small", Small)
+    articles(1)
+    out, err, code = build("small")
+    assert out == "Section 'small': 1 page, 1 entry; 1 made, 0 unchanged.\n"
+    assert (err, code) == ("", 0)
+    assert [section.name for section in Section.objects.all()] == ["small"]
+
+
+def test_after_it_no_request_reads_a_row(
+    client: Client, register: Any, django_assert_max_num_queries: Any
+) -> None:
+    register("small", Small)
+    articles(25)
+    build()
+    with django_assert_max_num_queries(20) as captured:
+        for number in (1, 2, 3):
+            client.get(f"/sitemap-small-{number}.xml")
+        assert len(listed(client.get("/sitemap.xml"))) == 3
+    assert not any("testapp_article" in query["sql"] for query in captured)
+
+
+def test_a_page_that_grew_too_large_is_split(register: Any, settings: Any) -> None:
+    register("small", Small)
+    articles(10)
+    build()
+    articles(5)
+    assert build("--reconcile") == (
+        "Section 'small': 2 pages, 15 entries; 1 made, 1 unchanged.\n",
+        "",
+        0,
+    )
+
+
+def test_a_page_that_is_split_inside_waits_for_the_crawlers(
+    register: Any, settings: Any
+) -> None:
+    class Notes(Sitemap):
+        model = Note
+        page_by = "number"
+        limit = 10
+
+        def location(self, item: Note) -> str:
+            return f"/notes/{item.number}/"
+
+    register("note", Notes)
+    for number in range(0, 200, 10):
+        NoteFactory(number=number)
+    build()
+    for number in range(1, 10):
+        NoteFactory(number=number)
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SPLIT_GRACE": 600}
+    out, err, code = build("--reconcile")
+    assert (err, code) == ("", 0)
+    assert out.endswith(
+        "\n  1 page split: for 10 minutes the left part keeps the bytes it had, so "
+        "that no crawler misses a URL.\n"
+    )
+
+
+def test_progress_is_told_while_it_lasts(
+    register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_sitemaps, "_EVERY", 0.0)
+    register("small", Small)
+    articles(30)
+    assert build() == (
+        "Section 'small': 1 of 4 pages\n"
+        "Section 'small': 2 of 4 pages\n"
+        "Section 'small': 3 of 4 pages\n"
+        "Section 'small': 4 pages, 30 entries; 4 made, 0 unchanged.\n",
+        "",
+        0,
+    )
+
+
+# --ledger
+
+
+def test_ledger_finds_bounds_and_makes_nothing(register: Any) -> None:
+    register("small", Small)
+    articles(30)
+    assert build("--ledger") == ("Section 'small': 4 pages.\n", "", 0)
+    assert Page.objects.count() == 4
+    assert not Page.objects.exclude(checksum="").exists()
+    build()
+    assert build("--ledger") == ("Section 'small': 4 pages, 30 entries.\n", "", 0)
+
+
+def test_ledger_needs_no_address(register: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {}
+    settings.INSTALLED_APPS = ["django_sitemaps_plus", "tests.testapp"]
+    register("small", Small)
+    articles(3)
+    assert build("--ledger") == ("Section 'small': 1 page.\n", "", 0)
+
+
+# --reconcile
+
+
+def test_reconcile_finds_what_changed_number_or_newest_lastmod(register: Any) -> None:
+    register("small", Small)
+    made = articles(30, updated=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
+    build()
+    same = "Section 'small': 4 pages, 30 entries; 0 made, 4 unchanged.\n"
+    assert build("--reconcile") == (same, "", 0)
+    Article.objects.filter(pk=made[0].pk).delete()
+    Article.objects.filter(pk=made[29].pk).update(updated=dt.datetime.now(dt.UTC))
+    assert build("--reconcile") == (
+        "Section 'small': 4 pages, 29 entries; 2 made, 2 unchanged.\n",
+        "",
+        0,
+    )
+
+
+def test_reconcile_deep_finds_everything(register: Any) -> None:
+    register("small", Small)
+    made = articles(30)
+    build()
+    Article.objects.filter(pk=made[5].pk).update(slug="moved")
+    same = "Section 'small': 4 pages, 30 entries; 0 made, 4 unchanged.\n"
+    assert build("--reconcile") == (same, "", 0)
+    assert build("--reconcile", "--deep") == (
+        "Section 'small': 4 pages, 30 entries; 1 made, 3 unchanged.\n",
+        "",
+        0,
+    )
+
+
+# What goes wrong
+
+
+def test_bad_rows_are_told_the_first_five_of_them(register: Any) -> None:
+    register("article", Titled)
+    articles(3, title="/")
+    bad = articles(7, title="bad")
+    problem = "location 'bad': neither a path nor an http(s) URL"
+    first = "; ".join(f"{article.pk}: {problem}" for article in bad[:5])
+    assert build() == (
+        "Section 'article': 1 page, 3 entries; 1 made, 0 unchanged.\n"
+        f"  7 rows left out: {first}; …\n",
+        "",
+        0,
+    )
+
+
+def test_too_many_bad_rows_fail_and_the_other_sections_are_made(register: Any) -> None:
+    register("broken", Titled)
+    register("article", ArticleSitemap)
+    bad = articles(11, title="bad")
+    out, err, code = build()
+    assert out == (
+        "Section 'broken': 1 page; 0 made, 0 unchanged.\n"
+        "Section 'article': 1 page, 11 entries; 1 made, 0 unchanged.\n"
+    )
+    assert err == (
+        f"  11 of the 11 rows of page broken-1 are bad; the first is {bad[0].pk}: "
+        "location 'bad': neither a path nor an http(s) URL. The page keeps its former "
+        "bytes.\n"
+        "CommandError: Could not make all pages of: broken.\n"
+    )
+    assert code == 1
+
+
+def test_rows_that_come_twice_fail_and_the_other_sections_are_made(
+    register: Any,
+) -> None:
+    class Tagged(ArticleSitemap):
+        def items(self) -> Any:
+            return Article.objects.filter(tags__name="t")
+
+    register("tagged", Tagged)
+    register("article", ArticleSitemap)
+    (article,) = articles(1)
+    for _ in range(2):
+        TagFactory(article=article, name="t")
+    assert build() == (
+        "Section 'article': 1 page, 1 entry; 1 made, 0 unchanged.\n",
+        "Section 'tagged': items() returns rows more than once, because it joins a "
+        "relation that has several rows for one item. Add .distinct(), or filter with "
+        "Exists().\n"
+        "CommandError: Could not make all pages of: tagged.\n",
+        1,
+    )
+
+
+def test_another_process_is_at_it(
+    register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("small", Small)
+    register("article", ArticleSitemap)
+    key = definitions.source("small").key
+    assert key is not None
+    section = ledger.section_row("small", key)
+    clock = iter(range(100_000))
+    with ledger.lease(section), monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", lambda seconds: None)
+        patch.setattr(time, "monotonic", lambda: next(clock))
+        result = build()
+    assert result == (
+        "Section 'article': 1 page, 0 entries; 1 made, 0 unchanged.\n",
+        "Another process is dividing the section 'small'. Run the command again when "
+        "it is done.\n"
+        "CommandError: Could not make all pages of: small.\n",
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["article", "nothing"],
+            "There is no section 'nothing'. Registered: article, pages.",
+        ),
+        (["--deep"], "--deep needs --reconcile."),
+        (["--ledger", "--reconcile"], "Choose --ledger or --reconcile, not both."),
+    ],
+)
+def test_misuse(register: Any, arguments: list[str], message: str) -> None:
+    register("article", ArticleSitemap)
+    register("pages", PagesSitemap)
+    assert build(*arguments) == ("", f"CommandError: {message}\n", 2)
+    assert not Page.objects.exists()
+
+
+def test_no_section_to_choose_from() -> None:
+    message = "CommandError: There is no section 'a'. Registered: none.\n"
+    assert build("a") == ("", message, 2)
+
+
+def test_the_address_is_not_known(register: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {}
+    settings.INSTALLED_APPS = ["django_sitemaps_plus", "tests.testapp"]
+    register("article", ArticleSitemap)
+    assert build() == (
+        "",
+        "CommandError: The site's address is not known outside of a request: set "
+        "SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.\n",
+        2,
+    )
+
+
+def test_a_setting_is_wrong(register: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "www.example.com"}
+    register("article", ArticleSitemap)
+    out, err, code = build()
+    assert (out, code) == ("", 1)
+    assert err.startswith("SITEMAPS_PLUS['BASE_URL'] is 'www.example.com': ")
+    assert err.endswith("CommandError: Could not make all pages of: article.\n")
+
+
+def test_page_by_is_wrong(register: Any) -> None:
+    register("article", type("Wrong", (ArticleSitemap,), {"page_by": "updated"}))
+    out, err, code = build()
+    assert (out, code) == ("", 1)
+    assert err.startswith("CommandError: page_by = 'updated': the column ")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_tables_are_missing(register: Any) -> None:
+    register("article", ArticleSitemap)
+    with connection.schema_editor() as editor:
+        editor.delete_model(Page)
+        editor.delete_model(Section)
+    try:
+        result = build()
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(Section)
+            editor.create_model(Page)
+    assert result == (
+        "",
+        "CommandError: The tables of django_sitemaps_plus are missing: run 'manage.py "
+        "migrate sitemaps_plus'.\n",
+        1,
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_fails(register: Any) -> None:
+    class Broken(ArticleSitemap):
+        def items(self) -> Any:
+            return Article.objects.extra(where=["no_such_column = 1"])
+
+    register("article", Broken)
+    out, err, code = build()
+    assert (out, code) == ("", 1)
+    assert err.startswith("CommandError: The database failed: ")
+    assert "no_such_column" in err
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_the_exit_code_reaches_the_shell(
+    register: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        build_sitemaps.Command().run_from_argv(["manage.py", "build_sitemaps", "a"])
+    assert stopped.value.code == 2
+    assert "There is no section 'a'. Registered: none." in capsys.readouterr().err
+
+
+def test_it_can_be_called_from_code(client: Client, register: Any) -> None:
+    register("article", ArticleSitemap)
+    articles(2)
+    with open(os.devnull, "w") as nowhere:
+        call_command("build_sitemaps", "article", reconcile=True, stdout=nowhere)
+    assert len(urlset(client.get("/sitemap-article-1.xml"))) == 2
