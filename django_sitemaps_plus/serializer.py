@@ -626,7 +626,10 @@ def as_records(value: Any, kind: type[Record]) -> Sequence[Record]:
 
 def describe(error: BaseException) -> str:
     """Return an error as one line for a report."""
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # the project's own error may do anything
+        text = ""
     if isinstance(error, (EntryError, NoReverseMatch)):
         return text[:300]
     return f"{type(error).__name__}: {text}"[:300]
