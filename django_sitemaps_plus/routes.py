@@ -535,8 +535,8 @@ class CompiledRoute:
         except Exception:
             # A value that cannot be written: exact() raises it again for its row.
             return None
-        for data in joined:
-            if not _is_separable(data, len(columns[0])):
+        for column, data in zip(texts, joined, strict=True):
+            if "" in column or data.count(SEPARATOR) != len(column) - 1:
                 return None
         if self.pieces[0] == "/" and _has_leading_slash(joined[self.slots[0]]):
             return None
@@ -579,17 +579,6 @@ def _groups_of_expressions(
         elif not group.matches(constants[name]):
             return None
     return groups
-
-
-def _is_separable(joined: bytes, count: int) -> bool:
-    """Say whether there are as many texts as joined, and none is empty."""
-    return (
-        joined.count(SEPARATOR) == count - 1
-        and not joined.startswith(SEPARATOR)
-        and not joined.endswith(SEPARATOR)
-        and SEPARATOR * 2 not in joined
-        and joined != b""
-    )
 
 
 def _has_leading_slash(joined: bytes) -> bool:

@@ -533,6 +533,7 @@ class RowPlan:
     converters: dict[int, Callable[[Any], Any]]
     sitemap: AnySitemap
     lastmod_form: str
+    vendor: str
 
     @classmethod
     def make(cls, sitemap: AnySitemap, queryset: QuerySet[Any], key: Key) -> RowPlan:
@@ -562,6 +563,7 @@ class RowPlan:
             converters=_converters(compiler, connection),
             sitemap=sitemap,
             lastmod_form=form,
+            vendor=connection.vendor,
         )
 
     def key(self, raw: KeyValue) -> KeyValue:
@@ -592,7 +594,10 @@ class RowPlan:
             labels=labels,
             locations=self._locations(columns, languages, routes),
             lastmods=Lastmods(
-                self._column("lastmod", columns), self.lastmod_form, _row_zone()
+                self._column("lastmod", columns),
+                self.lastmod_form,
+                _row_zone(),
+                exist=self.vendor == "postgresql",
             ),
             changefreqs=self._column("changefreq", columns),
             priorities=self._column("priority", columns),

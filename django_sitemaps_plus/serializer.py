@@ -154,6 +154,8 @@ class Lastmods:
     values: Sequence[Any]
     form: str = "python"
     zone: dt.tzinfo = dt.UTC
+    #: Whether the database takes no time that does not exist. SQLite takes any.
+    exist: bool = False
 
     def bulk(self) -> tuple[Sequence[str], str] | None:
         """Return texts and the suffix that each of them wants, or None."""
@@ -170,7 +172,8 @@ class Lastmods:
         if joined is None or not _have_shapes(joined, _STAMP_SHAPES):
             return None
         texts = [text[:19] for text in joined.replace(" ", "T").split("\n")]
-        return (texts, "+00:00") if _exist(texts, dt.datetime.fromisoformat) else None
+        known = self.exist or _exist(texts, dt.datetime.fromisoformat)
+        return (texts, "+00:00") if known else None
 
     def _days(self) -> tuple[Sequence[str], str] | None:
         joined = _joined(self.values)
@@ -218,10 +221,13 @@ def _joined(values: Sequence[Any]) -> str | None:
 def _have_shapes(joined: str, shapes: frozenset[bytes]) -> bool:
     """Tell whether each line has one of ``shapes``: digits where these have zeros."""
     try:
-        lines = joined.encode("ascii").translate(_ZEROS)
+        lines = joined.encode("ascii").translate(_ZEROS) + b"\n"
     except UnicodeEncodeError:
         return False
-    return shapes.issuperset(lines.split(b"\n"))
+    first, end, _ = lines.partition(b"\n")
+    if lines == (first + end) * (len(lines) // len(first + end)):
+        return first in shapes
+    return shapes.issuperset(lines[:-1].split(b"\n"))
 
 
 def _exist(texts: Sequence[str], read: Callable[[str], object]) -> bool:
