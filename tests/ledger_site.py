@@ -94,7 +94,7 @@ class Site:
 
     def settle(self) -> dict[int, list[int]]:
         """Let hours pass, with crawlers coming by; return what they find then."""
-        for _ in range(3):
+        for _ in range(2):
             age(verified=True, grace=True)
             self.crawl()
         return self.crawl()

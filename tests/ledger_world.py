@@ -40,7 +40,9 @@ _LISTED = re.compile(
 )
 _EMPTY = re.compile(r"<\?xml [^>]*>\s*<urlset\b[^>]*>\s*</urlset>\s*")
 
-#: A week of ages: rows are dated in it, and only ever get newer.
+#: Seconds: more than VERIFY_AFTER, and less than bytes may be old that stand in.
+HOURS = 3 * 3600
+#: Rows are dated from here on, and only ever get newer.
 _FIRST = 1_700_000_000
 
 
@@ -75,7 +77,7 @@ def place() -> Place:
 def age(*, verified: bool = False, grace: bool = False) -> None:
     """Let time pass, by the ledger's own notes of when something was."""
     if verified:
-        Page.objects.update(verified_at=F("verified_at") - 100_000)
+        Page.objects.update(verified_at=F("verified_at") - HOURS)
     if grace:
         Page.objects.filter(grace_until__gt=0).update(grace_until=1)
 
@@ -254,7 +256,7 @@ class World:
     def verify(self, page: PlainPage) -> None:
         """Ask for a page that is due to be compared with its rows."""
         Page.objects.filter(section__name=self.name, number=page.number).update(
-            verified_at=F("verified_at") - 100_000
+            verified_at=F("verified_at") - HOURS
         )
         page.stale = True
         self.get_page(page)
