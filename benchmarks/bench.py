@@ -73,6 +73,11 @@ def database_version() -> str:
     return ".".join(map(str, numbers))
 
 
+def shown(ratio: float) -> str:
+    """Return a ratio with three digits that mean something."""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
 @dataclass
 class Report:
     """The table of one command."""
@@ -84,12 +89,12 @@ class Report:
     def at_least(self, what: str, ratio: float, how: str, *, target: float) -> None:
         """Add a ratio that ought to be ``target`` or more."""
         verdict = "PASS" if ratio >= target else "MISS"
-        self.rows.append((what, f"{ratio:,.3g} ({how})", f"≥ {target:g}", verdict))
+        self.rows.append((what, f"{shown(ratio)} ({how})", f"≥ {target:g}", verdict))
 
     def at_most(self, what: str, ratio: float, how: str, *, target: float) -> None:
         """Add a ratio that ought to be ``target`` or less."""
         verdict = "PASS" if ratio <= target else "MISS"
-        self.rows.append((what, f"{ratio:,.3g} ({how})", f"≤ {target:g}", verdict))
+        self.rows.append((what, f"{shown(ratio)} ({how})", f"≤ {target:g}", verdict))
 
     def note(self, what: str, value: str) -> None:
         """Add something that is only told."""

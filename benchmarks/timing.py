@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
+from . import bench
+
 
 def nothing() -> None:
     """Prepare nothing."""
@@ -60,7 +62,8 @@ def ratio(over: Times, under: Times) -> tuple[float, str]:
     """Return how two medians compare, and the same in words, with the quickest."""
     quickest = over.quickest / under.quickest
     return over.median / under.median, (
-        f"{shown(over.median)} / {shown(under.median)}; quickest {quickest:.3g}"
+        f"{shown(over.median)} / {shown(under.median)}; "
+        f"quickest {bench.shown(quickest)}"
     )
 
 
