@@ -31,7 +31,7 @@ from .models import Page, Section
 from .origin import ANYWHERE, Place, rendering_context
 from .protocol.entries import IndexItem
 from .protocol.errors import PageFull
-from .protocol.limits import MAX_ENTRIES, MAX_INDEX_ENTRIES
+from .protocol.limits import MAX_ENTRIES, MAX_INDEX_ENTRIES, MAX_NEWS
 from .protocol.locations import ORIGIN_MARK
 from .protocol.writers import URLSET_FOOTER, IndexWriter, UrlsetWriter, urlset_header
 from .registry import registry
@@ -429,7 +429,12 @@ def _entries_wanted(name: str, listing: Listing) -> bool:
     wanted = all(
         _few(list(items), source.limit, listing.is_index)
         for source, items in groupby(listing.pages, key=lambda item: item.source)
-    ) and _sum(listing.pages) <= MAX_ENTRIES * (FEW if listing.is_index else 1)
+    )
+    share = FEW if listing.is_index else 1
+    wanted = wanted and _sum(listing.pages) <= MAX_ENTRIES * share
+    # Several sections of news may each fit their page, and not one page together.
+    news = (item for item in listing.pages if item.source.media["news"])
+    wanted = wanted and _sum(news) <= MAX_NEWS * share
     _remember(name, listing, is_index=not wanted)
     return wanted
 

@@ -15,7 +15,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.conf import settings as django_settings
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
@@ -68,6 +68,11 @@ from .sitemaps import (
 
 #: Entries made at a time on the row path: as fast as more, in less memory.
 BLOCK = 1_000
+
+#: Takes a function, values and where to note the errors; returns the results.
+Attempt: TypeAlias = Callable[
+    [Callable[[Any], Any], Sequence[Any], dict[int, str]], list[Any]
+]
 
 _MEDIA = ("images", "videos", "news")
 _OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
@@ -272,7 +277,9 @@ class Reader:
             with connection.cursor() as cursor:
                 cursor.execute(*plan.statement)
                 while rows := cursor.fetchmany(block):
-                    batch = plan.batch(rows, self.source.languages, routes)
+                    batch = plan.batch(
+                        rows, self.source.languages, routes, self._attempt
+                    )
                     repeated = last == rows[0][: plan.key_width]
                     if repeated or len({*batch.labels}) < len(rows):
                         raise repeats(self.source)
@@ -578,13 +585,15 @@ class RowPlan:
         rows: Sequence[tuple[Any, ...]],
         languages: tuple[str | None, ...],
         routes: dict[str | None, CompiledRoute],
+        attempt: Attempt,
     ) -> Batch:
-        """Return ``rows`` column by column."""
+        """Return ``rows`` column by column; ``attempt`` converts a column's values."""
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        faults: dict[int, str] = {}
         for index, convert in self.converters.items():
             # Keys are only compared and shown: they stay as the driver gave them.
             if index >= self.key_width:
-                columns[index] = [convert(value) for value in columns[index]]
+                columns[index] = attempt(convert, columns[index], faults)
         labels = (
             columns[0]
             if self.key_width == 1
@@ -602,6 +611,7 @@ class RowPlan:
             changefreqs=self._column("changefreq", columns),
             priorities=self._column("priority", columns),
             media=self._media(columns, languages),
+            faults=faults,
         )
 
     def _column(self, name: str, columns: list[Sequence[Any]]) -> Sequence[Any]:

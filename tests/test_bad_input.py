@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.exceptions import SuspiciousFileOperation
+from django.core.files.storage import InMemoryStorage
 from django.db.models import F
 from django.test import Client
 
@@ -302,6 +304,30 @@ def test_a_priority_is_written_as_it_was_given(
     articles(1)
     (entry,) = urlset(client.get(PAGE))
     assert entry.priority == expected
+
+
+def test_a_file_whose_storage_has_no_address_for_it(
+    client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the row path too, where no method of the class is called."""
+
+    class Picky(InMemoryStorage):
+        def url(self, name: str) -> str:
+            if name == "bad.jpg":
+                raise SuspiciousFileOperation("not this one")
+            return f"/media/{name}"
+
+    monkeypatch.setattr(Article._meta.get_field("photo"), "storage", Picky())
+    register("article", type("Pictured", (ArticleSitemap,), {"images": F("photo")}))
+    for photo in ("a.jpg", "bad.jpg", ""):
+        articles(1, photo=photo)
+    first, second = urlset(client.get(PAGE))
+    assert (first.images, second.images) == (
+        ("https://www.example.com/media/a.jpg",),
+        (),
+    )
+    ((_, reason),) = Page.objects.get().problems
+    assert reason == "SuspiciousFileOperation: not this one"
 
 
 # Tables that change under one's hands

@@ -109,6 +109,27 @@ def test_the_site_is_an_index_above_50000_entries_of_all_sections(
         assert kind(client, "/sitemap.xml") == expected, entries
 
 
+def test_the_site_is_an_index_above_1000_pieces_of_news(
+    client: Client, register: Any
+) -> None:
+    """Each section fits its page, but the limit is that of a file."""
+    for name in ("one", "two"):
+        register(
+            name, type(name.title(), (ArticleSitemap,), {"news": lambda s, i: None})
+        )
+    register("plain", ArticleSitemap)
+    articles(1)
+    assert kind(client, "/sitemap.xml") == "urlset"
+    for entries, expected in [
+        (500, "urlset"),
+        (501, "index"),
+        (401, "index"),
+        (400, "urlset"),
+    ]:
+        Page.objects.exclude(section__name="plain").update(entries=entries)
+        assert kind(client, "/sitemap.xml") == expected, entries
+
+
 def test_pages_that_were_never_counted_are_listed_not_made(
     client: Client, register: Any
 ) -> None:

@@ -404,6 +404,31 @@ def test_times_without_zones_are_of_the_site_s_zone(
     ]
 
 
+@pytest.fixture
+def database_in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """DATABASES["default"]["TIME_ZONE"], for those who share a database."""
+
+    def forget() -> None:
+        for name in ("timezone", "timezone_name"):
+            connection.__dict__.pop(name, None)
+
+    with monkeypatch.context() as patch:
+        patch.setitem(connection.settings_dict, "TIME_ZONE", "America/New_York")
+        forget()
+        yield
+    forget()
+
+
+@pytest.mark.usefixtures("database_in_new_york")
+def test_times_that_are_not_stored_in_utc(client: Client, register: Any) -> None:
+    articles(1, updated=dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC))
+    both(client, register, Everything)
+    (entry,) = urlset(client.get("/sitemap-rows-1.xml"))
+    assert dt.datetime.fromisoformat(entry.lastmod or "") == dt.datetime(
+        2026, 7, 1, 12, tzinfo=dt.UTC
+    )
+
+
 def test_a_method_s_times_keep_their_own_offset(client: Client, register: Any) -> None:
     tokyo = dt.timezone(dt.timedelta(hours=9))
     values: list[Any] = [

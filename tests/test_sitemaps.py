@@ -18,7 +18,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.models import Page
 
 from .factories import FIRST, NoteFactory, articles
-from .helpers import ArticleSitemap, Entry, index, locations, urlset
+from .helpers import ArticleSitemap, Entry, index, listed, locations, urlset
 from .testapp.models import Article, Note
 
 pytestmark = pytest.mark.django_db
@@ -146,6 +146,52 @@ def test_a_generic_sitemap_sees_new_rows(client: Client, register: Any) -> None:
     articles(1)
     Page.objects.update(verified_at=0)
     assert len(urlset(client.get("/sitemap.xml"))) == 2
+
+
+# Contrib's own
+
+
+class ContribPlain(contrib.Sitemap):  # type: ignore[type-arg]
+    """A class of contrib's, as it was."""
+
+    limit = 10
+
+    def items(self) -> Any:
+        return Article.objects.order_by("-updated")
+
+    def lastmod(self, item: Article) -> Any:
+        return item.updated
+
+
+CONTRIB = {
+    "plain": ContribPlain,
+    "generic": contrib.GenericSitemap(
+        {"queryset": Article.objects.all(), "date_field": "updated"}
+    ),
+}
+
+
+def test_contrib_s_classes_are_served_unchanged_and_paged_by_key(
+    client: Client, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {
+        **settings.SITEMAPS_PLUS,
+        "SITEMAPS": f"{__name__}.CONTRIB",
+    }
+    made = articles(15)
+    found = {"plain": [], "generic": []}
+    for address in listed(client.get("/sitemap.xml")):
+        entries = urlset(client.get(address.removeprefix("https://www.example.com")))
+        found["plain" if "plain" in address else "generic"] += entries
+    expected = [
+        Entry(
+            f"https://www.example.com/articles/{article.slug}/",
+            article.updated.isoformat(),
+        )
+        for article in made
+    ]
+    assert found == {"plain": expected, "generic": expected}
+    assert Page.objects.count() == 3
 
 
 # StaticSitemap
@@ -299,9 +345,9 @@ def test_the_lastmod_of_a_page_in_the_index_is_its_newest(
         assert entry.lastmod is None, "nothing is known of it as yet"
         page = client.get(entry.loc.removeprefix("https://www.example.com"))
         expected.append(max(item.lastmod or "" for item in urlset(page)))
-    listed = [entry.lastmod for entry in index(client.get("/sitemap.xml"))]
+    seen = [entry.lastmod for entry in index(client.get("/sitemap.xml"))]
     assert (
-        listed
+        seen
         == expected
         == [
             "2026-01-20T12:00:00+00:00",

@@ -568,7 +568,9 @@ def test_middleware_changes_neither_bytes_nor_validators(
     accepted: str,
 ) -> None:
     register("article", ArticleSitemap)
-    articles(3000, updated=None, title="")  # so alike that gzipping twice would save bytes
+    articles(
+        3000, updated=None, title=""
+    )  # so alike that gzipping twice would save bytes
     headers = {"accept-encoding": accepted}
     settings.MIDDLEWARE = []
     bare = {a: client.get(a, headers=headers) for a in (PAGE, f"{PAGE}.gz")}
