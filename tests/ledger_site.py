@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -98,6 +99,16 @@ class Site:
             age(verified=True, grace=True)
             self.crawl()
         return self.crawl()
+
+    def check_ranges(self) -> None:
+        """No page shows another's rows, once its grace is over."""
+        age(grace=True)
+        found = self.pages()
+        lowers = [page.lower and int(json.loads(page.lower)[0]) for page in found]
+        for page, lower, upper in zip(found, lowers, [*lowers[1:], None], strict=True):
+            for number in self.shown(page.number):
+                assert lower is None or lower <= number, page
+                assert upper is None or number < upper, page
 
     def check(self) -> None:
         """In the end every row is on one page, in order, and no page is too large."""

@@ -230,6 +230,10 @@ MEANWHILE: dict[str, Callable[[Site], Any]] = {
     "half of them go": lambda site: site.delete(site.rows()[::2]),
     "more come": lambda site: site.insert(MORE),
     "another makes it": other_maker,
+    "more come and another makes it": lambda site: (
+        site.insert(MORE),
+        other_maker(site),
+    ),
     "positions move": lambda site: ledger._spread(Section.objects.get(name="site")),
 }
 
@@ -249,6 +253,7 @@ def test_whatever_happens_between_two_statements(
         shown = ids(answer.content)
         assert shown == sorted(set(shown)), moment
         assert set(shown) <= possible, moment
+        site.check_ranges()
         site.check()
 
 
@@ -416,6 +421,10 @@ def test_a_process_killed_at_any_moment_leaves_nothing_broken(
         again = workers(do="get", path=path)
         assert again["status"] == 200, (moment, again)
         assert again["body"] == shared.client.get(path).content.decode(), moment
+        # Pages and their numbers come together or not at all.
+        numbers = sorted(page.number for page in shared.pages())
+        section = Section.objects.get(name=NAME)
+        assert numbers == list(range(1, section.next_number)), moment
         shared.check()
     assert results[-1]["status"] == 200, results
 
