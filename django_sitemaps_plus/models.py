@@ -30,8 +30,8 @@ class DatabaseTime(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
     def as_mysql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        """The clock itself, not the start of the statement."""
-        template = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) AS DOUBLE)"
+        """UTC throughout: local time is there twice when summer ends."""
+        template = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1e6"
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
