@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 from django.core.files.storage import InMemoryStorage
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import (
     Case,
     CharField,
@@ -408,12 +408,14 @@ def test_times_without_zones_are_of_the_site_s_zone(
 def database_in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """DATABASES["default"]["TIME_ZONE"], for those who share a database."""
 
+    behind_the_proxy = connections["default"]
+
     def forget() -> None:
         for name in ("timezone", "timezone_name"):
-            connection.__dict__.pop(name, None)
+            behind_the_proxy.__dict__.pop(name, None)
 
     with monkeypatch.context() as patch:
-        patch.setitem(connection.settings_dict, "TIME_ZONE", "America/New_York")
+        patch.setitem(behind_the_proxy.settings_dict, "TIME_ZONE", "America/New_York")
         forget()
         yield
     forget()
@@ -421,12 +423,13 @@ def database_in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("database_in_new_york")
 def test_times_that_are_not_stored_in_utc(client: Client, register: Any) -> None:
-    articles(1, updated=dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC))
-    both(client, register, Everything)
-    (entry,) = urlset(client.get("/sitemap-rows-1.xml"))
-    assert dt.datetime.fromisoformat(entry.lastmod or "") == dt.datetime(
-        2026, 7, 1, 12, tzinfo=dt.UTC
-    )
+    moment = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+    articles(1, updated=moment)
+    register("rows", Everything)
+    register("objects", by_object(Everything))
+    for name in ("rows", "objects"):
+        (entry,) = urlset(client.get(f"/sitemap-{name}-1.xml"))
+        assert dt.datetime.fromisoformat(entry.lastmod or "") == moment
 
 
 def test_a_method_s_times_keep_their_own_offset(client: Client, register: Any) -> None:
