@@ -36,8 +36,6 @@ class PagesSitemap(StaticSitemap):
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 XHTML = "{http://www.w3.org/1999/xhtml}"
 IMAGE = "{http://www.google.com/schemas/sitemap-image/1.1}"
-VIDEO = "{http://www.google.com/schemas/sitemap-video/1.1}"
-NEWS = "{http://www.google.com/schemas/sitemap-news/0.9}"
 
 
 @dataclass(frozen=True)

@@ -413,6 +413,8 @@ def database_in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def forget() -> None:
         for name in ("timezone", "timezone_name"):
             behind_the_proxy.__dict__.pop(name, None)
+        behind_the_proxy.ensure_connection()
+        behind_the_proxy.ensure_timezone()
 
     with monkeypatch.context() as patch:
         patch.setitem(behind_the_proxy.settings_dict, "TIME_ZONE", "America/New_York")
