@@ -10,17 +10,54 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
-from django.db.models import Field, Model, Q, QuerySet
+import django
+from django.db.models import BooleanField, F, Field, Func, Model, Q, QuerySet, Value
 
 from .exceptions import ConfigurationError
 
 KeyValue = tuple[Any, ...]
+
+_OPERATORS = {"gte": ">=", "gt": ">", "lt": "<"}
+
+
+class RowComparison(Func):
+    """
+    ``(a, b) >= (1, 2)``: a comparison of rows, which an index on both answers.
+
+    Django 5.2's own lookup writes it out with OR on SQLite, which reads the whole
+    index then.
+    """
+
+    output_field = BooleanField()
+
+    def __init__(
+        self, fields: Sequence[Field[Any, Any]], operator: str, value: KeyValue
+    ) -> None:
+        columns = [F(field.attname) for field in fields]
+        values = [
+            Value(part, output_field=field)
+            for field, part in zip(fields, value, strict=True)
+        ]
+        super().__init__(*columns, *values)
+        self.operator = operator
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        """Write both rows out."""
+        texts, params = [], []
+        for expression in self.source_expressions:
+            sql, given = compiler.compile(expression)
+            texts.append(sql)
+            params += given
+        half = len(texts) // 2
+        columns, values = ", ".join(texts[:half]), ", ".join(texts[half:])
+        return f"({columns}) {self.operator} ({values})", params
+
 
 #: Characters of a signature at most: as many as the ledger's column has.
 SIGNATURE = 255
@@ -100,6 +137,8 @@ class Key:
         """
         if len(self.fields) == 1:
             return Q(**{f"{self.names[0]}__{last}": value[0]})
+        if vendor == "sqlite" and django.VERSION < (6, 0):
+            return Q(RowComparison(self.fields, _OPERATORS[last], value))
         if vendor != "mysql":
             return Q(**{f"pk__{last}": value})
         condition = Q(**{f"{self.names[-1]}__{last}": value[-1]})
