@@ -219,6 +219,11 @@ class World:
         for rank in ranks:
             self.plain.rows[rank].live = live
             self._write(rank, self.plain.rows[rank])
+        if not live and self.crawled is not None:
+            # They may go; whether they come back in time is no matter of the grace.
+            numbers, entries = self.crawled
+            gone = {entry for entry in entries if entry.rank in ranks}
+            self.crawled = numbers, entries - gone
 
     def _write(self, rank: int, row: Row) -> None:
         if self.kind.model._meta.all_parents:
