@@ -229,7 +229,7 @@ def a_seed() -> int:
     return random.SystemRandom().randrange(10**9) if given is None else int(given)
 
 
-@pytest.mark.parametrize("turn", range(20 if THOROUGH else 1))
+@pytest.mark.parametrize("turn", range(6 if THOROUGH else 1))
 def test_a_thousand_operations(
     turn: int, register: Callable[..., Any], tmp_path: Path, settings: Any
 ) -> None:
@@ -244,4 +244,4 @@ def test_every_kind_of_key(
 ) -> None:
     seed = a_seed()
     world = World(kind, register, tmp_path / "sitemaps", seed)
-    run(world, Operations(world, settings), 1000 if THOROUGH else 60, seed)
+    run(world, Operations(world, settings), 600 if THOROUGH else 60, seed)
