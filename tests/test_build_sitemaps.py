@@ -288,6 +288,30 @@ def test_too_many_bad_rows_fail_and_the_other_sections_are_made(register: Any) -
     assert code == 1
 
 
+def test_a_page_that_keeps_its_former_bytes_fails(
+    client: Client, register: Any
+) -> None:
+    register("article", Titled)
+    articles(20, title="/a/")
+    build()
+    before = client.get("/sitemap-article-1.xml").content
+    bad = articles(11, title="bad")
+    out, err, code = build("--reconcile")
+    assert out == (
+        "Section 'article': 1 page, 20 entries; 0 made, 0 unchanged.\n"
+        "  11 rows left out: "
+        + "; ".join(
+            f"{item.pk}: location 'bad': neither a path nor an http(s) URL"
+            for item in bad[:5]
+        )
+        + "; …\n"
+    )
+    assert err.startswith("  11 of the 31 rows of page article-1 are bad; the first is")
+    assert err.endswith("\nCommandError: Could not make all pages of: article.\n")
+    assert code == 1
+    assert client.get("/sitemap-article-1.xml").content == before
+
+
 def test_rows_that_come_twice_fail_and_the_other_sections_are_made(
     register: Any,
 ) -> None:

@@ -237,6 +237,24 @@ def test_a_change_in_one_section_changes_the_whole(
     assert len(urlset(response)) == 4
 
 
+def test_what_does_not_fit_one_file_is_an_index(client: Client, register: Any) -> None:
+    """Nobody knows before how many entries a list has that are no bad rows."""
+
+    class Many(Sitemap):
+        def items(self) -> Any:
+            return range(25_001)
+
+        def location(self, item: int) -> str:
+            return f"/{item}/"
+
+    register("one", Many)
+    register("two", type("Two", (Many,), {}))
+    assert listed(client.get("/sitemap.xml")) == [
+        f"{START}-one-1.xml",
+        f"{START}-two-1.xml",
+    ]
+
+
 # What an index lists
 
 

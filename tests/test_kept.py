@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, InMemoryStorage
 from django.test import Client
 from hypothesis import given
@@ -67,6 +68,27 @@ def test_only_what_is_wanted_stays_and_other_folders_are_left_alone(
 
 def test_tidying_a_folder_that_is_not_there_does_nothing(place: kept.Shelf) -> None:
     place.keep_only("nothing/here", lambda name: False)
+
+
+def test_of_two_who_write_at_once_one_file_stays() -> None:
+    class Racing(InMemoryStorage):
+        """Says once too often that there is no such file."""
+
+        late = True
+
+        def exists(self, name: str) -> bool:
+            if self.late:
+                self.late = False
+                return False
+            return super().exists(name)
+
+    storage = Racing()
+    with ContentFile(b"first") as content:
+        storage.save("a/1/x", content)
+    storage.late = True
+    kept.Stored(storage).write("a/1/x", b"second")
+    assert storage.listdir("a/1") == ([], ["x"])
+    assert kept.Stored(storage).read("a/1/x") == b"first"
 
 
 # A folder

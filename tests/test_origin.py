@@ -187,6 +187,10 @@ def test_nothing_is_configured_without_base_url_and_sites(no_sites: Any) -> None
     assert configured() is None
 
 
+def test_a_command_cannot_choose_among_sites(two_sites: Any) -> None:
+    assert configured() is None
+
+
 def test_a_site_that_is_no_host_is_named_with_the_remedy(no_base_url: Any) -> None:
     Site.objects.update_or_create(pk=1, defaults={"domain": "not a host"})
     Site.objects.clear_cache()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import DatabaseError
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
@@ -278,6 +279,42 @@ def test_max_bad_can_be_set(client: Client, register: Any, settings: Any) -> Non
     register("article", Titled)
     titled(50, 50)
     assert len(urlset(client.get(PAGE))) == 50
+
+
+def test_a_page_of_mostly_bad_rows_is_read_to_its_end(
+    client: Client, register: Any, settings: Any
+) -> None:
+    """A query returns no more rows than a page needs; here one is not enough."""
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "MAX_BAD": 1.0}
+    register("article", type("Small", (Titled,), {"limit": 20}))
+    titled(1, 0)
+    client.get(PAGE)
+    Article.objects.bulk_create(
+        Article(slug="a", title="/last/" if number == 99 else "bad")
+        for number in range(100)
+    )
+    grow_older(4000)
+    assert locations(client.get(PAGE)) == [
+        "https://www.example.com/0/",
+        "https://www.example.com/last/",
+    ]
+    assert Page.objects.get().items == 101
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_error_of_the_database_is_no_bad_row(client: Client, register: Any) -> None:
+    """It may be over in a moment, and would leave out every row."""
+
+    class Asking(ArticleSitemap):
+        def priority(self, item: Article) -> Any:
+            return Article.objects.extra(where=["no_such_column = 1"]).count()
+
+    register("article", Asking)
+    articles(2)
+    with pytest.raises(DatabaseError):
+        client.get(PAGE)
+    page = Page.objects.get()
+    assert (page.checksum, page.bad, page.making_until) == ("", 0, 0)
 
 
 def test_on_error_raise_lets_the_first_bad_row_be_seen(

@@ -107,6 +107,17 @@ def test_two_sitemaps_of_one_name_are_refused() -> None:
     )
 
 
+def test_two_instances_of_one_name_are_refused() -> None:
+    first = PagesSitemap()
+    registry.add("pages", first)
+    registry.add("pages", first)
+    assert refusal("pages", PagesSitemap()) == (
+        "Two sitemaps are called 'pages': tests.helpers.PagesSitemap and "
+        "tests.helpers.PagesSitemap. Give one another name: "
+        '@register(name="pages-2nd").'
+    )
+
+
 def test_a_module_that_is_imported_twice_does_no_harm() -> None:
     for _ in range(2):
 

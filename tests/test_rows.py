@@ -36,6 +36,7 @@ from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.entries import Image, News, Video
+from django_sitemaps_plus.rows import source_of
 
 from .factories import (
     ElsewhereFactory,
@@ -810,6 +811,60 @@ def test_an_item_whose_languages_cannot_be_had_is_left_out(
 
 
 # By position
+
+
+def hooked(name: str) -> Any:
+    """Return a sitemap whose class overrides one of contrib's hooks."""
+    return type("Hooked", (ArticleSitemap,), {name: getattr(Sitemap, name)})()
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        (lambda: [], "items() returns list, not a queryset"),
+        (lambda: Article.objects.all()[:9], "items() returns a sliced queryset"),
+        (
+            lambda: Article.objects.all().union(Article.objects.all()),
+            "items() returns a queryset combined by union()",
+        ),
+        (
+            lambda: Article.objects.distinct("title"),
+            "items() returns a queryset with distinct() on some fields",
+        ),
+        (
+            lambda: Article.objects.values("slug"),
+            "items() returns values, not model instances",
+        ),
+        (lambda: Article.objects.all(), ""),
+    ],
+    ids=["list", "slice", "union", "distinct", "values", "queryset"],
+)
+def test_why_items_are_paged_by_position(items: Any, reason: str) -> None:
+    sitemap = type("Any", (Sitemap,), {"items": lambda self: items()})()
+    assert source_of("any", sitemap).by_position == reason
+
+
+@pytest.mark.parametrize("name", ["get_urls", "_urls", "_items", "paginator"])
+def test_contrib_s_hooks_are_obeyed_by_position(name: str) -> None:
+    assert source_of("any", hooked(name)).by_position == f"it overrides {name}"
+    instance = ArticleSitemap()
+    if name != "paginator":
+        setattr(instance, name, lambda *args, **kwargs: [])
+        assert source_of("any", instance).by_position == f"it overrides {name}"
+
+
+def test_a_class_that_overrides_location_s_hook_is_asked_through_it(
+    client: Client, register: Any
+) -> None:
+    class Hooked(ArticleSitemap):
+        def _location(self, item: Article, force_lang_code: Any = None) -> str:
+            return f"{super()._location(item, force_lang_code)}?from=map"
+
+    register("article", Hooked)
+    (article,) = articles(1)
+    assert locations(client.get("/sitemap-article-1.xml")) == [
+        f"https://www.example.com/articles/{article.slug}/?from=map"
+    ]
 
 
 class Letters(Sitemap):
