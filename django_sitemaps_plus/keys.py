@@ -17,7 +17,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import django
-from django.db.models import BooleanField, F, Field, Func, Model, Q, QuerySet, Value
+from django.db.models import (
+    BooleanField,
+    F,
+    Field,
+    Func,
+    IntegerField,
+    Model,
+    Q,
+    QuerySet,
+    Value,
+)
 
 from .exceptions import ConfigurationError
 
@@ -159,7 +169,9 @@ def _described(field: Field[Any, Any]) -> str:
     text = f"{field.model._meta.label_lower}.{field.attname}"
     collation = getattr(field, "db_collation", None)
     order = f"/{collation}" if collation else ""
-    return f"{text}:{field.get_internal_type()}{order}"
+    # All whole numbers have one order: a primary key may become a BigAutoField.
+    whole = isinstance(field, IntegerField)
+    return f"{text}:{'integer' if whole else field.get_internal_type()}{order}"
 
 
 def key_of(queryset: QuerySet[Any], page_by: str) -> Key:

@@ -223,3 +223,16 @@ def test_a_childs_key_is_its_link_to_the_parent() -> None:
 
 def test_the_parts_of_a_composite_key_are_columns_in_order() -> None:
     assert key_of(ByPair.objects.all(), "pk").names == ("shop", "code")
+
+
+def test_a_primary_key_may_become_a_larger_one() -> None:
+    """Moving to BigAutoField leaves the order of the keys, so the bounds hold."""
+    small = models.AutoField(primary_key=True)
+    large = models.BigAutoField(primary_key=True)
+    for field in (small, large):
+        field.set_attributes_from_name("id")
+        field.model = Note
+    signatures = {
+        Key(model=Note, fields=(field,)).signature for field in (small, large)
+    }
+    assert len(signatures) == 1
