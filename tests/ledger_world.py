@@ -322,7 +322,7 @@ class World:
 
     def get_unknown(self) -> None:
         """Ask for a page that does not exist: that too fills an empty ledger."""
-        answer = self.get(f"/sitemap-{self.name}-{self.plain.next_number + 7}.xml")
+        answer = self.get(f"/sitemap-{self.name}-{self.plain.next_number + 999}.xml")
         self.plain.fill()
         assert answer.status_code == 404
 
