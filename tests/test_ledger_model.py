@@ -7,7 +7,6 @@ The ledger against a plain model of it: random operations from an empty table.
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -224,9 +223,8 @@ def run(world: World, operations: Operations, count: int, seed: int) -> None:
 
 
 def a_seed() -> int:
-    """Return a run's seed, another every time unless one is asked for."""
-    given = os.environ.get("SITEMAPS_PLUS_SEED")
-    return random.SystemRandom().randrange(10**9) if given is None else int(given)
+    """Return a run's seed: the same every time unless another is asked for."""
+    return int(os.environ.get("SITEMAPS_PLUS_SEED", "7"))
 
 
 @pytest.mark.parametrize("turn", range(6 if THOROUGH else 1))
