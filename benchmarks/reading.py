@@ -59,6 +59,7 @@ def differences(
     compared with the database's.
     """
     found = []
+    number = 0
     rows = zip_longest(entries(ours), entries(theirs), lastmods)
     for number, (our, their, lastmod) in enumerate(rows, 1):
         if our is None or their is None or lastmod is None:
@@ -75,6 +76,6 @@ def differences(
         )
         if not same:
             found.append(f"entry {number}: {our} / {their} / {expected}")
-    if not rows:
+    if number == 0:
         found.append("no entries at all")
     return found
