@@ -188,14 +188,18 @@ class PlainLedger:
 
     def listed(self) -> list[PlainPage]:
         """Return the pages not known to be empty, by number; look at those due."""
-        due = [page for page in self.pages if page.count == 0 and self.due(page)]
-        for page in sorted(due, key=lambda page: page.number)[:LOOKS]:
+        for page in self.unseen()[:LOOKS]:
             if self.ranks(page):
                 page.count = None
             else:
                 self.serve(page)
         listed = [page for page in self.pages if page.count != 0]
         return sorted(listed, key=lambda page: page.number)
+
+    def unseen(self) -> list[PlainPage]:
+        """Return the empty pages that are due to be looked into, by number."""
+        due = [page for page in self.pages if page.count == 0 and self.due(page)]
+        return sorted(due, key=lambda page: page.number)
 
     def _few(self, listed: list[PlainPage]) -> bool:
         counts = [page.count for page in listed]
