@@ -77,9 +77,14 @@ _NOT_ASCII = " || '-' || ".join(
 
 
 def load(**tables: int) -> None:
-    """Make sure that each table, by its model's name, has that many rows."""
+    """
+    Make sure that each table, by its model's name, has that many rows.
+
+    The ledger is emptied: one that an earlier run left has its own page numbers.
+    """
     _create_database()
     call_command("migrate", run_syncdb=True, verbosity=0)
+    apps.get_model("sitemaps_plus", "Section")._default_manager.all().delete()
     for name, rows in tables.items():
         model = apps.get_model("shop", name)
         if _count(model) != rows:
