@@ -27,7 +27,6 @@ SEPARATOR = b"\n"
 SAFE_OR_SEPARATOR = _SAFE_BYTES + SEPARATOR
 _SAFE_CLASS = re.escape(_SAFE_BYTES.decode())
 find_unsafe = re.compile(f"[^{_SAFE_CLASS}]").search
-split_unsafe = re.compile(b"([^" + re.escape(SAFE_OR_SEPARATOR) + b"]+)").split
 
 #: Converters whose ``to_url()`` gives what ``str()`` gives.
 _WRITTEN_BY_STR = frozenset(
