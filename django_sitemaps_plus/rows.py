@@ -301,25 +301,12 @@ class Reader:
         return compiled
 
     def _chunks(self, queryset: QuerySet[Any], key: Key) -> Iterator[Batch]:
-        """
-        The object path: a keyset query for every chunk of instances.
-
-        ``iterator()`` would hold the whole result in a cursor WITH HOLD on
-        PostgreSQL.
-        """
+        """The object path: model instances, chunk by chunk."""
         expressions = declared_expressions(self.sitemap)
-        vendor = connections[queryset.db].vendor
         if expressions:
             queryset = queryset.annotate(**expressions)
-        rest = queryset
-        while items := list(rest[:CHUNK]):
-            labels = key.labels(items)
-            if len(set(labels)) != len(labels):
-                raise repeats(self.source)
+        for items, labels in instances(self.source, queryset, key):
             yield from self.objects(items, labels)
-            if len(items) < CHUNK:
-                return
-            rest = queryset.filter(key.after(key.of(items[-1]), vendor))
 
     # By position
 
@@ -514,6 +501,28 @@ def bounded(
     return queryset
 
 
+def instances(
+    source: Source, queryset: QuerySet[Any], key: Key
+) -> Iterator[tuple[list[Any], list[Any]]]:
+    """
+    Yield the instances of ``queryset``, which is in the key's order, and their labels.
+
+    A keyset query for every chunk: ``iterator()`` would hold the whole result in a
+    cursor WITH HOLD on PostgreSQL. Raises ``ConfigurationError`` for rows that come
+    more than once.
+    """
+    vendor = connections[queryset.db].vendor
+    rest = queryset
+    while items := list(rest[:CHUNK]):
+        labels = key.labels(items)
+        if len(set(labels)) != len(labels):
+            raise repeats(source)
+        yield items, labels
+        if len(items) < CHUNK:
+            return
+        rest = queryset.filter(key.after(key.of(items[-1]), vendor))
+
+
 def _shown(item: Any) -> str:
     primary_key = getattr(item, "pk", None)
     return repr(item)[:100] if primary_key is None else str(primary_key)
@@ -552,7 +561,7 @@ class RowPlan:
         expressions = declared_expressions(sitemap)
         form = "python"
         if alias("lastmod") in expressions:
-            expressions, form = _textual(queryset, expressions)
+            expressions, form = textual(queryset, expressions)
         selected = queryset.annotate(**expressions).values_list(
             *key.names, *expressions
         )
@@ -605,7 +614,7 @@ class RowPlan:
             lastmods=Lastmods(
                 self._column("lastmod", columns),
                 self.lastmod_form,
-                _row_zone(),
+                row_zone(),
                 exist=self.vendor == "postgresql",
             ),
             changefreqs=self._column("changefreq", columns),
@@ -654,15 +663,19 @@ class RowPlan:
         return dict.fromkeys(languages, media)
 
 
-def _row_zone() -> dt.tzinfo:
+def row_zone() -> dt.tzinfo:
     """The zone of the texts that ``DateText`` gives."""
     return dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
 
 
-def _textual(
+def textual(
     queryset: QuerySet[Any], expressions: dict[str, Any]
 ) -> tuple[dict[str, Any], str]:
-    """Select lastmod as text where the database's text can be relied upon."""
+    """
+    Select lastmod as text where the database's text can be relied upon.
+
+    Returns the expressions and the ``form`` of ``Lastmods`` that their values have.
+    """
     name = alias("lastmod")
     try:
         output = (
