@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeAlias
 
 from django.db import Error as DatabaseError
@@ -62,7 +61,7 @@ class Difference:
 
 
 #: Gives what is claimed for an item in a language.
-_Read: TypeAlias = Callable[[Any, str | None], str]
+_Read: TypeAlias = Callable[[Any, str | None], Any]
 #: Told how many rows were compared.
 Progress: TypeAlias = Callable[[int], object]
 
@@ -148,25 +147,39 @@ class Prover:
     ) -> Iterator[Difference]:
         # Only locations depend on the language.
         languages = self.source.languages if name == "location" else (None,)
+        method = getattr(self.sitemap, name)
         for language in languages:
             with rendering_context(self.place, language):
                 for item, label in zip(items, labels, strict=True):
-                    claimed = outcome(partial(read, item, language))
-                    said = self.said(name, item)
+                    value = _attempt(read, item, language)
+                    given = _attempt(method, item)
+                    if type(value) is type(given) is str and value == given:
+                        # The same text is written the same way, or is bad both ways.
+                        continue
+                    said, claimed = (
+                        self._outcome(name, given),
+                        self._outcome(name, value),
+                    )
                     if said != claimed:
                         yield Difference(item, label, said, claimed)
 
     def said(self, name: str, item: Any) -> Outcome:
         """Return what a method says of an item, in the active language."""
-        method = getattr(self.sitemap, name)
-        return outcome(lambda: self.written(name, method(item)))
+        return self._outcome(name, _attempt(getattr(self.sitemap, name), item))
+
+    def _outcome(self, name: str, value: Any) -> Outcome:
+        """Return what a value, if there is one, becomes in the sitemap."""
+        if isinstance(value, Fault):
+            return value
+        written: Outcome = _attempt(self.written, name, value)
+        return written
 
     def written(self, name: str, value: Any) -> str:
         """Return a value as it stands in a sitemap; raises what makes a row bad."""
         if name == "location":
             return local_path(value, self.place.origin)
         if name == "lastmod":
-            return _lastmod(Lastmods([value], zone=timezone.get_default_timezone()))
+            return _lastmod(value)
         return changefreq_xml(value) if name == "changefreq" else priority_xml(value)
 
     def compiled(self, route: Route) -> dict[str | None, CompiledRoute]:
@@ -178,18 +191,21 @@ class Prover:
         return found
 
 
-def outcome(make: Callable[[], str]) -> Outcome:
-    """Return what ``make`` gives, or why a row is bad; database errors come through."""
+def _attempt(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what ``function`` gives, or a ``Fault``; database errors come through."""
     try:
-        return make()
+        return function(*arguments)
     except DatabaseError:
         raise
     except Exception as error:  # a project's method may raise anything
         return Fault(describe(error))
 
 
-def _lastmod(column: Lastmods) -> str:
-    text = column.exact(0)
+def _lastmod(value: Any) -> str:
+    """Write what a method gave, or what the row path reads (a column of one row)."""
+    if not isinstance(value, Lastmods):
+        value = Lastmods([value], zone=timezone.get_default_timezone())
+    text = value.exact(0)
     return "" if text is None else lastmod_xml(text)
 
 
@@ -216,19 +232,19 @@ class _Carried:
     vendor: str
 
     def reader(self, name: str, claim: Claim) -> _Read:
-        """Return what gives the claimed text of an item in a language."""
-        value, prover = claim.value, self.prover
+        """Return what gives the claimed value of an item in a language."""
+        value = claim.value
         if isinstance(value, Route):
-            compiled = prover.compiled(value)
+            compiled = self.prover.compiled(value)
             aliases = [alias(name, parameter) for parameter in value.expressions]
-            return lambda item, language: prover.written(
-                name, compiled[language].exact([getattr(item, a) for a in aliases])
+            return lambda item, language: compiled[language].exact(
+                [getattr(item, column) for column in aliases]
             )
         if not is_expression(value):
-            return lambda item, language: prover.written(name, value)
+            return lambda item, language: value
         if name == "lastmod":
-            return lambda item, language: _lastmod(self._lastmods(item))
-        return lambda item, language: prover.written(name, getattr(item, alias(name)))
+            return lambda item, language: self._lastmods(item)
+        return lambda item, language: getattr(item, alias(name))
 
     def _lastmods(self, item: Any) -> Lastmods:
         python = self.form == "python"

@@ -52,7 +52,7 @@ def state(name: str) -> SectionState:
         source = definitions.source(name)
     except (ConfigurationError, TypeError) as error:
         found.errors.append(str(error))
-        found.next = "Correct the sitemap class."
+        found.next = "correct the sitemap class"
         return found
     found.by_position = source.by_position
     found.object_path = object_path_reason(source.sitemap)
@@ -92,17 +92,15 @@ def _next(source: Source, found: SectionState) -> str:
     if source.key is None:
         if source.contrib_pages or indexes.position_pages(source) < 2:
             return ""
-        return "Let items() return a plain queryset, so that it is paged by key."
+        return "let items() return a plain queryset, so that it is paged by key"
     if found.filled is None:
-        return "Run: manage.py migrate sitemaps_plus"
+        return "run manage.py migrate sitemaps_plus"
     if found.errors:
-        return f"Correct the rows, then run: manage.py build_sitemaps {name}"
+        return f"correct the rows, then run manage.py build_sitemaps {name}"
     if not found.filled or found.unmade:
-        return f"Run: manage.py build_sitemaps {name}"
+        return f"run manage.py build_sitemaps {name}"
     if found.bad:
-        return (
-            f"Correct the rows, then run: manage.py build_sitemaps {name} --reconcile"
-        )
+        return f"correct the rows, then run manage.py build_sitemaps {name} --reconcile"
     if found.object_path:
-        return f"Run: manage.py check_sitemaps --suggest {name}"
+        return f"run manage.py check_sitemaps --suggest {name}"
     return ""

@@ -759,20 +759,20 @@ def test_how_sections_stand(register: Register) -> None:
         "  Paged by key (id).\n"
         "  On the row path: it declares no method.\n"
         "  The ledger has 1 page, 1 of them made, with 2 entries and 0 bad rows.\n"
-        "  Next: nothing to do.\n"
+        "  Next: nothing to do\n"
         "Section 'plain':\n"
         "  Paged by key (id).\n"
         "  On the object path: location() is a method.\n"
         "  The ledger has 0 pages so far: not all of them.\n"
-        "  Next: Run: manage.py build_sitemaps plain\n"
+        "  Next: run manage.py build_sitemaps plain\n"
         "Section 'pages':\n"
         "  Paged by position: items() returns list, not a queryset.\n"
         "  On the object path: location() is a method.\n"
-        "  Next: nothing to do.\n"
+        "  Next: nothing to do\n"
     )
     run_command("build_sitemaps", "plain")
     out, _, _ = check("plain")
-    assert out.endswith("  Next: Run: manage.py check_sitemaps --suggest plain\n")
+    assert out.endswith("  Next: run manage.py check_sitemaps --suggest plain\n")
 
 
 def test_bad_rows(register: Register) -> None:
@@ -785,7 +785,7 @@ def test_bad_rows(register: Register) -> None:
     assert "with 2 entries and 1 bad row.\n" in out
     assert f"  Row {bad.pk} is left out: No URL pattern named 'article'" in out
     assert out.endswith(
-        "  Next: Correct the rows, then run: manage.py build_sitemaps article "
+        "  Next: correct the rows, then run manage.py build_sitemaps article "
         "--reconcile\n"
     )
 
@@ -800,7 +800,7 @@ def test_a_page_in_error(register: Register) -> None:
         "20 of the 20 rows of page article-1 are bad"
     )
     assert section["next"] == (
-        "Correct the rows, then run: manage.py build_sitemaps article"
+        "correct the rows, then run manage.py build_sitemaps article"
     )
     assert (err, code) == ("CommandError: In error: article.\n", 1)
 
@@ -835,7 +835,7 @@ def test_by_position_and_long(register: Register) -> None:
     assert [message["id"] for message in document["checks"]] == ["sitemaps_plus.W009"]
     assert document["sections"][0]["by_position"] == "items() returns a sliced queryset"
     assert document["sections"][0]["next"] == (
-        "Let items() return a plain queryset, so that it is paged by key."
+        "let items() return a plain queryset, so that it is paged by key"
     )
     assert (err, code) == ("", 0)
 
@@ -911,7 +911,7 @@ def test_the_tables_are_missing(register: Register) -> None:
     assert "sitemaps_plus.W008" in out
     assert out.endswith(
         "  The ledger's tables are missing.\n"
-        "  Next: Run: manage.py migrate sitemaps_plus\n"
+        "  Next: run manage.py migrate sitemaps_plus\n"
     )
 
 

@@ -133,7 +133,7 @@ class Command(BaseCommand):
             lines.append(f"  {_ledger(state)}")
         lines += [f"  Row {key} is left out: {why}" for key, why in state.problems]
         lines += [f"  In error: {error}" for error in state.errors]
-        lines.append(f"  Next: {state.next or 'nothing to do.'}")
+        lines.append(f"  Next: {state.next or 'nothing to do'}")
         self.stdout.write("\n".join(lines))
 
     # What would be better
