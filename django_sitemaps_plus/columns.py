@@ -82,13 +82,10 @@ def relations(model: type[Model], hops: int) -> list[Path]:
 
 
 def _foreign_keys(model: type[Model]) -> list[Field[Any, Any]]:
-    """Return the foreign keys; those to a parent's table lead to own columns."""
     return [
         key
         for key in model._meta.concrete_fields
-        if key.is_relation
-        and key.related_model is not None
-        and not getattr(key.remote_field, "parent_link", False)
+        if key.is_relation and key.related_model is not None
     ]
 
 

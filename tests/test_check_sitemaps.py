@@ -26,13 +26,14 @@ from django_sitemaps_plus.sitemaps import ATTRIBUTES
 from .factories import (
     ArticleFactory,
     CategoryFactory,
+    ElsewhereFactory,
     NoteFactory,
     StoryFactory,
     TagFactory,
     articles,
 )
 from .helpers import ArticleSitemap, PagesSitemap, body, run_command
-from .testapp.models import Article, ByPair, ByUuid, Note, Story, Tag
+from .testapp.models import Article, ByPair, ByUuid, Elsewhere, Note, Story, Tag
 
 pytestmark = pytest.mark.django_db
 
@@ -217,17 +218,111 @@ def test_local_dates(register: Register) -> None:
 
     dated_articles()
     register("article", located(Article, location))
-    if connection.vendor == "mysql":
-        # Without its tables of zones it knows none but UTC, and gives NULL.
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT CONVERT_TZ('2025-01-01', 'UTC', 'Europe/Berlin')")
-            if cursor.fetchone() == (None,):
-                assert suggest("article")["proved"] == {}
-                return
+    if not _knows_zones():
+        assert suggest("article")["proved"] == {}
+        return
     found = suggest("article")
     expected = 'Route("year", year=F("updated__year"), slug=F("slug"))'
     assert found["proved"] == {"location": expected}
     assert_same_bytes(found, register)
+
+
+def test_a_zone_that_the_rows_do_not_tell(register: Register) -> None:
+    """All at noon: the method's code says which zone it is, and a note says it too."""
+
+    def in_utc(item: Any) -> str:
+        return reverse("year", args=[item.updated.year, item.slug])
+
+    def local(item: Any) -> str:
+        return reverse("year", args=[timezone.localtime(item.updated).year, item.slug])
+
+    for year in (2024, 2025, 2026):
+        articles(1, updated=dt.datetime(year, 6, 1, 12, tzinfo=dt.UTC), day=None)
+    utc, own = 'ExtractYear("updated", tzinfo=UTC)', 'F("updated__year")'
+    knows_zones = _knows_zones()
+    for location, expected, other in [(in_utc, utc, own), (local, own, utc)]:
+        register("article", located(Article, location))
+        found = suggest("article")
+        if knows_zones:
+            route = f'Route("year", year={expected}, slug=F("slug"))'
+            assert found["proved"] == {"location": route}
+            assert found["notes"] == [
+                f"location: {expected} and {other} gave the same on all rows that were "
+                "looked at. Use the one that is meant."
+            ]
+        else:
+            assert utc in found["proved"]["location"]
+        assert_same_bytes(found, register)
+
+
+def _knows_zones() -> bool:
+    """MySQL without its tables of zones knows none but UTC, and gives NULL."""
+    if connection.vendor != "mysql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT CONVERT_TZ('2025-01-01', 'UTC', 'Europe/Berlin')")
+        return bool(cursor.fetchone() != (None,))
+
+
+def test_an_extra_value_of_one_row(register: Register) -> None:
+    articles(1)
+    register(
+        "article",
+        located(
+            Article,
+            lambda item: reverse("style", kwargs={"slug": item.slug, "style": "list"}),
+        ),
+    )
+    assert suggest("article")["proved"] == {
+        "location": 'Route("style", slug=F("slug"), style="list")'
+    }
+
+
+def test_the_scheme_of_the_sitemap(register: Register) -> None:
+    class Plain(Sitemap):
+        model = Article
+        protocol = "http"
+
+        def location(self, item: Any) -> str:
+            return f"http://www.example.com/articles/{item.slug}/"
+
+    articles(3)
+    register("article", Plain)
+    found = suggest("article")
+    assert found["proved"] == {"location": 'Route("article", slug=F("slug"))'}
+    assert_same_bytes(found, register)
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+def test_another_database(register: Register) -> None:
+    ElsewhereFactory.create_batch(3)
+    register("elsewhere", located(Elsewhere, lambda item: f"/articles/{item.slug}/"))
+    found = suggest("elsewhere")
+    assert found["proved"] == {"location": 'Route("article", slug=F("slug"))'}
+    assert_same_bytes(found, register)
+
+
+@pytest.mark.parametrize("where", ["first", "middle"])
+def test_a_foreign_key_that_leads_nowhere(register: Register, where: str) -> None:
+    """The method raises there, the URL would say "None": no suggestion stands."""
+    made = [
+        articles(1, category=CategoryFactory(slug=f"c-{number}"))[0]
+        for number in range(120)
+    ]
+    odd = made[0 if where == "first" else 60]
+    Article.objects.filter(pk=odd.pk).update(category=None)
+
+    def location(item: Any) -> str:
+        return reverse("in-category", args=[item.category.slug, item.slug])
+
+    register("article", located(Article, location))
+    found = suggest("article")
+    assert found["proved"] == {}
+    assert (
+        f"row {odd.pk}: location() gives nothing legal (AttributeError: "
+        in (found["refused"]["location"])
+    )
+    assert f"gives '/in/None/{odd.slug}/'" in found["refused"]["location"]
 
 
 def test_get_absolute_url(register: Register) -> None:
@@ -469,8 +564,8 @@ def test_a_column_of_another_table(register: Register) -> None:
 
 def test_the_date_of_today_is_no_constant(register: Register) -> None:
     class Today(ArticleSitemap):
-        def lastmod(self, item: Any) -> Any:
-            return dt.date(2026, 11, 21)
+        def lastmod(self, item: Any) -> str:
+            return "2026-11-21"
 
     register("article", Today)
     articles(3)
@@ -727,6 +822,40 @@ def test_progress(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 0
 
 
+def test_a_proof_ends_where_nothing_is_left_to_prove(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row that disproves it is in the second of eight chunks."""
+    monkeypatch.setattr(rows, "CHUNK", 40)
+    monkeypatch.setattr(check_sitemaps, "_EVERY", 0)
+    odd = articles(300)[60]
+
+    def location(item: Any) -> str:
+        return "/" if item.pk == odd.pk else reverse("article", args=[item.slug])
+
+    register("article", located(Article, location))
+    _, err, _ = check("--suggest")
+    assert err == (
+        "Section 'article': 40 of 300 rows compared\n"
+        "Section 'article': 80 of 300 rows compared\n"
+    )
+
+
+def test_what_the_last_row_disproves_is_not_compared_with_all(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_sitemaps, "_EVERY", 0)
+    odd = articles(300)[-1]
+
+    def location(item: Any) -> str:
+        return "" if item.pk == odd.pk else reverse("article", args=[item.slug])
+
+    register("article", located(Article, location))
+    out, err, _ = check("--suggest")
+    assert f"row {odd.pk}: location() gives nothing legal" in out
+    assert err == ""
+
+
 def test_a_proof_reads_in_chunks(
     register: Register,
     monkeypatch: pytest.MonkeyPatch,
@@ -773,6 +902,22 @@ def test_how_sections_stand(register: Register) -> None:
     run_command("build_sitemaps", "plain")
     out, _, _ = check("plain")
     assert out.endswith("  Next: run manage.py check_sitemaps --suggest plain\n")
+
+
+def test_pages_of_another_key_are_void(register: Register) -> None:
+    class ByNumber(Sitemap):
+        model = Note
+        location = Route("note", number=F("number"))
+        page_by = "number"
+
+    NoteFactory.create_batch(2)
+    register("note", ByNumber)
+    run_command("build_sitemaps")
+    assert "  The ledger has 1 page, 1 of them made" in check()[0]
+    register("note", type("ByPk", (ByNumber,), {"page_by": "pk"}))
+    out, _, _ = check()
+    assert "  The ledger has 0 pages so far: not all of them.\n" in out
+    assert out.endswith("  Next: run manage.py build_sitemaps note\n")
 
 
 def test_bad_rows(register: Register) -> None:
