@@ -56,7 +56,9 @@ def state(name: str) -> SectionState:
         return found
     found.by_position = source.by_position
     found.object_path = object_path_reason(source.sitemap)
-    if source.key is not None:
+    if source.key is None:
+        found.object_path = found.object_path or "it is paged by position"
+    else:
         found.key = list(source.key.names)
         _read_ledger(source, found)
     found.next = _next(source, found)

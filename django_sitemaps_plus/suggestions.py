@@ -94,7 +94,7 @@ def _hooks(source: Source) -> dict[str, str]:
     """Return what no expression can stand for."""
     sitemap = source.sitemap
     found = {
-        name: f"{name}() is a method, and has to be one to give more than a column"
+        name: f"{name}() is a method, and nothing is looked for in its place"
         for name, value in declared(sitemap).items()
         if name not in REPLACEABLE and is_method(value)
     }

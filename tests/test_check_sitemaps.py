@@ -979,6 +979,7 @@ def test_by_position_and_long(register: Register) -> None:
     document = json.loads(out)
     assert [message["id"] for message in document["checks"]] == ["sitemaps_plus.W009"]
     assert document["sections"][0]["by_position"] == "items() returns a sliced queryset"
+    assert document["sections"][0]["object_path"] == "it is paged by position"
     assert document["sections"][0]["next"] == (
         "let items() return a plain queryset, so that it is paged by key"
     )
