@@ -50,6 +50,11 @@ class Search:
             items = [*rows[:SAMPLED], *rows.reverse()[:SAMPLED]]
         return {item.pk: item for item in items}
 
+    @cached_property
+    def total(self) -> int:
+        """How many rows there are, as far as progress is concerned."""
+        return self.prover.rows().count()
+
     @property
     def model(self) -> type[Model]:
         """The model of the items."""

@@ -108,7 +108,6 @@ def _hooks(source: Source) -> dict[str, str]:
 def _run(search: Search, found: Suggestion, progress: Progress) -> None:
     """Propose and prove until nothing is left to propose."""
     pending = [name for name, value in search.declared.items() if is_method(value)]
-    total = search.prover.rows().count()
     while pending:
         claims: dict[str, Claim] = {}
         for name in pending:
@@ -119,7 +118,7 @@ def _run(search: Search, found: Suggestion, progress: Progress) -> None:
                 found.refused[name] = claim
         if not claims:
             return
-        proof = search.prover.prove(claims, lambda rows: progress(rows, total))
+        proof = search.prover.prove(claims, lambda rows: progress(rows, search.total))
         for name, claim in claims.items():
             if name in proof.wrong:
                 search.learn(name, claim, proof.wrong[name])
