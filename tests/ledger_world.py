@@ -359,8 +359,13 @@ class World:
         """Keep the index as a crawler does that comes back within the grace."""
         if self.crawled is None and self.plain.split_grace:
             ready = [page.content for page in listed if self.plain.ready(page)]
+            # A page may still show what is gone. That may go, and come back later.
             entries = {
-                entry for content in ready if content for entry in content.entries
+                entry
+                for content in ready
+                if content
+                for entry in content.entries
+                if self._is_alive(entry)
             }
             self.crawled = [page.number for page in listed], entries
 

@@ -227,6 +227,24 @@ def a_seed() -> int:
     return int(os.environ.get("SITEMAPS_PLUS_SEED", "7"))
 
 
+def test_what_was_gone_when_the_index_was_read_may_come_back_late(
+    register: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A page that was compared without the row shows it when it is next compared."""
+    world = World(KINDS["integers"], register, tmp_path / "sitemaps", seed=1)
+    world.insert([1, 2])
+    world.get_address()
+    world.forget_crawl()
+    world.publish([1], live=False)
+    (page,) = world.get_address()
+    world.verify(page)
+    world.publish([1], live=True)
+    world.check_crawl()
+    assert page.content is not None
+    assert [entry.rank for entry in page.content.entries] == [2]
+    world.crawl()
+
+
 @pytest.mark.parametrize("turn", range(6 if THOROUGH else 1))
 def test_a_thousand_operations(
     turn: int, register: Callable[..., Any], tmp_path: Path, settings: Any
