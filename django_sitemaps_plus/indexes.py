@@ -71,7 +71,7 @@ class Listed:
     source: Source
     number: int
     lastmod: float | None = None
-    #: None: never counted, or paged by position.
+    #: None: never counted, divided since it was, or paged by position.
     entries: int | None = None
     version: int | None = None
 
@@ -130,17 +130,18 @@ def listed(name: str, sources: Sequence[Source], place: Place) -> Listing:
     numbers: dict[int, list[Listed]] = {}
     looks = 0
     by_section = {rows[source.name].pk: source for source in keyed}
-    found = ledger.pages().filter(section__in=by_section)
+    found = ledger.pages().filter(section__in=by_section).order_by("number")
     if keyed:
         found = found.exclude(pages.known_empty(source.name for source in keyed))
-    for pk, number, lastmod, entries, version in found.order_by("number").values_list(
-        "section", "number", "lastmod", "entries", "version"
-    ):
+    columns = ("section", "number", "lastmod", "entries", "grace_until", "version")
+    for pk, number, lastmod, entries, grace, version in found.values_list(*columns):
         if entries == 0:
             looks += 1
             if looks > LOOKS or pages.still_empty(by_section[pk], number, place):
                 continue
-        page = Listed(by_section[pk], number, lastmod, entries or None, version)
+        # A page that was split keeps its bytes: they are not what it holds.
+        known = None if grace else entries or None
+        page = Listed(by_section[pk], number, lastmod, known, version)
         numbers.setdefault(pk, []).append(page)
     listing = Listing(is_index=name in rows and rows[name].is_index)
     for source in sources:

@@ -54,7 +54,9 @@ class PlainPage:
     code: str = ""
     #: It must be compared with its rows before it is served again.
     stale: bool = False
-    #: It was split, and keeps the bytes it had.
+    #: It was split since its bytes were made: they hold other pages' entries too.
+    divided: bool = False
+    #: It keeps them for a while.
     grace: bool = False
     #: Its bytes are still on the shelf.
     kept: bool = False
@@ -110,7 +112,7 @@ class PlainLedger:
 
     def due(self, page: PlainPage) -> bool:
         """Tell whether a page that was made must be made again."""
-        return not page.grace and (page.stale or page.code != self.changefreq)
+        return not page.grace and (page.divided or self._outdated(page))
 
     def ready(self, page: PlainPage) -> bool:
         """Tell whether a page is served as it is."""
@@ -156,7 +158,7 @@ class PlainLedger:
         if content != page.content:
             page.version += 1
         page.content = content
-        page.stale, page.grace, page.kept = False, False, True
+        page.stale, page.divided, page.grace, page.kept = False, False, False, True
         page.count, page.code = len(content.entries), self.changefreq
         return content
 
@@ -198,11 +200,14 @@ class PlainLedger:
 
     def unseen(self) -> list[PlainPage]:
         """Return the empty pages that are due to be looked into, by number."""
-        due = [page for page in self.pages if page.count == 0 and self.due(page)]
+        due = [page for page in self.pages if page.count == 0 and self._outdated(page)]
         return sorted(due, key=lambda page: page.number)
 
+    def _outdated(self, page: PlainPage) -> bool:
+        return page.stale or page.code != self.changefreq
+
     def _few(self, listed: list[PlainPage]) -> bool:
-        counts = [page.count for page in listed]
+        counts = [None if page.divided else page.count for page in listed]
         if None in counts and (self.is_index or len(counts) > 1):
             return False
         share = 0.8 if self.is_index else 1
@@ -220,7 +225,7 @@ class PlainLedger:
             cuts = [ranks[len(ranks) * piece // pieces] for piece in range(1, pieces)]
         page.version += 1
         if page.content is not None and self._moves(page, edge=edge):
-            page.grace, page.stale = self.split_grace, True
+            page.divided, page.grace = True, self.split_grace
         self._add(cuts, after=index)
 
     def _moves(self, page: PlainPage, *, edge: bool) -> bool:

@@ -113,6 +113,21 @@ def test_without_grace_the_left_page_changes_at_once(
     assert site.shown(1) == [0, 1, 2, 3, 10, 20]
 
 
+def test_during_the_grace_the_address_stays_an_index(register: Register) -> None:
+    """The bytes that are kept are few entries, but the page holds many."""
+    site = Site(register)
+    site.insert(range(0, 40, 10))
+    assert site.shown() == [0, 10, 20, 30]
+    site.insert([1, 2, 3, 4, 5, 6, 7, 8])
+    age(verified=True)
+    assert site.index() == [1, 2]
+    assert site.shown(1) == [0, 10, 20, 30]
+    assert site.shown(2) == [20, 30]
+    # Together they would list two rows twice, and miss eight.
+    assert site.index() == [1, 2]
+    site.check()
+
+
 def test_after_the_grace_no_entry_stands_on_two_pages(
     register: Register, settings: Any
 ) -> None:
