@@ -184,8 +184,11 @@ class PlainLedger:
                 self.is_index = not few
             if not few:
                 return listed, None
+            versions = [page.version for page in listed]
             shown = [self.serve(page) for page in listed]
-            if listed == self.listed():
+            # Listed once more, other empty pages would be looked into.
+            same = versions == [page.version for page in listed]
+            if same or listed == self.listed():
                 return listed, shown
 
     def listed(self) -> list[PlainPage]:
