@@ -85,9 +85,6 @@ class Shelf(Protocol):
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None if there is no such file."""
 
-    def size(self, name: str) -> int | None:
-        """Return a file's length in bytes; None if there is no such file."""
-
     def write(self, name: str, data: bytes) -> None:
         """Put a whole file there at once; one that is there already stays."""
 
@@ -110,13 +107,6 @@ class Folder:
         """Return a file's bytes; None if there is no such file."""
         try:
             return (self._root / name).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def size(self, name: str) -> int | None:
-        """Return a file's length in bytes; None if there is no such file."""
-        try:
-            return (self._root / name).stat().st_size
         except FileNotFoundError:
             return None
 
@@ -171,12 +161,6 @@ class Stored:
                 return bytes(file.read())
         except FileNotFoundError:
             return None
-
-    def size(self, name: str) -> int | None:
-        """Return a file's length in bytes; None if there is no such file."""
-        if not self._storage.exists(name):
-            return None
-        return int(self._storage.size(name))
 
     def write(self, name: str, data: bytes) -> None:
         """Put a whole file there; one that is there already stays."""

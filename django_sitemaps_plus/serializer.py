@@ -279,15 +279,12 @@ class Tally:
 
     bad: list[BadRow] = field(default_factory=list)
     newest: dt.datetime | None = None
-    #: Whether some entry has no lastmod.
-    undated: bool = False
     #: Every item's lastmod as declared, where somebody asked for them.
     lastmods: list[Any] | None = None
 
     def see(self, text: str | None) -> None:
         """Take note of one entry's lastmod."""
         if text is None:
-            self.undated = True
             return
         try:
             seen = parse_w3c(text)
@@ -377,9 +374,7 @@ class Serializer:
             ]
         except (EntryError, TypeError):
             return None
-        tally.undated |= lastmods.undated
-        if lastmods.newest is not None:
-            tally.see(lastmods.newest)
+        tally.see(lastmods.newest)
         return _fill(locations, tail, links, len(batch.labels))
 
     def _has_legal_length(self, pieces: Pieces) -> bool:
@@ -503,7 +498,6 @@ class _BulkLastmods:
 
     pieces: Pieces | None
     newest: str | None
-    undated: bool
 
 
 def _bulk_lastmods(lastmods: Lastmods) -> _BulkLastmods | None:
@@ -512,7 +506,7 @@ def _bulk_lastmods(lastmods: Lastmods) -> _BulkLastmods | None:
     if None in present:
         present = [value for value in present if value is not None]
     if not present:
-        return _BulkLastmods(pieces=None, newest=None, undated=True)
+        return _BulkLastmods(pieces=None, newest=None)
     found = replace(lastmods, values=present).bulk()
     if found is None:
         return None
@@ -520,13 +514,13 @@ def _bulk_lastmods(lastmods: Lastmods) -> _BulkLastmods | None:
     newest = max(texts) + suffix
     if len(present) == len(lastmods.values):
         pieces = ("<lastmod>", f"{suffix}</lastmod>"), [texts]
-        return _BulkLastmods(pieces=pieces, newest=newest, undated=False)
+        return _BulkLastmods(pieces=pieces, newest=newest)
     dated = iter(texts)
     elements = [
         "" if value is None else f"<lastmod>{next(dated)}{suffix}</lastmod>"
         for value in lastmods.values
     ]
-    return _BulkLastmods(pieces=(("", ""), [elements]), newest=newest, undated=True)
+    return _BulkLastmods(pieces=(("", ""), [elements]), newest=newest)
 
 
 def _fill(

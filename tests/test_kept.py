@@ -36,12 +36,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> kept.Shelf:
 def test_what_is_written_can_be_read(place: kept.Shelf) -> None:
     place.write("статьи/1/a.xml.gz", b"abc")
     assert place.read("статьи/1/a.xml.gz") == b"abc"
-    assert place.size("статьи/1/a.xml.gz") == 3
 
 
 def test_what_is_not_there_is_none(place: kept.Shelf) -> None:
     assert place.read("a/1/x") is None
-    assert place.size("a/1/x") is None
     place.write("a/1/y", b"")
     assert place.read("a/1/x") is None
     assert place.read("a/1/y") == b""

@@ -236,6 +236,32 @@ def test_static_pages_in_every_language(client: Client, register: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("address", ["/sitemap.xml", "/sitemap-note-1.xml"])
+@pytest.mark.parametrize("way", ["row path", "object path", "by position"])
+def test_no_language_at_all_is_no_entry(
+    client: Client, register: Any, way: str, address: str
+) -> None:
+    """As in contrib: an empty list is not the same as none, which is all of them."""
+
+    class Notes(Sitemap):
+        model = Note
+        location: Any = Route("note", number=F("number"))
+        i18n = True
+        alternates = True
+        languages = ()
+
+    if way == "object path":
+        Notes.location = lambda self, item: f"/notes/{item.number}/"
+    if way == "by position":
+        Notes.items = lambda self: list(Note.objects.all())  # type: ignore[method-assign]
+        Notes.location = lambda self, item: f"/notes/{item.number}/"
+    register("note", Notes)
+    for number in range(3):
+        NoteFactory(number=number)
+    assert urlset(client.get(address)) == []
+    assert not Page.objects.exclude(bad=0).exists(), "nothing is wrong with the rows"
+
+
 def test_a_static_page_whose_url_is_gone_is_left_out(
     client: Client, register: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
