@@ -195,7 +195,8 @@ def shelf() -> Shelf:
 def _shelf(database: str) -> Shelf:
     if ALIAS in django_settings.STORAGES:
         storage = storages[ALIAS]
-        if isinstance(storage, FileSystemStorage):
+        # Exactly Django's class: one made of it may save and open in its own way.
+        if type(storage) is FileSystemStorage:
             return Folder(Path(storage.location))
         return Stored(storage)
     return Folder(temporary_folder(database), most=get_settings().KEEP_BYTES)

@@ -265,6 +265,39 @@ def test_a_storage_of_files_is_used_as_a_folder(settings: Any, tmp_path: Path) -
         assert file.read() == b"abc"
 
 
+class Sealed(FileSystemStorage):
+    """A project's own way to keep files: no byte lies on the disk as it is."""
+
+    def _save(self, name: str, content: Any) -> str:
+        sealed = bytes(byte ^ 0xFF for byte in content.read())
+        return str(super()._save(name, ContentFile(sealed)))
+
+    def _open(self, name: str, mode: str = "rb") -> Any:
+        with super()._open(name, mode) as file:
+            return ContentFile(bytes(byte ^ 0xFF for byte in file.read()))
+
+
+@pytest.mark.django_db
+def test_a_storage_made_of_django_s_saves_and_opens_in_its_own_way(
+    client: Client, register: Any, settings: Any, tmp_path: Path
+) -> None:
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "sitemaps": {
+            "BACKEND": f"{__name__}.Sealed",
+            "OPTIONS": {"location": str(tmp_path / "sealed")},
+        },
+    }
+    register("article", ArticleSitemap)
+    articles(2)
+    first = client.get("/sitemap-article-1.xml")
+    assert client.get("/sitemap-article-1.xml").content == first.content
+    (file,) = (path for path in (tmp_path / "sealed").rglob("*") if path.is_file())
+    assert gzip.decompress(bytes(byte ^ 0xFF for byte in file.read_bytes())) == (
+        first.content
+    )
+
+
 # gzip
 
 
