@@ -79,6 +79,12 @@ class Settings:
                 raise _error(
                     name, f"is {getattr(self, name)!r}; it cannot be negative."
                 )
+        if self.CACHE_CONTROL is not None and not _is_header(self.CACHE_CONTROL):
+            raise _error(
+                "CACHE_CONTROL",
+                f"is {self.CACHE_CONTROL!r}; a header is one line of ASCII, for "
+                "example 'public, max-age=600'.",
+            )
         self.robots_groups()
 
     def _check_types(self) -> None:
@@ -116,6 +122,11 @@ def _describe(types: Any) -> str:
     names = {str: "text", int: "whole number", float: "number", list: "list"}
     members = types if isinstance(types, tuple) else (types,)
     return " or ".join(names[member] for member in members if member in names)
+
+
+def _is_header(value: str) -> bool:
+    """Tell whether a text can be a header's value (RFC 9110, section 5.5)."""
+    return value.isascii() and value.isprintable()
 
 
 def _error(name: str, problem: str, path: str = "") -> ConfigurationError:

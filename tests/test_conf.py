@@ -12,6 +12,7 @@ from django_sitemaps_plus.conf import Settings, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 
 KNOWN = ", ".join(field.name for field in dataclasses.fields(Settings))
+LINE = "a header is one line of ASCII, for example 'public, max-age=600'."
 KEYS = "use a dict with the keys 'user_agent', 'allow', 'disallow' and 'crawl_delay'."
 
 
@@ -66,6 +67,11 @@ def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
         ("BASE_URL", ["x"], "is ['x'], which is no text."),
         ("SITEMAPS", {}, "is {}, which is no text."),
         ("CACHE_CONTROL", 300, "is 300, which is no text."),
+        ("CACHE_CONTROL", "no-cache\r\nX-A: b", f"is 'no-cache\\r\\nX-A: b'; {LINE}"),
+        ("CACHE_CONTROL", "no-cache\n", f"is 'no-cache\\n'; {LINE}"),
+        ("CACHE_CONTROL", "no\x00cache", f"is 'no\\x00cache'; {LINE}"),
+        ("CACHE_CONTROL", "no\x7fcache", f"is 'no\\x7fcache'; {LINE}"),
+        ("CACHE_CONTROL", "größer", f"is 'größer'; {LINE}"),
         ("ON_ERROR", "ignore", "is 'ignore'; use 'skip' or 'raise'."),
         ("ON_ERROR", None, "is None; use 'skip' or 'raise'."),
         ("MAX_BAD", "1%", "is '1%', which is no whole number or number."),
