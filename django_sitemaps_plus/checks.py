@@ -17,16 +17,18 @@ from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
 from django.db.models import QuerySet
 from django.urls import NoReverseMatch, get_resolver, reverse
+from django.utils import timezone
 
 from . import indexes, kept, ledger
 from .conf import get_settings
 from .exceptions import ConfigurationError, RouteError
 from .models import tables_exist
 from .origin import Place, configured, rendering_context
+from .protocol.dates import w3c
 from .protocol.errors import EntryError
 from .protocol.limits import CHANGEFREQS, MAX_ENTRIES
 from .protocol.locations import Origin
-from .protocol.writers import changefreq_xml, priority_xml
+from .protocol.writers import changefreq_xml, lastmod_xml, priority_xml
 from .registry import AnySitemap, ambiguous_names, registry
 from .routes import Route
 from .rows import RowPlan, Source, source_of
@@ -111,7 +113,7 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 
 @register("sitemaps_plus")
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
-    """E005 to E008 and W002 to W004: what each sitemap class declares."""
+    """E005 to E012 and W002 to W004: what each sitemap class declares."""
     try:
         sources = registry.sources()
     except ConfigurationError:
@@ -220,6 +222,15 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             "Set priority to a number from 0.0 to 1.0, or remove it.",
             cls,
         )
+    lastmod = getattr(sitemap, "lastmod", None)
+    if not _is_legal(lastmod, _constant_lastmod_xml):
+        yield _error(
+            "012",
+            f"lastmod = {lastmod!r} is no date.",
+            "Set lastmod to a date, to a text such as '2026-01-31', or to "
+            "F('updated'); or remove it.",
+            cls,
+        )
     if (sitemap.alternates or sitemap.x_default) and not sitemap.i18n:
         yield _warning(
             "003",
@@ -251,6 +262,13 @@ def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
     except EntryError:
         return False
     return True
+
+
+def _constant_lastmod_xml(value: Any) -> str:
+    """Write a lastmod as an entry does, to which None and "" are none."""
+    if value is None or value == "":
+        return ""
+    return lastmod_xml(w3c(value, timezone.get_default_timezone()))
 
 
 @register(Tags.urls, "sitemaps_plus")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -275,6 +276,38 @@ def test_e011(register: Any, priority: Any) -> None:
             "Set priority to a number from 0.0 to 1.0, or remove it.",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    "lastmod", ["yesterday", "2026-02-30", "2026-01", "2026-01-02T03:04", 1_767_225_600]
+)
+def test_e012(register: Any, lastmod: Any) -> None:
+    register("article", type("Wrong", (ArticleSitemap,), {"lastmod": lastmod}))
+    assert found() == [
+        (
+            "E012",
+            f"lastmod = {lastmod!r} is no date.",
+            "Set lastmod to a date, to a text such as '2026-01-31', or to "
+            "F('updated'); or remove it.",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "lastmod",
+    [
+        None,
+        "",
+        "2026-01-02",
+        "2026-01-02T03:04:05Z",
+        dt.date(2026, 1, 2),
+        dt.datetime(2026, 1, 2),  # noqa: DTZ001 (of TIME_ZONE, then)
+        dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
+    ],
+)
+def test_e012_is_silent_about_dates(register: Any, lastmod: Any) -> None:
+    register("article", type("Right", (ArticleSitemap,), {"lastmod": lastmod}))
+    assert found() == []
 
 
 def test_w001(settings: Any) -> None:
