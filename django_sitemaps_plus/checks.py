@@ -32,6 +32,7 @@ from .protocol.writers import changefreq_xml, lastmod_xml, priority_xml
 from .registry import AnySitemap, ambiguous_names, registry
 from .routes import Route
 from .rows import RowPlan, Source, source_of
+from .serializer import describe
 from .sitemaps import declared, is_expression, is_method
 from .templates import is_own
 
@@ -113,7 +114,7 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 
 @register("sitemaps_plus")
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
-    """E005 to E012 and W002 to W004: what each sitemap class declares."""
+    """E005 to E013 and W002 to W004: what each sitemap class declares."""
     try:
         sources = registry.sources()
     except ConfigurationError:
@@ -127,28 +128,45 @@ def check_sections(**kwargs: Any) -> list[CheckMessage]:
 def _check_section(name: str) -> Iterator[CheckMessage]:
     try:
         sitemap = registry.get(name)
-    except TypeError as error:
+    except Exception as error:  # a class of the project's may raise whatever it likes
+        reason = error if isinstance(error, TypeError) else describe(error)
         yield _error(
             "005",
-            f"The sitemap of section {name!r} cannot be made: {error}",
+            f"The sitemap of section {name!r} cannot be made: {reason}",
             "Give it no required arguments, or register an instance.",
         )
         return
     cls = type(sitemap)
     try:
-        source = source_of(name, sitemap)
-    except ConfigurationError as error:
-        yield _error(
-            "006", str(error), "Correct page_by, or remove it to page by pk.", cls
-        )
-        return
-    except DatabaseError as error:
+        yield from _check_sitemap(name, sitemap, cls)
+    except Exception as error:  # items() may raise whatever it likes
+        yield _unreadable(name, error, cls)
+
+
+def _unreadable(name: str, error: Exception, cls: type) -> CheckMessage:
+    """W002 or E013: the items cannot be looked at."""
+    if isinstance(error, DatabaseError):
         # items() asked the database, which may not be there yet.
-        yield _warning(
+        return _warning(
             "002",
             f"The items of section {name!r} cannot be looked at: {error}",
             "Let items() return a queryset without asking the database.",
             cls,
+        )
+    return _error(
+        "013",
+        f"The items of section {name!r} cannot be looked at: {describe(error)}",
+        "Correct items(); it is called without a request, and by commands too.",
+        cls,
+    )
+
+
+def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    try:
+        source = source_of(name, sitemap)
+    except ConfigurationError as error:
+        yield _error(
+            "006", str(error), "Correct page_by, or remove it to page by pk.", cls
         )
         return
     yield from _check_route(source, cls)
@@ -199,7 +217,7 @@ def _check_expressions(source: Source, cls: type) -> Iterator[CheckMessage]:
 
 def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
     limit = sitemap.limit
-    if not isinstance(limit, int) or not 1 <= limit <= MAX_ENTRIES:
+    if not _is_legal_limit(limit):
         yield _error(
             "009",
             f"limit = {limit!r}: a sitemap may have from 1 to {MAX_ENTRIES:,} URLs.",
@@ -251,6 +269,10 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             f"Add {django_settings.LANGUAGE_CODE!r} to languages.",
             cls,
         )
+
+
+def _is_legal_limit(limit: Any) -> bool:
+    return isinstance(limit, int) and 1 <= limit <= MAX_ENTRIES
 
 
 def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
@@ -335,30 +357,42 @@ def check_tables(
                 "Run: manage.py migrate sitemaps_plus",
             )
         ]
-    return [
-        _warning(
-            "009",
-            f"Section {name!r} has more than one page, and is paged by position: "
-            f"{source.by_position}. Late pages are slow, and entries move between "
-            "pages.",
-            "Let items() return a plain queryset, or shorten the list.",
-            type(source.sitemap),
-        )
-        for name, source in _long_by_position()
-    ]
+    return list(_check_positions())
 
 
-def _long_by_position() -> Iterator[tuple[str, Source]]:
-    """Yield the sections of several pages that are paged by position."""
+def _sound_source(name: str) -> Source | None:
+    """Return a section; None if ``check_sections`` says what is wrong with it."""
+    try:
+        source = source_of(name, registry.get(name))
+    except Exception:  # W002, or one of E005, E006 and E013, says so
+        return None
+    return source if _is_legal_limit(source.sitemap.limit) else None  # E009
+
+
+def _check_positions() -> Iterator[CheckMessage]:
+    """W009: sections of several pages that are paged by position."""
     try:
         names = list(registry.sources())
     except ConfigurationError:
         return  # E004 says so
     for name in names:
+        source = _sound_source(name)
+        if source is None or source.key is not None:
+            continue
+        cls = type(source.sitemap)
         try:
-            source = source_of(name, registry.get(name))
-            long = source.key is None and indexes.position_pages(source) > 1
-        except (ConfigurationError, DatabaseError, TypeError):
-            continue  # W002, or one of E005 to E009, says so
+            long = indexes.position_pages(source) > 1
+        except ConfigurationError:
+            continue  # E008 says so
+        except Exception as error:  # items may raise whatever they like
+            yield _unreadable(name, error, cls)
+            continue
         if long:
-            yield name, source
+            yield _warning(
+                "009",
+                f"Section {name!r} has more than one page, and is paged by position: "
+                f"{source.by_position}. Late pages are slow, and entries move between "
+                "pages.",
+                "Let items() return a plain queryset, or shorten the list.",
+                cls,
+            )

@@ -174,6 +174,21 @@ def test_e005(register: Any) -> None:
     assert hint == "Give it no required arguments, or register an instance."
 
 
+def test_e005_a_class_that_raises(register: Any) -> None:
+    class Broken(StaticSitemap):
+        def __init__(self) -> None:
+            raise LookupError("no shop")
+
+    register("shop", Broken)
+    assert found(databases=["default"]) == [
+        (
+            "E005",
+            "The sitemap of section 'shop' cannot be made: LookupError: no shop",
+            "Give it no required arguments, or register an instance.",
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     ("column", "problem"),
     [
@@ -308,6 +323,60 @@ def test_e012(register: Any, lastmod: Any) -> None:
 def test_e012_is_silent_about_dates(register: Any, lastmod: Any) -> None:
     register("article", type("Right", (ArticleSitemap,), {"lastmod": lastmod}))
     assert found() == []
+
+
+E013_HINT = "Correct items(); it is called without a request, and by commands too."
+
+
+@pytest.mark.parametrize("databases", [[], ["default"]])
+@pytest.mark.parametrize(
+    ("items", "problem"),
+    [
+        (
+            lambda self: Article.objects.filter(alive=True),
+            "FieldError: Cannot resolve keyword 'alive' into field. Choices are: ",
+        ),
+        (lambda self: self.request.site.items, "AttributeError: 'Broken' object has "),
+        (lambda self: [][1], "IndexError: list index out of range"),
+    ],
+)
+def test_e013(register: Any, items: Any, problem: str, databases: list[str]) -> None:
+    register("article", type("Broken", (ArticleSitemap,), {"items": items}))
+    register("wrong", type("Wrong", (ArticleSitemap,), {"priority": 7}))
+    first, second = found(databases=databases)
+    assert first[0] == "E013"
+    assert first[1].startswith(
+        f"The items of section 'article' cannot be looked at: {problem}"
+    )
+    assert first[2] == E013_HINT
+    assert second[0] == "E011", "the other sections are looked at all the same"
+
+
+def test_e013_items_that_cannot_be_counted(register: Any) -> None:
+    class Lazy:
+        def __len__(self) -> int:
+            raise LookupError("not loaded")
+
+    register("lazy", type("Counted", (Sitemap,), {"items": lambda self: Lazy()}))
+    assert found() == [], "nobody counts, unless the database may be asked"
+    assert found(databases=["default"]) == [
+        (
+            "E013",
+            "The items of section 'lazy' cannot be looked at: LookupError: not loaded",
+            E013_HINT,
+        )
+    ]
+
+
+def test_a_check_never_ends_in_a_traceback(register: Any) -> None:
+    def items(self: Any) -> Any:
+        return Article.objects.filter(alive=True)
+
+    register("article", type("Broken", (ArticleSitemap,), {"items": items}))
+    out, err, code = run_command("check", "--database", "default")
+    assert (out, code) == ("", 1)
+    assert err.count("(sitemaps_plus.E013)") == 1
+    assert "Traceback" not in err
 
 
 def test_w001(settings: Any) -> None:
