@@ -15,7 +15,12 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.db.models.expressions import Col
+from django.db.models.lookups import IsNull
+from django.db.models.sql.constants import LOUTER
+from django.db.models.sql.query import Query
+from django.db.models.sql.where import AND, OR, WhereNode
 from django.urls import NoReverseMatch, get_resolver, reverse
 from django.utils import timezone
 
@@ -33,7 +38,7 @@ from .registry import AnySitemap, ambiguous_names, registry
 from .routes import Route
 from .rows import RowPlan, Source, source_of
 from .serializer import describe
-from .sitemaps import declared, is_expression, is_method
+from .sitemaps import alias, declared, is_expression, is_method
 from .templates import is_own
 
 #: An address to compile routes for; which one it is does not matter.
@@ -114,7 +119,7 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 
 @register("sitemaps_plus")
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
-    """E005 to E013 and W002 to W004: what each sitemap class declares."""
+    """E005 to E013, W002 to W004 and W010: what each sitemap class declares."""
     try:
         sources = registry.sources()
     except ConfigurationError:
@@ -171,6 +176,7 @@ def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckM
         return
     yield from _check_route(source, cls)
     yield from _check_expressions(source, cls)
+    yield from _check_nulls(source, cls)
     yield from _check_constants(sitemap, cls)
 
 
@@ -213,6 +219,62 @@ def _check_expressions(source: Source, cls: type) -> Iterator[CheckMessage]:
             "Use the names of the model's fields, for example F('slug').",
             cls,
         )
+
+
+def _check_nulls(source: Source, cls: type) -> Iterator[CheckMessage]:
+    """W010: a route's column that may be NULL, which reverse() writes as "None"."""
+    location = getattr(source.sitemap, "location", None)
+    items = source.sitemap.items()
+    if not isinstance(location, Route) or not isinstance(items, QuerySet):
+        return
+    if items.query.combinator:
+        return
+    for param, expression in location.expressions.items():
+        if type(expression) is not F:
+            continue
+        field = expression.name  # type: ignore[attr-defined]  # no stub
+        selected = alias("location", param)
+        query = items.annotate(**{selected: expression}).query
+        column = query.annotations[selected]
+        if isinstance(column, Col) and _may_be_null(query, column.alias, column.target):
+            yield _warning(
+                "010",
+                f"Section {source.name!r}: {field} may be NULL, which is "
+                "'None' in the URL of its Route, as reverse() writes it.",
+                f"Exclude it in items(): .exclude({field}=None), or give "
+                f"another value: Coalesce({field!r}, Value('…')).",
+                cls,
+            )
+
+
+def _may_be_null(query: Query, table: str, column: Any) -> bool:
+    """Tell whether a column of a query's rows may be NULL, for all that one sees."""
+    if _excludes_null(query.where, table, column):
+        return False
+    if column.null:
+        return True
+    join: Any = query.alias_map[table]
+    if join.join_type != LOUTER:
+        return False
+    # No row at the other end of a relation is NULL in all its columns.
+    return _may_be_null(query, join.parent_alias, join.join_field)
+
+
+def _excludes_null(condition: Any, table: str, column: Any, truth: bool = True) -> bool:
+    """Tell whether a column is surely not NULL where a condition is ``truth``."""
+    if isinstance(condition, WhereNode):
+        truth = truth != condition.negated
+        found = [
+            _excludes_null(child, table, column, truth) for child in condition.children
+        ]
+        # True "and", false "or": each of the children is. Else it is one of them.
+        each = condition.connector == (AND if truth else OR)
+        return any(found) if each else bool(found) and all(found)
+    left = getattr(condition, "lhs", None)
+    if not isinstance(left, Col) or (left.alias, left.target) != (table, column):
+        return False
+    # NULL is neither equal nor unequal to anything: only IS NULL knows it.
+    return not isinstance(condition, IsNull) or condition.rhs != truth
 
 
 def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:

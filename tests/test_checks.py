@@ -12,15 +12,17 @@ import pytest
 from django.core.checks import CheckMessage, Error, run_checks
 from django.core.checks import Warning as CheckWarning
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce
+from django.test import Client
 from django.urls import include, path
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.models import Page, Section
 
 from .factories import articles
-from .helpers import ArticleSitemap, PagesSitemap, run_command
-from .testapp.models import Article
+from .helpers import ArticleSitemap, PagesSitemap, locations, run_command
+from .testapp.models import Article, Tag
 from .testapp.views import anything
 
 pytestmark = pytest.mark.django_db
@@ -544,3 +546,71 @@ def test_checks_ask_no_database_unless_they_are_told_to(
     register("article", ArticleSitemap)
     with django_assert_num_queries(0):
         assert found() == []
+
+
+DAY, CATEGORY = F("day"), F("category__slug")
+
+
+@pytest.mark.parametrize(
+    ("column", "items"),
+    [
+        (DAY, Article.objects.all()),
+        (DAY, Article.objects.exclude(day="2026-01-02")),
+        (DAY, Article.objects.filter(Q(day__isnull=False) | Q(live=True))),
+        (DAY, Article.objects.exclude(day=None, live=True)),
+        (DAY, Article.objects.filter(day=None)),
+        (DAY, Article.objects.all()[:5]),
+        (CATEGORY, Article.objects.all()),
+        (CATEGORY, Article.objects.filter(day__isnull=False)),
+        (F("tags__name"), Article.objects.all()),
+    ],
+)
+def test_w010(register: Any, column: F, items: Any) -> None:
+    attributes = {"location": Route("word", slug=column), "items": lambda self: items}
+    register("article", type("Nullable", (ArticleSitemap,), attributes))
+    name = column.name  # type: ignore[attr-defined]
+    assert found() == [
+        (
+            "W010",
+            f"Section 'article': {name} may be NULL, which is 'None' in the URL of its "
+            "Route, as reverse() writes it.",
+            f"Exclude it in items(): .exclude({name}=None), or give another value: "
+            f"Coalesce('{name}', Value('…')).",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "items"),
+    [
+        (F("slug"), Article.objects.all()),
+        (Coalesce("day", Value(dt.date(2026, 1, 2))), Article.objects.all()),
+        (DAY, Article.objects.exclude(day=None)),
+        (DAY, Article.objects.exclude(Q(day=None) | Q(live=False))),
+        (DAY, Article.objects.filter(live=True, day__isnull=False)),
+        (DAY, Article.objects.filter(day__gte="2026-01-02")),
+        (CATEGORY, Article.objects.filter(category__isnull=False)),
+        (CATEGORY, Article.objects.exclude(category=None)),
+        (CATEGORY, Article.objects.filter(category__slug__gt="")),
+        (F("article__slug"), Tag.objects.all()),
+    ],
+)
+def test_w010_is_silent_about_what_cannot_be_null(
+    register: Any, column: Any, items: Any
+) -> None:
+    attributes = {
+        "location": Route("word", slug=column),
+        "lastmod": None,
+        "items": lambda self: items,
+    }
+    register("article", type("Known", (ArticleSitemap,), attributes))
+    assert found() == []
+
+
+def test_w010_is_about_what_stands_in_the_page(client: Client, register: Any) -> None:
+    route = Route("word", slug=F("day"))
+    register("article", type("Nullable", (ArticleSitemap,), {"location": route}))
+    articles(1, day=None)
+    start = "https://www.example.com/w%C3%B6rter"
+    assert locations(client.get("/sitemap.xml")) == [f"{start}/None/"]
+    assert [identity for identity, _, _ in found()] == ["W010"]
