@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -245,7 +246,10 @@ def _with_headers(
     # A 304 says them too: https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
     response.headers["ETag"] = _etag(request, tag, gz=gz)
     if changed_at is not None:
-        response.headers["Last-Modified"] = http_date(_whole_second(changed_at))
+        # Not later than the response, or it is no date of a change:
+        # https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.1
+        shown = min(_whole_second(changed_at), int(time.time()))
+        response.headers["Last-Modified"] = http_date(shown)
     _cache_control(response)
     if not gz:
         patch_vary_headers(response, ["Accept-Encoding"])

@@ -15,6 +15,7 @@ from django.db.models import F
 from django.urls import clear_script_prefix, set_script_prefix
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
+from django_sitemaps_plus.models import Page
 
 from .testapp.models import Article
 
@@ -100,6 +101,11 @@ def _entry(element: ElementTree.Element) -> Entry:
             loc.text or "" for loc in element.findall(f"{IMAGE}image/{IMAGE}loc")
         ),
     )
+
+
+def settle() -> None:
+    """Let the seconds go by in which the pages' Last-Modified is still to come."""
+    Page.objects.update(changed_at=F("changed_at") - 100)
 
 
 @contextmanager

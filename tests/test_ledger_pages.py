@@ -12,6 +12,7 @@ from django_sitemaps_plus import definitions, ledger, pages
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.models import Page, Section
 
+from .helpers import settle
 from .ledger_kinds import KINDS, create_tables
 from .ledger_site import Site
 from .ledger_world import HOURS, age, place, sitemap_class
@@ -43,6 +44,8 @@ def split_inside(site: Site) -> None:
 def test_a_full_page_stays_full_when_keys_grow(register: Register) -> None:
     site = Site(register)
     site.insert(range(10))
+    site.get(1)
+    settle()
     before = site.get(1)
     site.insert(range(10, 14))
     age(verified=True)
