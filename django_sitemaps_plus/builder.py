@@ -119,8 +119,9 @@ def _serve(source: Source, page: Page, place: Place, done: SectionReport) -> Non
         return
     if served.page.grace_until > time.time():
         done.waiting += 1
-    if served.page.error:
-        done.errors.append(served.page.error)
+    problem = served.problem or served.page.error
+    if problem:
+        done.errors.append(problem)
     elif served.page.checksum == before:
         done.unchanged += 1
     else:

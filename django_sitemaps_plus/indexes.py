@@ -291,14 +291,14 @@ def _merged(
     # No section can be called "index".
     folder = f"{name or 'index'}/merged-{place.tag}"
     file = f"{tag}.xml.gz"
-    packed = kept.shelf().read(f"{folder}/{file}")
+    packed = kept.read(f"{folder}/{file}")
     if packed is None:
         try:
             packed = _merge(bodies, place)
         except PageFull:
             return None
-        kept.shelf().write(f"{folder}/{file}", packed)
-        kept.shelf().keep_only(folder, lambda other: other == file)
+        kept.keep(f"{folder}/{file}", packed)
+        kept.tidy(folder, lambda other: other == file)
     return Document(tag, packed)
 
 

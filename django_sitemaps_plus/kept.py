@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import hashlib
+import logging
 import os
 import stat
 import tempfile
@@ -44,6 +45,13 @@ except ImportError:
     _LEVEL = 4
 
 ALIAS = "sitemaps"
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+_REMEDY = (
+    "Make room there, or let this process write there, or set "
+    f"STORAGES[{ALIAS!r}] to another storage. Until then it is made for each request."
+)
 
 #: zlib's and isal's word for "write a gzip header", with the largest window.
 _WBITS = 31
@@ -180,6 +188,48 @@ class Stored:
         for name in names:
             if not keep(name):
                 self._storage.delete(f"{folder}/{name}")
+
+
+def read(name: str) -> bytes | None:
+    """
+    Return a kept file's bytes; None if it is not there, or cannot be read.
+
+    What cannot be read is logged, and can be made again.
+    """
+    try:
+        return shelf().read(name)
+    except Exception as error:  # a storage raises errors of its own
+        logger.error("%s cannot be read: %s. %s", name, _said(error), _REMEDY)
+        return None
+
+
+def keep(name: str, data: bytes) -> str:
+    """
+    Keep a whole file; returns why it could not be kept, empty if it is.
+
+    That is logged too: whoever has the bytes can send them all the same.
+    """
+    try:
+        shelf().write(name, data)
+    except Exception as error:  # a storage raises errors of its own
+        problem = f"{name} cannot be kept: {_said(error)}. {_REMEDY}"
+        logger.error(problem)
+        return problem
+    return ""
+
+
+def tidy(folder: str, wanted: Callable[[str], bool]) -> None:
+    """Delete the files of ``folder`` whose names are not ``wanted``, if possible."""
+    try:
+        shelf().keep_only(folder, wanted)
+    except Exception as error:  # a storage raises errors of its own
+        logger.warning(
+            "What was kept before in %s cannot be deleted: %s", folder, _said(error)
+        )
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def shelf() -> Shelf:

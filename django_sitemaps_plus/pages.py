@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from django.db import Error as DatabaseError
 from django.db import connections
 from django.db.models import Max, Q
 from django.utils import timezone
@@ -26,7 +27,7 @@ from django.utils import timezone
 from . import kept, ledger
 from .conf import get_settings
 from .definitions import VERSION, Definition, definition
-from .exceptions import Busy, TooManyBadRows
+from .exceptions import Busy, ConfigurationError, TooManyBadRows
 from .making import Making, allowed_bad
 from .models import Page
 from .origin import ANYWHERE, Place, rendering_context
@@ -73,6 +74,8 @@ class Served:
     page: Page
     #: The gzipped bytes.
     data: bytes
+    #: Why they are not kept, or not compared with the rows; empty if they are.
+    problem: str = ""
 
 
 def is_fresh(page: Page | PageState, current: Definition, now: float) -> bool:
@@ -202,7 +205,7 @@ def serve(found: Source, page: Page, place: Place) -> Served:
             try:
                 return _serve_claimed(found, page.pk, place, current)
             finally:
-                ledger.pages().release(page.pk, owner)
+                _release(page, owner)
         time.sleep(_POLL)
         page = reload(page.pk)
         served = _fresh(page, current, place)
@@ -212,6 +215,14 @@ def serve(found: Source, page: Page, place: Place) -> Served:
     if former is None:
         raise Busy(f"The page {page} is being made.")
     return former
+
+
+def _release(page: Page, owner: str) -> None:
+    """Give up the claim; where the connection is lost, it ends by itself."""
+    try:
+        ledger.pages().release(page.pk, owner)
+    except DatabaseError as error:
+        logger.warning("The claim on page %s cannot be given up: %s", page, error)
 
 
 def reload(pk: int) -> Page:
@@ -240,7 +251,7 @@ def _former(page: Page, place: Place) -> Served | None:
 
 def _look_up(page: Page, place: Place) -> Served | None:
     name = file_name(page.section.name, page.number, page.checksum, place)
-    data = kept.shelf().read(name)
+    data = kept.read(name)
     return None if data is None else Served(page, data)
 
 
@@ -261,6 +272,20 @@ def _serve_claimed(found: Source, pk: int, place: Place, current: Definition) ->
         if former is None:
             raise
         return former
+    except ConfigurationError as error:
+        # Such as rows that come twice since somebody's data changed.
+        former = _look_up(page, place)
+        if former is None:
+            raise
+        _note_error(page, f"{error} The page keeps its former bytes.")
+        return former
+    except DatabaseError as error:
+        former = _former(page, place)
+        if former is None:
+            raise
+        problem = f"Page {page} keeps its former bytes: the database failed: {error}"
+        logger.exception(problem)
+        return dataclasses.replace(former, problem=problem)
 
 
 def make(found: Source, page: Page, place: Place) -> Served:
@@ -280,11 +305,13 @@ def make(found: Source, page: Page, place: Place) -> Served:
             if overflow is None:
                 _refuse_bad(making, page)
         except TooManyBadRows as error:
-            _note_error(page, str(error), making)
+            _note_error(page, str(error), making.bad)
             raise
         if overflow is None:
-            if _write(page, making, current, place):
-                return Served(page, making.data)
+            file = file_name(page.section.name, page.number, making.checksum, place)
+            problem = kept.keep(file, making.data)
+            if _write(page, making, current, kept_as="" if problem else file):
+                return Served(page, making.data, problem)
         else:
             moves = _moves_entries(page, making, place)
             ledger.split(found, page, overflow, moves=moves)
@@ -325,14 +352,16 @@ def _refuse_bad(making: Making, page: Page) -> None:
         )
 
 
-def _note_error(page: Page, error: str, making: Making) -> None:
+def _note_error(page: Page, error: str, bad: Sequence[BadRow] = ()) -> None:
+    """Log why a page could not be made, and write it down with the bad rows seen."""
     logger.error(error)
+    page.error = error
     ledger.pages().made(
         page,
         error=error,
         verified_at=time.time(),
-        bad=len(making.bad),
-        problems=_shown(making.bad),
+        bad=len(bad),
+        problems=_shown(bad),
     )
 
 
@@ -340,8 +369,13 @@ def _shown(bad: Sequence[BadRow]) -> list[list[str]]:
     return [[row.label, row.reason] for row in bad[:SHOWN]]
 
 
-def _write(page: Page, making: Making, current: Definition, place: Place) -> bool:
-    """Keep the bytes, then write the page; False if somebody changed it meanwhile."""
+def _write(page: Page, making: Making, current: Definition, kept_as: str) -> bool:
+    """
+    Write down what was made, once it is kept; False if somebody changed it meanwhile.
+
+    ``kept_as`` is the name of the file, "" if the bytes could not be kept: then the
+    ledger goes on naming those from before.
+    """
     now = time.time()
     changed = making.checksum != page.checksum
     newest = making.reader.tally.newest
@@ -363,25 +397,22 @@ def _write(page: Page, making: Making, current: Definition, place: Place) -> boo
         "bad": len(making.bad),
         "problems": _shown(making.bad),
         "error": "",
-        # The claim ends with it: another write would be another sync of the disk.
-        "making_by": "",
-        "making_until": 0,
     }
     if changed:
         changes["checksum"] = making.checksum
         # Last-Modified says whole seconds, rounded up. Each change has one of its
         # own, or a later 304 might be false.
         changes["changed_at"] = max(now, math.ceil(page.changed_at) + 1.0)
-    file = file_name(page.section.name, page.number, making.checksum, place)
-    kept.shelf().write(file, making.data)
-    if not ledger.pages().made(page, **changes):
+    # The claim ends with it: another write would be another sync of the disk.
+    release = {"making_by": "", "making_until": 0}
+    if not ledger.pages().made(page, **(changes if kept_as else {}), **release):
         return False
     for name, value in changes.items():
         setattr(page, name, value)
-    if changed:
+    if changed and kept_as:
         page.version += 1
-        kept.shelf().keep_only(
-            file.rpartition("/")[0], lambda name: name.startswith(making.checksum)
+        kept.tidy(
+            kept_as.rpartition("/")[0], lambda name: name.startswith(making.checksum)
         )
     report(page.section.name, making.bad)
     return True
