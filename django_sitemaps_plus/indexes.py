@@ -26,7 +26,7 @@ from django.utils import timezone
 
 from . import definitions, kept, ledger, pages
 from .exceptions import ConfigurationError, TooManyBadRows
-from .making import raises
+from .making import allowed_bad, raises, too_many
 from .models import Page, Section
 from .origin import ANYWHERE, Place, rendering_context
 from .protocol.entries import IndexItem
@@ -206,7 +206,8 @@ def by_position(sources: Sequence[Source], number: int, place: Place) -> Entries
     """
     Return page ``number`` of each source in one document, made now.
 
-    Raises ``PageFull`` if they are more than a page may hold.
+    Raises ``PageFull`` if they are more than a page may hold, ``TooManyBadRows`` if
+    more of a source's rows are bad than ``MAX_BAD`` allows, or all of them.
     """
     made = Entries()
     writer = UrlsetWriter(
@@ -220,10 +221,17 @@ def by_position(sources: Sequence[Source], number: int, place: Place) -> Entries
         origin = str(own.origin).encode()
         tally = Tally(lastmods=[])
         reader = Reader(source, own, tally, raises=raises())
+        rows = 0
         with rendering_context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
                 block = texts.whole.encode().replace(_MARK, origin)
                 writer.add_xml(block, texts.good * len(batch.locations))
+                rows += len(batch.labels)
+        if len(tally.bad) > allowed_bad(rows) or 0 < rows == len(tally.bad):
+            # There are no former bytes, and an empty page would be a lie.
+            problem = too_many(tally.bad, rows, f"{source.name}-{number}")
+            logger.error(problem)
+            raise TooManyBadRows(problem)
         pages.report(source.name, tally.bad)
         made.lastmods.append(tally.lastmods or [])
     if not writer.entries:

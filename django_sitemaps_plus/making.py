@@ -130,3 +130,12 @@ class Making:
 def allowed_bad(rows: int) -> int:
     """Return how many bad rows a page of ``rows`` may have (``MAX_BAD``)."""
     return max(10, int(get_settings().MAX_BAD * rows))
+
+
+def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
+    """Say how many of a page's rows are bad, and which is the first."""
+    first = bad[0]
+    return (
+        f"{len(bad)} of the {rows} rows of page {page} are bad; the first is "
+        f"{first.label}: {first.reason}."
+    )

@@ -28,7 +28,7 @@ from . import kept, ledger
 from .conf import get_settings
 from .definitions import VERSION, Definition, definition
 from .exceptions import Busy, ConfigurationError, TooManyBadRows
-from .making import Making, allowed_bad
+from .making import Making, allowed_bad, too_many
 from .models import Page
 from .origin import ANYWHERE, Place, rendering_context
 from .rows import Source
@@ -345,11 +345,8 @@ def _refuse_bad(making: Making, page: Page) -> None:
     bad = len(making.bad)
     emptied = bad and not making.entries and page.entries
     if bad > allowed_bad(making.items) or emptied:
-        first = making.bad[0]
-        raise TooManyBadRows(
-            f"{bad} of the {making.items} rows of page {page} are bad; the first is "
-            f"{first.label}: {first.reason}. The page keeps its former bytes."
-        )
+        problem = too_many(making.bad, making.items, str(page))
+        raise TooManyBadRows(f"{problem} The page keeps its former bytes.")
 
 
 def _note_error(page: Page, error: str, bad: Sequence[BadRow] = ()) -> None:

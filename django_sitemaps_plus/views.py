@@ -362,6 +362,8 @@ def sitemap(
 
     With a template of the project's own, contrib's ``TemplateResponse``. Raises
     ``ConfigurationError`` if the sections together are more than a page may hold.
+
+    503 if more rows are bad than ``MAX_BAD`` allows, where contrib's raises.
     """
     if section is not None and section not in sitemaps:
         raise Http404(f"No sitemap available for section: {section!r}")
@@ -385,6 +387,8 @@ def sitemap(
             "django_sitemaps_plus.views.index at this address, and this view with a "
             "section."
         ) from error
+    except TooManyBadRows as error:
+        return _unavailable(str(error), _RETRY)
     return _contrib_response(b"".join(made.chunks), content_type, made.lastmods)
 
 

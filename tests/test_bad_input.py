@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.core.exceptions import SuspiciousFileOperation
@@ -17,7 +17,7 @@ from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.models import Page
 
 from .factories import articles
-from .helpers import ArticleSitemap, body, locations, urlset
+from .helpers import ArticleSitemap, body, listed, locations, urlset
 from .testapp.models import Article, Note
 
 pytestmark = pytest.mark.django_db
@@ -368,3 +368,71 @@ def test_all_bad_rows_at_once_among_good_ones(client: Client, register: Any) -> 
     assert len(urlset(response)) == 2_000
     assert body(response).isascii()
     assert Page.objects.get().bad == len(LOCATIONS)
+
+
+# By position, where there are no former bytes
+
+
+class Lines(Sitemap):
+    """Locations as they are given, in a list."""
+
+    lines: ClassVar[list[str]] = []
+
+    def items(self) -> list[str]:
+        return self.lines
+
+    def location(self, item: str) -> str:
+        return item
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"), [(0, 1), (0, 3), (1, 11), (500, 11), (4_000, 41)]
+)
+@pytest.mark.parametrize(
+    "address", ["/sitemap.xml", "/sitemap-lines.xml", "/sitemap-lines-1.xml"]
+)
+def test_too_many_bad_rows_by_position_are_no_page(
+    client: Client,
+    register: Any,
+    caplog: pytest.LogCaptureFixture,
+    address: str,
+    good: int,
+    bad: int,
+) -> None:
+    lines = [*(["bad"] * bad), *(f"/{number}/" for number in range(good))]
+    register("lines", type("Wrong", (Lines,), {"lines": lines}))
+    response = client.get(address)
+    assert response.status_code == 503
+    assert response.headers["Retry-After"] == "60"
+    problem = (
+        f"{bad} of the {good + bad} rows of page lines-1 are bad; the first is 'bad': "
+        "location 'bad': neither a path nor an http(s) URL."
+    )
+    assert response.content.decode() == f"{problem}\n"
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        ("ERROR", problem),
+        ("ERROR", f"Service Unavailable: {address}"),
+    ]
+
+
+@pytest.mark.parametrize(("good", "bad"), [(0, 0), (1, 10), (4_000, 40)])
+def test_a_few_bad_rows_by_position_are_left_out(
+    client: Client, register: Any, good: int, bad: int
+) -> None:
+    lines = [*(["bad"] * bad), *(f"/{number}/" for number in range(good))]
+    register("lines", type("Nearly", (Lines,), {"lines": lines}))
+    for address in ("/sitemap.xml", "/sitemap-lines.xml", "/sitemap-lines-1.xml"):
+        assert len(urlset(client.get(address))) == good
+
+
+def test_a_broken_page_by_position_does_not_take_the_others_down(
+    client: Client, register: Any
+) -> None:
+    register("lines", type("Wrong", (Lines,), {"lines": ["bad"]}))
+    register("article", ArticleSitemap)
+    articles(2)
+    start = "https://www.example.com/sitemap"
+    addresses = [f"{start}-lines-1.xml", f"{start}-article-1.xml"]
+    assert listed(client.get("/sitemap.xml")) == addresses
+    statuses = [client.get(address).status_code for address in addresses]
+    assert statuses == [503, 200]

@@ -353,6 +353,22 @@ def test_bad_rows_are_left_out_and_reported(
     ]
 
 
+def test_too_many_bad_rows_are_no_empty_urlset(rf: RequestFactory) -> None:
+    sitemaps = {
+        "gone": type("Gone", (StaticSitemap,), {"names": ["gone", "lost"]}),
+        "pages": PagesSitemap,
+    }
+    for section in ("gone", None):
+        response = views.sitemap(rf.get("/"), sitemaps, section=section)
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "60"
+        assert response.content.startswith(  # type: ignore[attr-defined]
+            b"2 of the 2 rows of page gone-1 are bad; the first is 'gone': Reverse for "
+        )
+    response = views.sitemap(rf.get("/"), sitemaps, section="pages")
+    assert len(locations(response)) == 2
+
+
 def test_bad_rows_raise_where_the_settings_say_so(
     rf: RequestFactory, settings: Any
 ) -> None:
