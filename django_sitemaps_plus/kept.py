@@ -104,12 +104,16 @@ class Folder:
     """
     A folder of this host, written by temporary file and rename.
 
-    With ``most`` bytes, the oldest files make room for new ones.
+    With ``most`` bytes, the oldest files make room for new ones. The folder is looked
+    through once for each tenth of that written, so every process that writes may pass
+    it by a tenth.
     """
 
     def __init__(self, root: Path, most: int | None = None) -> None:
         self._root = root
         self._most = most
+        #: Bytes that may be written before the folder is looked through again.
+        self._left = 0
 
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None if there is no such file."""
@@ -131,7 +135,9 @@ class Folder:
         finally:
             temporary.unlink(missing_ok=True)
         if self._most is not None:
-            self._make_room(self._most, path)
+            self._left -= len(data)
+            if self._left < 0:
+                self._left = self._make_room(self._most, path)
 
     def keep_only(self, folder: str, keep: Callable[[str], bool]) -> None:
         """Delete the files of ``folder`` whose names ``keep`` does not want."""
@@ -140,20 +146,25 @@ class Folder:
                 if not path.name.startswith(".") and not keep(path.name):
                     path.unlink(missing_ok=True)
 
-    def _make_room(self, most: int, newest: Path) -> None:
+    def _make_room(self, most: int, newest: Path) -> int:
+        """Delete the oldest files of a full folder; returns how much may be added."""
+        step = most // 10
         files = []
         for path in self._root.rglob("*"):
             with contextlib.suppress(FileNotFoundError):
                 status = path.stat()
                 if stat.S_ISREG(status.st_mode):
                     files.append((status.st_mtime, status.st_size, path))
-        excess = sum(size for _, size, _ in files) - most
+        total = sum(size for _, size, _ in files)
+        if total <= most:
+            return min(step, most - total)
         for _, size, path in sorted(files, key=lambda entry: entry[0]):
-            if excess <= 0:
-                return
+            if total <= most - step:
+                break
             if path != newest:
                 path.unlink(missing_ok=True)
-                excess -= size
+                total -= size
+        return step
 
 
 class Stored:

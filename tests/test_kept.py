@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,40 @@ def test_a_file_larger_than_all_the_room_is_kept_until_the_next(
     folder = kept.Folder(tmp_path, most=5)
     folder.write("a/1", b"0123456789")
     assert folder.read("a/1") == b"0123456789"
+
+
+def test_a_long_build_looks_through_the_folder_now_and_then_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each write it would cost a build of 10,000 files a hundred million looks."""
+    walk, walks = Path.rglob, []
+
+    def rglob(self: Path, pattern: str) -> Iterator[Path]:
+        walks.append(self)
+        return iter(walk(self, pattern))
+
+    monkeypatch.setattr(Path, "rglob", rglob)
+    folder = kept.Folder(tmp_path, most=100_000)
+    for number in range(1_000):
+        folder.write(f"a/{number}/x", bytes(1_000))
+        if number == 50:
+            assert len(walks) <= 6, "nor before it is full"
+    assert len(walks) <= 100
+    sizes = [path.stat().st_size for path in walk(tmp_path, "*") if path.is_file()]
+    assert 90_000 <= sum(sizes) <= 100_000
+    assert folder.read("a/999/x") is not None
+
+
+def test_several_processes_that_write_do_not_pass_the_bound_by_much(
+    tmp_path: Path,
+) -> None:
+    processes = [kept.Folder(tmp_path, most=100_000) for _ in range(3)]
+    for number in range(600):
+        processes[number % 3].write(f"a/{number}/x", bytes(1_000))
+        if number % 20 == 0:
+            sizes = [path.stat().st_size for path in tmp_path.rglob("x")]
+            assert sum(sizes) <= 130_000
+    assert sum(path.stat().st_size for path in tmp_path.rglob("x")) >= 70_000
 
 
 # Which place
