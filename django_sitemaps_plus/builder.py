@@ -8,16 +8,21 @@ did.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from django.db.models import Sum
 
-from . import ledger, pages
+from . import kept, ledger, pages
+from .conf import get_settings
 from .exceptions import TooManyBadRows
-from .models import Page
+from .models import Page, Section
 from .origin import Place
 from .rows import Source
+
+#: Seconds for which the pages of a section that is no longer registered must not have
+#: been served before they are removed.
+UNUSED = 86_400
 
 #: Told how many pages of a section are done, and how many there are.
 Progress = Callable[[int, int], object]
@@ -88,6 +93,36 @@ def reconcile(
             _serve(source, page, place, done)
         _count(done)
     return done
+
+
+def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
+    """
+    Remove pages and files of sections that are not among ``names``.
+
+    But only where nobody has used them for a day: while a deploy lasts, other
+    processes may know other sections. The number that comes next is kept, so that a
+    section that comes back has new numbers. Returns each name with the number of its
+    pages. Raises ``Busy`` if another process is dividing such a section.
+    """
+    removed = []
+    gone = ledger.sections().exclude(name__in=["", *names]).filter(pages__isnull=False)
+    for section in gone.distinct().order_by("name"):
+        if _is_unused(section) and kept.remove(section.name):
+            removed.append((section.name, ledger.ordered(section).count()))
+            ledger.void(section)
+    return removed
+
+
+def _is_unused(section: Section) -> bool:
+    """Tell whether surely no page of a section was served for a day."""
+    now = time.time()
+    found = ledger.pages().filter(section=section)
+    # Nobody knows how long those have been there that were never compared: from now.
+    if found.filter(verified_at=0).update(verified_at=now):
+        return False
+    # What was served a day ago had been compared within VERIFY_AFTER before that.
+    since = now - UNUSED - get_settings().VERIFY_AFTER
+    return not found.filter(verified_at__gte=since).exists()
 
 
 def _walk(source: Source, progress: Progress | None) -> Iterator[Page]:

@@ -14,6 +14,7 @@ import getpass
 import hashlib
 import logging
 import os
+import shutil
 import stat
 import tempfile
 import uuid
@@ -99,6 +100,9 @@ class Shelf(Protocol):
     def keep_only(self, folder: str, keep: Callable[[str], bool]) -> None:
         """Delete the files of ``folder`` whose names ``keep`` does not want."""
 
+    def remove(self, folder: str) -> None:
+        """Delete all files in ``folder``, and in the folders in it."""
+
 
 class Folder:
     """
@@ -145,6 +149,11 @@ class Folder:
             for path in (self._root / folder).iterdir():
                 if not path.name.startswith(".") and not keep(path.name):
                     path.unlink(missing_ok=True)
+
+    def remove(self, folder: str) -> None:
+        """Delete ``folder`` and all that is in it."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self._root / folder)
 
     def _make_room(self, most: int, newest: Path) -> int:
         """Delete the oldest files of a full folder; returns how much may be added."""
@@ -200,6 +209,17 @@ class Stored:
             if not keep(name):
                 self._storage.delete(f"{folder}/{name}")
 
+    def remove(self, folder: str) -> None:
+        """Delete all files in ``folder``, and in the folders in it."""
+        try:
+            folders, names = self._storage.listdir(folder)
+        except FileNotFoundError:
+            return
+        for name in names:
+            self._storage.delete(f"{folder}/{name}")
+        for name in folders:
+            self.remove(f"{folder}/{name}")
+
 
 def read(name: str) -> bytes | None:
     """
@@ -237,6 +257,16 @@ def tidy(folder: str, wanted: Callable[[str], bool]) -> None:
         logger.warning(
             "What was kept before in %s cannot be deleted: %s", folder, _said(error)
         )
+
+
+def remove(folder: str) -> bool:
+    """Delete a folder and all that is in it; tells whether it could be done."""
+    try:
+        shelf().remove(folder)
+    except Exception as error:  # a storage raises errors of its own
+        logger.warning("%s cannot be deleted: %s", folder, _said(error))
+        return False
+    return True
 
 
 def _said(error: Exception) -> str:

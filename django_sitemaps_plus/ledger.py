@@ -58,7 +58,7 @@ def section_row(name: str, key: Key) -> Section:
     """Return the ledger's row of a section, made if it is not there."""
     section, _ = sections().get_or_create(name=name, defaults={"key": key.signature})
     if section.key != key.signature:
-        _void(section, key.signature)
+        void(section, key.signature)
     return section
 
 
@@ -67,8 +67,12 @@ def is_filled(section: Section, source: Source) -> bool:
     return section.filled and section.key == walk_of(source).key.signature
 
 
-def _void(section: Section, signature: str) -> None:
-    """Forget bounds that were made for another key; the numbers go on."""
+def void(section: Section, signature: str = "") -> None:
+    """
+    Forget bounds that were made for another key than ``signature``; the numbers go on.
+
+    Raises ``Busy`` if another process is dividing the section.
+    """
     with lease(section) as owner, transaction.atomic(using=sections().db):
         held = sections().filter(pk=section.pk, lease_owner=owner)
         if held.update(key=signature, filled=False):

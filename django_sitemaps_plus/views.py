@@ -33,7 +33,7 @@ from .protocol.errors import PageFull
 from .protocol.limits import MAX_INDEX_ENTRIES
 from .protocol.robots import closed, robots_txt
 from .registry import Source as SitemapSource
-from .registry import instance
+from .registry import instance, registry
 from .rows import Source, source_of
 from .templates import is_own
 
@@ -191,7 +191,9 @@ def robots(request: HttpRequest) -> HttpResponseBase:
 def _further_parts() -> range:
     """The numbers of the index files beside the first; nothing is counted for them."""
     try:
-        count = ledger.pages().exclude(entries=0).count()
+        # Sections that are no longer registered are in no index.
+        found = ledger.pages().filter(section__name__in=list(registry.sources()))
+        count = found.exclude(entries=0).count()
     except DatabaseError:
         if tables_exist(ledger.pages().db):
             raise

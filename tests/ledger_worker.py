@@ -91,7 +91,9 @@ def register_section(log: Path | None = None) -> None:
             return "daily"
 
         attributes["changefreq"] = changefreq
-    registry._sources[NAME] = sitemap_class(KINDS["integers"], LIMIT, **attributes)
+    if NAME in registry.sources():
+        registry.remove(NAME)
+    registry.add(NAME, sitemap_class(KINDS["integers"], LIMIT, **attributes))
 
 
 def main() -> None:

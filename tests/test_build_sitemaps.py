@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.storage import storages
 from django.core.management import call_command
 from django.db import connection
 from django.db.models import F
@@ -16,6 +20,7 @@ from django.test import Client
 from django_sitemaps_plus import Sitemap, definitions, ledger
 from django_sitemaps_plus.management.commands import build_sitemaps
 from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.registry import registry
 
 from .factories import NoteFactory, TagFactory, articles
 from .helpers import ArticleSitemap, PagesSitemap, listed, run_command, urlset
@@ -52,7 +57,8 @@ def test_help() -> None:
         "-h, --help show this help message and exit "
         "--ledger only find the bounds of pages; goes on where an earlier run stopped "
         "--reconcile also make again each page whose rows' number or newest lastmod is "
-        "another than when it was made "
+        "another than when it was made, and remove sections that are no longer "
+        "registered "
         "--deep with --reconcile: make every page again and compare its bytes"
     )
     head = " ".join(own.split("options:")[0].split())
@@ -251,6 +257,137 @@ def test_reconcile_deep_finds_everything(register: Any) -> None:
         "",
         0,
     )
+
+
+# Sections that are no longer registered
+
+
+def grow_older(seconds: float) -> None:
+    """Let ``seconds`` go by since every page was compared with its rows."""
+    Page.objects.filter(verified_at__gt=0).update(
+        verified_at=F("verified_at") - seconds
+    )
+
+
+DAY = 86_400
+HOUR = 3_600
+
+
+@pytest.fixture(params=["folder", "storage"])
+def files(
+    request: pytest.FixtureRequest, settings: Any, tmp_path: Path
+) -> Callable[[], set[str]]:
+    """Return what tells which files are kept, by the folder of their section."""
+    if request.param == "folder":
+        root = tmp_path / "sitemaps"
+        return lambda: {
+            path.relative_to(root).parts[0]
+            for path in root.rglob("*")
+            if path.is_file()
+        }
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "sitemaps": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    }
+
+    def names(folder: str = "") -> set[str]:
+        folders, names_there = storages["sitemaps"].listdir(folder)
+        inside = {f"{folder}{name}" for name in names_there}
+        return inside.union(*(names(f"{folder}{name}/") for name in folders))
+
+    return lambda: {name.partition("/")[0] for name in names()}
+
+
+def test_reconcile_removes_what_is_no_longer_registered(
+    client: Client, register: Any, files: Any
+) -> None:
+    register("old", Small)
+    register("article", ArticleSitemap)
+    articles(15)
+    build()
+    client.get("/sitemap-old.xml")
+    client.get("/sitemap.xml")
+    assert files() >= {"old", "article"}
+    registry.remove("old")
+    kept_line = "Section 'article': 1 page, 15 entries; 0 made, 1 unchanged.\n"
+    try:
+        grow_older(DAY + HOUR - 60)
+        assert build("--reconcile") == (kept_line, "", 0)
+        assert files() >= {"old", "article"}
+        grow_older(120)
+        assert build("article", "--reconcile") == (kept_line, "", 0)
+        assert build() == (kept_line, "", 0)
+        assert Page.objects.filter(section__name="old").count() == 2
+        assert build("--reconcile") == (
+            f"{kept_line}Section 'old': no longer registered; 2 pages removed.\n",
+            "",
+            0,
+        )
+        assert "old" not in files()
+        assert "article" in files()
+        assert [page.section.name for page in Page.objects.all()] == ["article"]
+        assert build("--reconcile") == (kept_line, "", 0), "said once"
+    finally:
+        registry.add("old", Small)
+    assert listed(client.get("/sitemap-old.xml")) == [
+        f"https://www.example.com/sitemap-old-{number}.xml" for number in (3, 4)
+    ], "it may come back; its numbers go on"
+
+
+def test_what_one_process_of_a_deploy_uses_another_does_not_remove(
+    client: Client, register: Any
+) -> None:
+    register("new", Small)
+    articles(15)
+    build()
+    grow_older(5 * DAY)
+    client.get("/sitemap-new-2.xml")
+    registry.remove("new")
+    try:
+        build("--reconcile")
+        assert Page.objects.count() == 2, "one of them was asked for just now"
+    finally:
+        registry.add("new", Small)
+
+
+def test_bounds_that_were_just_found_are_not_removed(register: Any) -> None:
+    """By new code, while the old code's cron job runs once more."""
+    register("new", Small)
+    articles(15)
+    build("--ledger")
+    registry.remove("new")
+    try:
+        for _ in range(2):
+            assert build("--reconcile")[2] == 0
+            assert Page.objects.count() == 2
+        grow_older(DAY + HOUR + 60)
+        out, _, _ = build("--reconcile")
+    finally:
+        registry.add("new", Small)
+    assert "Section 'new': no longer registered; 2 pages removed.\n" in out
+
+
+def test_files_that_cannot_be_deleted_are_tried_again(
+    register: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    register("old", Small)
+    articles(3)
+    build()
+    grow_older(2 * DAY)
+    registry.remove("old")
+    shutil.rmtree(tmp_path / "sitemaps" / "old")
+    (tmp_path / "sitemaps" / "old").write_text("no folder")
+    try:
+        assert "removed" not in build("--reconcile")[0]
+        assert Page.objects.count() == 1
+        assert "old cannot be deleted: NotADirectoryError" in caplog.text
+        (tmp_path / "sitemaps" / "old").unlink()
+        assert (
+            "Section 'old': no longer registered; 1 page removed.\n"
+            in (build("--reconcile")[0])
+        )
+    finally:
+        registry.add("old", Small)
 
 
 # What goes wrong

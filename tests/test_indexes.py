@@ -12,7 +12,7 @@ from django.db.models import F
 from django.test import Client
 
 from django_sitemaps_plus import Sitemap
-from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.models import Page, Section
 
 from .factories import articles
 from .helpers import (
@@ -378,3 +378,11 @@ def test_more_than_50000_pages_are_listed_by_several_files(
         .content.decode()
         .endswith(f"Sitemap: {START}.xml\nSitemap: {START}-index-2.xml\n")
     )
+
+
+def test_robots_txt_counts_no_pages_of_sections_that_are_gone(
+    client: Client, many_pages: int
+) -> None:
+    Section.objects.filter(name="small").update(name="gone")
+    robots = client.get("/robots.txt").content.decode()
+    assert robots.endswith(f"\nSitemap: {START}.xml\n")

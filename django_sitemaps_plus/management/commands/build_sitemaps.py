@@ -51,7 +51,8 @@ class Command(BaseCommand):
             "--reconcile",
             action="store_true",
             help="also make again each page whose rows' number or newest lastmod is "
-            "another than when it was made",
+            "another than when it was made, and remove sections that are no longer "
+            "registered",
         )
         parser.add_argument(
             "--deep",
@@ -81,6 +82,8 @@ class Command(BaseCommand):
                 for source in self._sources(sections)
                 if self._work(source, ledger=ledger, reconcile=reconcile, deep=deep)
             ]
+            if reconcile and not sections:
+                self._remove_unregistered()
         except SitemapsPlusError as error:
             raise CommandError(str(error), returncode=FAILED) from error
         except DatabaseError as error:
@@ -127,6 +130,13 @@ class Command(BaseCommand):
             return True
         self._tell(done, ledger=ledger)
         return bool(done.errors)
+
+    def _remove_unregistered(self) -> None:
+        for name, pages in builder.remove_unregistered(registry.sources()):
+            self.stdout.write(
+                f"Section {name!r}: no longer registered; {_count(pages, 'page')} "
+                "removed."
+            )
 
     def _tell(self, done: SectionReport, *, ledger: bool) -> None:
         if done.by_position:
