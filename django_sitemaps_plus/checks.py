@@ -26,7 +26,7 @@ from django.utils import timezone
 
 from . import indexes, kept, ledger
 from .conf import get_settings
-from .exceptions import ConfigurationError, RouteError
+from .exceptions import ConfigurationError, RouteError, UnwritableFolder
 from .models import tables_exist
 from .origin import Place, configured, rendering_context
 from .protocol.dates import w3c
@@ -55,7 +55,7 @@ def _warning(number: str, message: str, hint: str, obj: Any = None) -> CheckWarn
 
 @register("sitemaps_plus")
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
-    """E001 to E003: ``SITEMAPS_PLUS``, the origin, the storage."""
+    """E001 to E003, W001 and W011: ``SITEMAPS_PLUS``, the origin, the storage."""
     try:
         get_settings()
     except ConfigurationError as error:
@@ -70,6 +70,15 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
         return [_error("002", str(error), hint)]
     try:
         kept.shelf()
+        kept.try_temporary_folder()
+    except UnwritableFolder as error:
+        found.append(
+            _warning(
+                "011",
+                f"Pages cannot be kept, and are made for each request: {error}",
+                'Set STORAGES["sitemaps"] to a folder that this user can write.',
+            )
+        )
     except Exception as error:  # a storage's class may raise whatever it likes
         found.append(
             _error(

@@ -5,7 +5,8 @@ Everything this package raises.
 
     SitemapsPlusError                      do not raise directly
     ├── ConfigurationError                 also Django's ImproperlyConfigured
-    │   └── RouteError                     a Route that cannot be compiled
+    │   ├── RouteError                     a Route that cannot be compiled
+    │   └── UnwritableFolder               where pages would be kept
     ├── TooManyBadRows                     more than MAX_BAD of a page
     └── NotReady                           not now: ask again in retry_after seconds
         ├── Filling                        the ledger's bounds are still being found
@@ -30,6 +31,10 @@ class ConfigurationError(SitemapsPlusError, ImproperlyConfigured):
 
 class RouteError(ConfigurationError):
     """A ``Route`` that cannot be compiled, with the reason."""
+
+
+class UnwritableFolder(ConfigurationError):
+    """The temporary folder for kept pages cannot be made, or cannot be written."""
 
 
 class TooManyBadRows(SitemapsPlusError):

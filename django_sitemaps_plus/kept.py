@@ -31,7 +31,7 @@ from django.core.signals import setting_changed
 from django.db import connections, router
 
 from .conf import get_settings
-from .exceptions import ConfigurationError
+from .exceptions import ConfigurationError, UnwritableFolder
 from .models import Page
 
 #: isal, or zlib where the extra "fast" is not installed.
@@ -51,7 +51,7 @@ logger = logging.getLogger("django_sitemaps_plus")
 
 _REMEDY = (
     "Make room there, or let this process write there, or set "
-    f"STORAGES[{ALIAS!r}] to another storage. Until then it is made for each request."
+    f"STORAGES[{ALIAS!r}] to another storage."
 )
 
 #: zlib's and isal's word for "write a gzip header", with the largest window.
@@ -230,7 +230,7 @@ def read(name: str) -> bytes | None:
     try:
         return shelf().read(name)
     except Exception as error:  # a storage raises errors of its own
-        logger.error("%s cannot be read: %s. %s", name, _said(error), _REMEDY)
+        logger.error("%s cannot be read: %s", name, _advised(error))
         return None
 
 
@@ -243,7 +243,10 @@ def keep(name: str, data: bytes) -> str:
     try:
         shelf().write(name, data)
     except Exception as error:  # a storage raises errors of its own
-        problem = f"{name} cannot be kept: {_said(error)}. {_REMEDY}"
+        problem = (
+            f"{name} cannot be kept: {_advised(error)} Until then it is made for each "
+            "request."
+        )
         logger.error(problem)
         return problem
     return ""
@@ -269,6 +272,13 @@ def remove(folder: str) -> bool:
     return True
 
 
+def _advised(error: Exception) -> str:
+    """Say what happened, and what to do about it."""
+    if isinstance(error, ConfigurationError):
+        return str(error)
+    return f"{_said(error)}. {_REMEDY}"
+
+
 def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
@@ -277,9 +287,29 @@ def shelf() -> Shelf:
     """
     Return where this process keeps its files.
 
-    Raises ``ConfigurationError`` if the temporary folder belongs to someone else.
+    Raises ``ConfigurationError`` if the temporary folder belongs to someone else,
+    ``UnwritableFolder`` if it cannot be made.
     """
     return _shelf(_database())
+
+
+def try_temporary_folder() -> None:
+    """Raise ``UnwritableFolder`` if pages would be kept where nobody can write."""
+    if ALIAS in django_settings.STORAGES:
+        return
+    path = temporary_folder(_database())
+    try:
+        tempfile.TemporaryFile(dir=path).close()
+    except OSError as error:
+        raise _unwritable(error) from error
+
+
+def _unwritable(error: OSError) -> UnwritableFolder:
+    return UnwritableFolder(
+        f"the temporary folder for kept pages cannot be written: {error}. Let this "
+        f"user write there, or set STORAGES[{ALIAS!r}] to a storage of the project's "
+        "own."
+    )
 
 
 @lru_cache(maxsize=8)
@@ -303,16 +333,20 @@ def temporary_folder(database: str) -> Path:
     """
     Return the folder in the temporary directory for a ledger, made if need be.
 
-    Nobody else may write there, or they could choose what the site serves.
+    Nobody else may write there, or they could choose what the site serves. Raises
+    ``ConfigurationError`` if they may, ``UnwritableFolder`` if it cannot be made.
     """
     project = hashlib.blake2b(
         f"{django_settings.SECRET_KEY}\n{database}".encode(), digest_size=6
     ).hexdigest()
     user = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
-    path = Path(tempfile.gettempdir()) / f"sitemaps-plus-{user}-{project}"
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    status = path.lstat()
+    try:
+        path = Path(tempfile.gettempdir()) / f"sitemaps-plus-{user}-{project}"
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+        status = path.lstat()
+    except OSError as error:
+        raise _unwritable(error) from error
     ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
     if not stat.S_ISDIR(status.st_mode) or not ours or status.st_mode & 0o077:
         raise ConfigurationError(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -127,6 +130,76 @@ def test_e003_a_temporary_folder_of_someone_else(
         "this user can open. Remove it, or set STORAGES['sitemaps'] to a storage of "
         "the project's own."
     )
+
+
+@pytest.fixture
+def no_storage(settings: Any) -> None:
+    """A project without STORAGES["sitemaps"]."""
+    settings.STORAGES = {
+        name: value for name, value in settings.STORAGES.items() if name != "sitemaps"
+    }
+
+
+@contextmanager
+def powerless() -> Iterator[None]:
+    """Be nobody for a moment: root may write anywhere."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+W011_HINT = 'Set STORAGES["sitemaps"] to a folder that this user can write.'
+
+
+def test_w011_a_temporary_folder_that_cannot_be_made(
+    no_storage: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    ((identity, message, hint),) = found()
+    assert (identity, hint) == ("W011", W011_HINT)
+    assert message.startswith(
+        "Pages cannot be kept, and are made for each request: the temporary folder for "
+        f"kept pages cannot be written: [Errno 20] Not a directory: '{tmp_path}/file/"
+    )
+    assert message.endswith(
+        ". Let this user write there, or set STORAGES['sitemaps'] to a storage of the "
+        "project's own."
+    )
+
+
+def test_w011_no_temporary_directory_at_all(
+    no_storage: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system that is read-only: Python itself finds no place to write."""
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: ["/no/such"])
+    ((identity, message, _),) = found()
+    assert identity == "W011"
+    assert "No usable temporary directory found in ['/no/such']" in message
+
+
+def test_w011_a_temporary_folder_that_cannot_be_written(
+    no_storage: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not pytest's folder, which nobody but its owner may enter.
+    with tempfile.TemporaryDirectory() as parent:
+        Path(parent).chmod(0o755)
+        monkeypatch.setattr("tempfile.tempdir", parent)
+        assert found() == []
+        (folder,) = Path(parent).iterdir()
+        assert list(folder.iterdir()) == [], "trying leaves nothing there"
+        folder.chmod(0o500)
+        with powerless():
+            ((identity, message, hint),) = found()
+        folder.chmod(0o700)
+    assert (identity, hint) == ("W011", W011_HINT)
+    assert f"Permission denied: '{folder}" in message
 
 
 def test_e004(register: Any) -> None:

@@ -209,6 +209,34 @@ def test_building_what_cannot_be_kept_fails(
     assert code == 1
 
 
+def test_without_a_temporary_directory_pages_are_made_for_each_request(
+    client: Client,
+    register: Any,
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings.STORAGES = {
+        name: value for name, value in settings.STORAGES.items() if name != "sitemaps"
+    }
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    register("article", ArticleSitemap)
+    for count in (1, 2):
+        articles(1)
+        assert len(urlset(client.get(PAGE))) == count
+        (said,) = errors(caplog)
+        assert (
+            "cannot be kept: the temporary folder for kept pages cannot be written: "
+            f"[Errno 20] Not a directory: '{tmp_path}/file/"
+        ) in said
+        assert said.endswith(
+            ". Let this user write there, or set STORAGES['sitemaps'] to a storage of "
+            "the project's own. Until then it is made for each request."
+        )
+
+
 # Rows that cannot be read
 
 
