@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from .recording import gather_changes, touch
 from .registry import register
 from .routes import Route
 from .sitemaps import GenericSitemap, Sitemap, StaticSitemap
 
-__all__ = ["GenericSitemap", "Route", "Sitemap", "StaticSitemap", "register"]
+__all__ = [
+    "GenericSitemap",
+    "Route",
+    "Sitemap",
+    "StaticSitemap",
+    "gather_changes",
+    "register",
+    "touch",
+]
