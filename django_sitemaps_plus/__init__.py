@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from .recording import gather_changes, touch
 from .registry import register
 from .routes import Route
 from .sitemaps import GenericSitemap, Sitemap, StaticSitemap
 
-__all__ = [
-    "GenericSitemap",
-    "Route",
-    "Sitemap",
-    "StaticSitemap",
-    "gather_changes",
-    "register",
-    "touch",
-]
+__all__ = ["GenericSitemap", "Route", "Sitemap", "StaticSitemap", "register"]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.core.signals import request_started
 from django.utils.module_loading import autodiscover_modules
-
-from .registry import registry
 
 
 class SitemapsPlusConfig(AppConfig):
@@ -18,17 +15,7 @@ class SitemapsPlusConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """
-        Import every app's ``sitemaps`` module, and listen to what it lists.
-
-        The system checks are registered, too.
-        """
-        from . import checks, jobs, receivers, recording  # noqa: F401 (checks)
+        """Register the system checks and import every app's ``sitemaps`` module."""
+        from . import checks  # noqa: F401 (registers the checks)
 
         autodiscover_modules("sitemaps")
-        receivers.connect()
-        registry.subscribe(receivers.connect)
-        recording.listeners.append(jobs.background.wake)
-        request_started.connect(
-            jobs.background.request_started, dispatch_uid="django_sitemaps_plus.jobs"
-        )

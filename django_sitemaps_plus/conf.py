@@ -58,14 +58,6 @@ class Settings:
     #: crawler holding the old index misses no URL.
     SPLIT_GRACE: int = 3600
 
-    #: URLs of a section that may go within an hour before what is gone is held until
-    #: somebody confirms it: a filter that lost its mind must not empty the index.
-    MAX_GONE: int = 10_000
-
-    #: Whether a thread of each server process remakes pages whose rows changed. It
-    #: ends when idle, and never runs in tests or commands.
-    BACKGROUND: bool = True
-
     #: Groups of robots.txt, in order. The default allows everything.
     ROBOTS: list[dict[str, Any]] = field(
         default_factory=lambda: [{"user_agent": "*", "disallow": [""]}]
@@ -82,13 +74,11 @@ class Settings:
             raise _error("ON_ERROR", f"is {self.ON_ERROR!r}; use 'skip' or 'raise'.")
         if not 0 <= self.MAX_BAD <= 1:
             raise _error("MAX_BAD", f"is {self.MAX_BAD!r}; use a share from 0 to 1.")
-        for name in ("VERIFY_AFTER", "SPLIT_GRACE", "KEEP_BYTES", "MAX_GONE"):
+        for name in ("VERIFY_AFTER", "SPLIT_GRACE", "KEEP_BYTES"):
             if getattr(self, name) < 0:
                 raise _error(
                     name, f"is {getattr(self, name)!r}; it cannot be negative."
                 )
-        if not isinstance(self.BACKGROUND, bool):
-            raise _error("BACKGROUND", f"is {self.BACKGROUND!r}; use True or False.")
         if self.CACHE_CONTROL is not None and not _is_header(self.CACHE_CONTROL):
             raise _error(
                 "CACHE_CONTROL",
@@ -107,7 +97,6 @@ class Settings:
             "VERIFY_AFTER": int,
             "SPLIT_GRACE": int,
             "KEEP_BYTES": int,
-            "MAX_GONE": int,
             "ROBOTS": (list, tuple),
         }
         for name, types in expected.items():

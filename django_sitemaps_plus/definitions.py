@@ -24,7 +24,7 @@ from .origin import ANYWHERE, rendering_context
 from .registry import registry
 from .routes import Route
 from .rows import RowPlan, Source, object_path_reason, source_of
-from .sitemaps import declared, is_expression, is_method, moments
+from .sitemaps import declared, is_expression, is_method
 
 #: How bytes are made of rows. Counted up when that changes, so that every page is
 #: made again, and none of them is taken for changed.
@@ -44,8 +44,6 @@ class Definition:
     clock: bool
     #: The signature of the section's key; None if it is paged by position.
     key: str | None
-    #: Whether the section declares when its items appear or expire.
-    ticks: bool = False
 
 
 def source(name: str) -> Source:
@@ -68,7 +66,6 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
         digest=f"{VERSION}{digest}",
         clock=clock,
         key=None if found.key is None else found.key.signature,
-        ticks=bool(moments(found.sitemap)),
     )
 
 

@@ -24,7 +24,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from . import definitions, kept, ledger, pages, refreshing
+from . import definitions, kept, ledger, pages
 from .exceptions import ConfigurationError, TooManyBadRows
 from .making import allowed_bad, raises, too_many
 from .models import Page, Section
@@ -127,7 +127,6 @@ def listed(name: str, sources: Sequence[Source], place: Place) -> Listing:
     """
     keyed = [source for source in sources if source.key is not None]
     rows = _filled_rows(name, keyed) if keyed else {}
-    refreshing.hurry([(source, rows[source.name]) for source in keyed], place)
     numbers: dict[int, list[Listed]] = {}
     looks = 0
     by_section = {rows[source.name].pk: source for source in keyed}
@@ -261,18 +260,6 @@ def page_document(source: Source, number: int, place: Place) -> Document | None:
     if page is None:
         return None
     return _served(pages.serve(source, page, place), place)
-
-
-def _kept(item: Listed, place: Place) -> Document | None:
-    """Return a fresh page's bytes, by one query; None if it must be looked into."""
-    name, number = item.source.name, item.number
-    state = pages.fresh_state(name, number)
-    if state is None:
-        return None
-    data = kept.read(pages.file_name(name, number, state.checksum, place))
-    if data is None:
-        return None
-    return Document(page_tag(state, place), data, state.changed_at, state.version)
 
 
 def _position_bytes(source: Source, number: int, place: Place) -> bytes:
@@ -427,9 +414,7 @@ def _bodies(
     bodies = []
     try:
         for item in found:
-            document = _kept(item, place) or page_document(
-                item.source, item.number, place
-            )
+            document = page_document(item.source, item.number, place)
             if document is not None:
                 bodies.append((item.source, document))
         return bodies

@@ -22,7 +22,7 @@ from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import Error as DatabaseError
-from django.db import connections, router
+from django.db import connections
 from django.db.models import (
     CharField,
     DateField,
@@ -258,9 +258,7 @@ class Reader:
         key = self.source.key
         if key is None:
             raise TypeError(f"the section {self.source.name!r} has no key")
-        items = self.sitemap.items()
-        # A replica may not have yet what was recorded of a change.
-        queryset = bounded(items.using(database_of(items)), key, lower, upper)
+        queryset = bounded(self.sitemap.items(), key, lower, upper)
         queryset = key.order(queryset)
         if object_path_reason(self.sitemap):
             yield from self._chunks(queryset, key)
@@ -270,7 +268,7 @@ class Reader:
     def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[Batch]:
         """The row path: one query on the raw cursor, as long as it is not full."""
         connection = connections[queryset.db]
-        routes = self.routes()
+        routes = self._routes()
         block = max(1, BLOCK // max(1, len(self.source.languages)))
         rest = queryset
         while True:
@@ -279,7 +277,9 @@ class Reader:
             with connection.cursor() as cursor:
                 cursor.execute(*plan.statement)
                 while rows := cursor.fetchmany(block):
-                    batch = self.batch(plan, rows, routes)
+                    batch = plan.batch(
+                        rows, self.source.languages, routes, self._attempt
+                    )
                     repeated = last == rows[0][: plan.key_width]
                     if repeated or len({*batch.labels}) < len(rows):
                         raise repeats(self.source)
@@ -289,16 +289,7 @@ class Reader:
                 return
             rest = queryset.filter(key.after(plan.key(last), connection.vendor))
 
-    def batch(
-        self,
-        plan: RowPlan,
-        rows: Sequence[tuple[Any, ...]],
-        routes: dict[str | None, CompiledRoute],
-    ) -> Batch:
-        """Return rows that a plan's statement gave, column by column."""
-        return plan.batch(rows, self.source.languages, routes, self._attempt)
-
-    def routes(self) -> dict[str | None, CompiledRoute]:
+    def _routes(self) -> dict[str | None, CompiledRoute]:
         """Compile the section's route in each of its languages."""
         location = getattr(self.sitemap, "location", None)
         if not isinstance(location, Route):
@@ -496,11 +487,6 @@ def _hooked(
         return sitemap._get(name, wrapped)
 
     return get
-
-
-def database_of(items: Any) -> str:
-    """Return the database in which the rows of a queryset are written."""
-    return items._db or router.db_for_write(items.model)
 
 
 def bounded(

@@ -23,7 +23,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +40,10 @@ LIMIT = 10
 class Workers:
     """The processes, as the test sees them."""
 
-    def __init__(
-        self,
-        databases: dict[str, str],
-        shelf: Path,
-        log: Path,
-        module: str = __name__,
-    ) -> None:
+    def __init__(self, databases: dict[str, str], shelf: Path, log: Path) -> None:
         given = {"databases": databases, "shelf": str(shelf), "log": str(log)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, json.dumps(given)],
+            [sys.executable, "-m", __name__, json.dumps(given)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -102,7 +96,7 @@ def register_section(log: Path | None = None) -> None:
     registry.add(NAME, sitemap_class(KINDS["integers"], LIMIT, **attributes))
 
 
-def main(register: Callable[[Path | None], None] = register_section) -> None:
+def main() -> None:
     """Set up what tests.settings say, with the test's database, and obey."""
     given = json.loads(sys.argv[1])
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
@@ -119,11 +113,11 @@ def main(register: Callable[[Path | None], None] = register_section) -> None:
 
     django.setup()
     connection_created.connect(_hurry)
-    _warm(register)
+    _warm()
     log = Path(given["log"])
     for line in sys.stdin:
         commands = json.loads(line)
-        register(log if commands[0].get("logged") else None)
+        register_section(log if commands[0].get("logged") else None)
         print(json.dumps(_all(commands)), flush=True)  # noqa: T201
 
 
@@ -133,12 +127,12 @@ def _hurry(connection: Any, **kwargs: Any) -> None:
             cursor.execute(HURRY[connection.vendor])
 
 
-def _warm(register: Callable[[Path | None], None]) -> None:
+def _warm() -> None:
     """Import here what every request would import in a process of its own."""
     from django.db import connections
     from django.test import Client
 
-    register(None)
+    register_section()
     Client().get("/robots.txt")
     connections.close_all()
 
@@ -168,7 +162,7 @@ def _obey(command: dict[str, Any], write: int) -> None:
     try:
         if "die" in command:
             _die_before(command["die"])
-        result = COMMANDS[command["do"]](command)
+        result = {"get": _get, "live": _live}[command["do"]](command)
     except BaseException as error:
         result = {"error": repr(error)}
     os.write(write, json.dumps(result).encode())
@@ -245,12 +239,6 @@ def _live(command: dict[str, Any]) -> dict[str, Any]:
             client.get(f"/sitemap-{NAME}-{number}.xml")
     return {}
 
-
-#: What a process can be told to do; other modules that run this one add to it.
-COMMANDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "get": _get,
-    "live": _live,
-}
 
 if __name__ == "__main__":
     main()

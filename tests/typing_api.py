@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db.models import F, QuerySet, Value
-from django.db.models.functions import Coalesce
 from django.http import HttpResponseBase
 from django.test import RequestFactory
 from django.urls import include, path
@@ -16,9 +15,7 @@ from django_sitemaps_plus import (
     Route,
     Sitemap,
     StaticSitemap,
-    gather_changes,
     register,
-    touch,
     views,
 )
 from django_sitemaps_plus.protocol.entries import Image, News, Video
@@ -40,9 +37,6 @@ class ByExpressions(Sitemap):
     alternates = True
     x_default = True
     languages = ("en", "de")
-    record_deletes = False
-    appears = F("updated")
-    expires = Coalesce("updated", Value(None))
 
 
 @register(name="methods")
@@ -85,15 +79,3 @@ urlpatterns = [
     path("<section>.xml", views.sitemap, {"sitemaps": sitemaps}),
 ]
 response: HttpResponseBase = views.sitemap(RequestFactory().get("/"), sitemaps)
-
-
-def import_articles(slugs: Sequence[str]) -> None:
-    """Say what was changed in bulk, in every way there is."""
-    with gather_changes():
-        for slug in slugs:
-            Article(slug=slug).save()
-    touch(Article)
-    touch(Article.objects.filter(slug__in=slugs))
-    touch(Article.objects.values("slug"))
-    touch(Article.objects.get())
-    touch(slugs)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 BASE_URL = os.environ.get("EXAMPLE_BASE_URL", "http://127.0.0.1:8000")
 DEBUG = os.environ.get("EXAMPLE_DEBUG", "1") == "1"
 
-# A key for development only: it signs the sessions of those who use the admin.
+# A key for development only: this site has no accounts and signs nothing.
 SECRET_KEY = "example-project-development-key"  # noqa: S105
 ALLOWED_HOSTS = [
     "127.0.0.1",
@@ -28,11 +28,6 @@ ALLOWED_HOSTS = [
 ]
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
     "django.contrib.staticfiles",
     "django_sitemaps_plus",
     "unicode_book",
@@ -47,12 +42,8 @@ SITEMAPS_PLUS = {
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",  # /en/notes/ and /de/notes/
     "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "encyclopedia_site.urls"
@@ -66,8 +57,6 @@ TEMPLATES = [
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
                 "unicode_book.context_processors.site",
             ],
         },
