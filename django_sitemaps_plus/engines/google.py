@@ -1,0 +1,328 @@
+"""
+Google, by the Search Console API: ``sitemaps.submit``, and what became of it.
+
+https://developers.google.com/webmaster-tools/v1/sitemaps. google-auth (see
+``tokens``) is for the token only; every request is ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from . import http, tokens
+from .addresses import check_url
+from .base import (
+    REDACTED,
+    Answer,
+    Batch,
+    Engine,
+    Finding,
+    Outcome,
+    SitemapStatus,
+    secret,
+)
+from .errors import MissingExtra, OptionError, TransportError
+from .tokens import SCOPE, NoToken
+
+ENDPOINT = "https://www.googleapis.com/webmasters/v3"
+
+_PREFIX = re.compile(r"https?://[^/?#@]+/([^?#]*/)?")
+_DOMAIN = re.compile(r"sc-domain:[a-z0-9.-]+")
+#: A JWT, an access token, a refresh token, as Google writes them.
+_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+(\.[\w-]+)?|ya29\.[\w.-]+|\b1//[\w-]{16,}")
+_TOO_MANY = ("quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded")
+_SERVICE_OFF = ("accessNotConfigured", "SERVICE_DISABLED")
+_NO_SCOPE = ("insufficientPermissions", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
+
+_ADD_OWNER = (
+    "The account must be an owner of the property. The dialog of Search Console "
+    '"Users and permissions" refuses service accounts: add it at '
+    "https://www.google.com/webmasters/verification/home (the property, Add an owner), "
+    "or use the credentials of a user."
+)
+_FORMS = (
+    "A property is either 'sc-domain:example.com' or 'https://www.example.com/', and "
+    "an owner of the one is none of the other."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConsole(Engine):
+    """Told that a sitemap changed; asked what became of it."""
+
+    name: ClassVar[str] = "Google Search Console"
+    takes_sitemaps: ClassVar[bool] = True
+
+    #: The property, as Search Console lists it: ``https://www.example.com/`` or
+    #: ``sc-domain:example.com``.
+    site: str
+    #: The path of a JSON file, or its contents: of a service account or of an
+    #: authorised user. None: Google's application default credentials.
+    credentials: tokens.Credentials = secret(default=None)
+    #: The API's address.
+    endpoint: str = ENDPOINT
+    #: Who gives tokens. None: whom the credentials name.
+    token_endpoint: str | None = None
+
+    _tokens: tokens.Tokens = field(
+        default_factory=tokens.Tokens, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        """
+        Look at the options.
+
+        Raises:
+            OptionError: One of them is impossible.
+            MissingExtra: google-auth is not installed.
+        """
+        super().__post_init__()
+        if not tokens.is_installed():
+            raise MissingExtra("BACKEND", tokens.INSTALL)
+        if not _is_property(self.site):
+            problem = (
+                f"is {self.site!r}; write the property as Search Console lists it: "
+                "'https://www.example.com/' with the slash, or 'sc-domain:example.com'."
+            )
+            raise OptionError("site", problem)
+        if not _is_given(self.credentials):
+            problem = "is neither the path of a JSON file nor a dict of what is in it."
+            raise OptionError("credentials", problem)
+        check_url("endpoint", self.endpoint)
+        if self.token_endpoint is not None:
+            check_url("token_endpoint", self.token_endpoint)
+
+    def submit(self, batch: Batch) -> Answer:
+        """Say that a sitemap is there, or is there anew; any 2xx is a success."""
+        (location,) = batch.urls
+        if not self._covers(location):
+            return self._answer(
+                Outcome.REJECTED,
+                f"The sitemap is not of the property {self.site}. {_FORMS}",
+            )
+        try:
+            response = self._ask("PUT", self._path(location))
+        except (NoToken, TransportError) as error:
+            return self._answer(Outcome.UNAVAILABLE, str(error))
+        outcome, message = self._explain(response)
+        return self._answer(
+            outcome,
+            message,
+            status=response.status,
+            body="" if response.is_success else response.text,
+            retry_after=None if response.is_success else response.retry_after,
+        )
+
+    def check(self, origin: str, *, force: bool = False) -> list[Finding]:
+        """Look whether the account may submit for the property."""
+        # A property may be a folder of the site, as a BASE_URL may be.
+        is_folder = self.site.startswith(f"{origin}/")
+        if not is_folder and not self._covers(f"{origin}/"):
+            text = f"{origin} is not of the property {self.site}."
+            return [self._finding(text, f"Correct 'site'. {_FORMS}")]
+        try:
+            response = self._ask("GET", "/sites")
+        except (NoToken, TransportError) as error:
+            return [self._finding(str(error), "See 'credentials'.")]
+        if not response.is_success:
+            return [self._finding(self._explain(response)[1])]
+        return [self._permission(_listed(response, "siteEntry"))]
+
+    def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
+        """Return what Google says of sitemaps; if it says nothing, ask no more."""
+        found: list[SitemapStatus] = []
+        problem = ""
+        for location in locations:
+            if problem:
+                found.append(SitemapStatus(location=location, problem=problem))
+                continue
+            try:
+                response = self._ask("GET", self._path(location))
+            except (NoToken, TransportError) as error:
+                problem = self.redact(str(error))
+                found.append(SitemapStatus(location=location, problem=problem))
+                continue
+            found.append(self._status(location, response))
+            if not response.is_success and response.status != 404:
+                problem = found[-1].problem
+        return found
+
+    def redact(self, text: str) -> str:
+        """Return a text without what is in the credentials, and without tokens."""
+        return _TOKEN.sub(REDACTED, super().redact(text))
+
+    # Requests
+
+    def _path(self, location: str) -> str:
+        site = urllib.parse.quote(self.site, safe="")
+        return f"/sites/{site}/sitemaps/{urllib.parse.quote(location, safe='')}"
+
+    def _ask(self, method: str, path: str) -> http.Response:
+        """
+        Send a request with a token, and once more with a new one if that is refused.
+
+        Raises:
+            NoToken: There is none to be had.
+            TransportError: There is no answer.
+        """
+        response = self._send(method, path, self._headers())
+        if response.status == 401:
+            response = self._send(method, path, self._headers(renew=True))
+        return response
+
+    def _send(
+        self, method: str, path: str, headers: Mapping[str, str]
+    ) -> http.Response:
+        return http.send(
+            method,
+            f"{self.endpoint.rstrip('/')}{path}",
+            headers=headers,
+            # RFC 9110, section 8.6: a PUT without a body says so.
+            body=b"" if method == "PUT" else None,
+            timeout=self.timeout,
+        )
+
+    def _headers(self, *, renew: bool = False) -> Mapping[str, str]:
+        return self._tokens.headers(
+            self.credentials, self.token_endpoint, timeout=self.timeout, renew=renew
+        )
+
+    def _secrets(self) -> Iterable[str]:
+        return self._tokens.secrets(self.credentials)
+
+    # Words
+
+    def _covers(self, url: str) -> bool:
+        """Tell whether a URL is of the property."""
+        if self.site.startswith("sc-domain:"):
+            domain = self.site.removeprefix("sc-domain:")
+            host = urllib.parse.urlsplit(url).hostname or ""
+            return host == domain or host.endswith(f".{domain}")
+        return url.startswith(self.site) or f"{url}/" == self.site
+
+    def _explain(self, response: http.Response) -> tuple[Outcome, str]:
+        status, text = response.status, response.text
+        if response.is_success:
+            return Outcome.ACCEPTED, "Google knows of the sitemap."
+        if status == 429 or (status == 403 and _has(text, _TOO_MANY)):
+            return Outcome.THROTTLED, f"Google wants fewer requests ({status})."
+        if status == 400:
+            return Outcome.REJECTED, "Google cannot read the request (400)."
+        return Outcome.UNAVAILABLE, self._trouble(status, text)
+
+    def _trouble(self, status: int, text: str) -> str:
+        """Say what a person can do, if it is a person's turn."""
+        if status == 401:
+            return "Google takes no token of these credentials (401)."
+        if status == 403 and _has(text, _SERVICE_OFF):
+            return (
+                "The Google Search Console API is not enabled (403): enable it in the "
+                "Cloud project of the account."
+            )
+        if status == 403 and _has(text, _NO_SCOPE):
+            return f"The token may not do this (403): it lacks the scope {SCOPE}."
+        if status == 403:
+            text = f"The account may not do this for {self.site} (403)."
+            return f"{text} {_ADD_OWNER} {_FORMS}"
+        if status == 404:
+            return f"Google does not know the property {self.site} (404). {_FORMS}"
+        if 300 <= status < 400:
+            return f"There is a redirect in place of Google's API ({status})."
+        if status >= 500:
+            return f"Google has an error of its own ({status})."
+        return f"Google refuses ({status})."
+
+    def _permission(self, entries: Sequence[Mapping[str, Any]]) -> Finding:
+        """Say what the account is to the property."""
+        levels = {str(e.get("siteUrl")): str(e.get("permissionLevel")) for e in entries}
+        level = levels.get(self.site)
+        if level == "siteOwner":
+            text = f"The account is an owner of {self.site}."
+            return Finding(is_good=True, text=text)
+        if level is not None:
+            return self._finding(
+                f"The account is no owner of {self.site}, but: {level}.", _ADD_OWNER
+            )
+        seen = ", ".join(sorted(levels)[:20]) or "none at all"
+        return self._finding(
+            f"The account does not see the property {self.site}. It sees: {seen}.",
+            f"Correct 'site', or add the account. {_ADD_OWNER} {_FORMS}",
+        )
+
+    def _status(self, location: str, response: http.Response) -> SitemapStatus:
+        if response.status == 404:
+            problem = f"Google was never told of it, or not for {self.site}."
+            return SitemapStatus(location=location, problem=problem)
+        said = _object(response) if response.is_success else None
+        if said is None:
+            problem = "Google's answer cannot be read."
+            if not response.is_success:
+                problem = self.redact(self._explain(response)[1])
+            return SitemapStatus(location=location, problem=problem)
+        pending = said.get("isPending")
+        return SitemapStatus(
+            location=location,
+            last_submitted=_text(said.get("lastSubmitted")),
+            last_downloaded=_text(said.get("lastDownloaded")),
+            is_pending=pending if isinstance(pending, bool) else None,
+            errors=_count(said.get("errors")),
+            warnings=_count(said.get("warnings")),
+            submitted=dict(_contents(said.get("contents"))),
+        )
+
+
+def _is_property(value: object) -> bool:
+    return isinstance(value, str) and bool(
+        _PREFIX.fullmatch(value) or _DOMAIN.fullmatch(value)
+    )
+
+
+def _is_given(value: object) -> bool:
+    return value is None or isinstance(value, (str, os.PathLike, Mapping))
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    return any(word in text for word in words)
+
+
+def _object(response: http.Response) -> dict[str, Any] | None:
+    """Return the JSON object of a body; None if there is none."""
+    try:
+        said = json.loads(response.body)
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _listed(response: http.Response, name: str) -> list[Mapping[str, Any]]:
+    return _mappings((_object(response) or {}).get(name))
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    parts = value if isinstance(value, list) else []
+    return [part for part in parts if isinstance(part, dict)]
+
+
+def _contents(value: object) -> Iterator[tuple[str, int]]:
+    """Yield kinds of content as one word in lower case: "web", "rssfeed"."""
+    for part in _mappings(value):
+        count = _count(part.get("submitted"))
+        if count is not None:
+            yield str(part.get("type", "")).replace("_", "").lower(), count
+
+
+def _count(value: object) -> int | None:
+    """Read a number, which the API writes as text."""
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,18}", str(value)):
+        return None
+    return int(str(value))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,113 @@
+"""How each engine is set up against its fake, for the tests that all must pass."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from django_sitemaps_plus import engines
+from django_sitemaps_plus.engines import tokens
+from django_sitemaps_plus.engines.base import Batch, Engine
+from tests.fakes.google import CLIENT_SECRET, REFRESH_TOKEN, FakeGoogle
+from tests.fakes.hub import FakeHub
+from tests.fakes.indexnow import FakeIndexNow
+from tests.fakes.server import FakeServer
+from tests.fakes.site import FakeSite
+
+KEY = "0123456789abcdef0123456789abcdef"
+OLD_KEY = "fedcba9876543210fedcba9876543210"
+HOST_KEY = "aaaabbbbccccddddeeeeffff00001111"
+SITE = "https://www.example.com"
+SITEMAP = f"{SITE}/sitemap.xml"
+TOKEN = "token-of-the-hub"
+
+
+def found() -> dict[str, type[Engine]]:
+    """Return the engines that the package has, by the name of their module."""
+    classes = {}
+    for module in pkgutil.iter_modules(engines.__path__):
+        path = f"{engines.__name__}.{module.name}"
+        for _, value in inspect.getmembers(importlib.import_module(path)):
+            is_class = inspect.isclass(value) and issubclass(value, Engine)
+            if is_class and value.__module__ == path and not inspect.isabstract(value):
+                classes[module.name] = value
+    return classes
+
+
+@dataclass
+class Setup:
+    """An engine, what it is told, and who listens; nobody for those without network."""
+
+    engine: Engine
+    batch: Batch
+    server: FakeServer | None = None
+    #: What no text may show.
+    secrets: list[str] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def indexnow(site: FakeSite, timeout: float) -> Iterator[Setup]:
+    site.pages[f"/{KEY}.txt"] = KEY
+    batch = Batch(origin=site.origin, urls=[f"{site.origin}/a", f"{site.origin}/b"])
+    with FakeIndexNow() as server:
+        server.trust("127.0.0.1", KEY)
+        engine = found()["indexnow"](
+            alias="it",
+            timeout=timeout,
+            key=KEY,
+            keys={"other.example": HOST_KEY},
+            old_keys=[OLD_KEY],
+            endpoint=server.url,
+        )
+        secrets = [KEY, OLD_KEY, HOST_KEY]
+        yield Setup(engine, batch, server, secrets)
+
+
+@contextlib.contextmanager
+def google(site: FakeSite, timeout: float) -> Iterator[Setup]:
+    batch = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
+    with FakeGoogle(resolve={"www.example.com": site.host}) as server:
+        engine = found()["google"](
+            alias="it",
+            timeout=timeout,
+            site=f"{SITE}/",
+            credentials=server.user_credentials,
+            endpoint=server.endpoint,
+        )
+        engine.submit(batch)  # and so it has a token
+        token = server.calls[0].headers["authorization"].removeprefix("Bearer ")
+        server.requests.clear()
+        yield Setup(engine, batch, server, [CLIENT_SECRET, REFRESH_TOKEN, token])
+
+
+@contextlib.contextmanager
+def ping(site: FakeSite, timeout: float) -> Iterator[Setup]:
+    batch = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
+    with FakeHub(resolve={"www.example.com": site.host}) as server:
+        url = f"{server.origin}/ping?token={TOKEN}&sitemap={{sitemap}}"
+        engine = found()["ping"](alias="it", timeout=timeout, url=url)
+        yield Setup(engine, batch, server, [TOKEN])
+
+
+@contextlib.contextmanager
+def local(name: str) -> Iterator[Setup]:
+    batch = Batch(origin=SITE, urls=[f"{SITE}/a"])
+    yield Setup(found()[name](alias="it"), batch)
+
+
+SETUPS: dict[str, Callable[[FakeSite, float], contextlib.AbstractContextManager]] = {
+    "console": lambda site, timeout: local("console"),
+    "google": google,
+    "indexnow": indexnow,
+    "memory": lambda site, timeout: local("memory"),
+    "ping": ping,
+}
+REMOTE = ["indexnow", "ping"]
+if not tokens.is_installed():
+    del SETUPS["google"]
+else:
+    REMOTE.append("google")

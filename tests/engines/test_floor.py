@@ -1,0 +1,49 @@
+"""The engines know nothing of Django, and one module does the network."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from django_sitemaps_plus import engines
+from tests.imports import imported
+
+MODULES = sorted(Path(engines.__file__).parent.glob("*.py"))
+#: What talks to others; each has its one place.
+NETWORK = {"http", "socket", "ssl", "urllib3", "asyncio", "smtplib", "ftplib"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_imports_no_django_and_nothing_of_the_package_above(path: Path) -> None:
+    names = {name.partition(".")[0] for name in imported(path)}
+    allowed = {"http": {"urllib3"}, "tokens": {"google"}}.get(path.stem, set())
+    assert names - sys.stdlib_module_names <= allowed
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_one_module_does_the_network(path: Path) -> None:
+    names = imported(path)
+    assert "urllib.request" not in names
+    if path.stem != "http":
+        assert not {name.partition(".")[0] for name in names} & NETWORK
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_no_module_imports_itself_in_a_circle(path: Path) -> None:
+    order = [
+        "errors",
+        "addresses base retired",
+        "http memory console",
+        "keyfile tokens ping",
+        "indexnow google",
+        "__init__",
+    ]
+    floor = {name: n for n, names in enumerate(order) for name in names.split()}
+    below: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            below |= {node.module} if node.module else {a.name for a in node.names}
+    assert all(floor[name] < floor[path.stem] for name in below)
