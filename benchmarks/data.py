@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from django.apps import apps
 from django.core.management import call_command
+from django.core.management.color import no_style
 from django.db import connection, models
 
 #: Numbers from 1 to N, as each database counts fastest.
@@ -114,6 +115,8 @@ def _fill(model: type[models.Model], rows: int) -> None:
             f"(n % 10000) / 100.0, n % 10 <> 0, {_UPDATED[vendor]} "
             f"FROM ({_SERIES[vendor].format(rows=rows)}) series"
         )
+        for statement in connection.ops.sequence_reset_sql(no_style(), [model]):
+            cursor.execute(statement)
         # What autovacuum does within minutes: statistics, and on PostgreSQL the
         # visibility map that index-only scans need.
         after = {"postgresql": "VACUUM ANALYZE", "mysql": "ANALYZE TABLE"}

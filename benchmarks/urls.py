@@ -15,6 +15,9 @@ urlpatterns = [
     path("books/<slug:slug>/", anything, name="book"),
     path("tracks/<slug:slug>/", anything, name="track"),
     *i18n_patterns(path("guides/<slug:slug>/", anything, name="guide")),
+    path("articles/<slug:slug>/", anything, name="article"),
+    path("stories/<slug:slug>/", anything, name="story"),
+    path("volumes/<slug:slug>/", anything, name="volume"),
     path("smallest/", smallest),
     path(
         "contrib/index.xml",

@@ -46,3 +46,24 @@ class Book(Goods):
 
 class Track(Goods):
     """Ten million rows."""
+
+
+class Article(Goods):
+    """What is saved and deleted, on the row path."""
+
+
+class Story(Goods):
+    """What is saved, on the object path."""
+
+
+class Shelf(models.Model):
+    """What volumes are deleted with."""
+
+    def __str__(self) -> str:
+        return f"Shelf {self.pk}"
+
+
+class Volume(Goods):
+    """What is deleted with its shelf."""
+
+    shelf = models.ForeignKey(Shelf, models.CASCADE)

@@ -8,7 +8,17 @@ from django.db.models import F, QuerySet
 
 from django_sitemaps_plus import Route, Sitemap, register
 
-from .models import Book, Dish, Goods, Guide, Product, Track
+from .models import (
+    Article,
+    Book,
+    Dish,
+    Goods,
+    Guide,
+    Product,
+    Story,
+    Track,
+    Volume,
+)
 
 
 class RowPath(Sitemap):
@@ -70,6 +80,22 @@ class ListedTrackSitemap(TrackSitemap):
         return Track.objects.filter(listed=True)
 
 
+@register
+class ArticleSitemap(RowPath):
+    """What is saved and deleted."""
+
+    model = Article
+    location = Route("article", slug=F("slug"))
+
+
+@register
+class VolumeSitemap(RowPath):
+    """What is deleted with its shelf."""
+
+    model = Volume
+    location = Route("volume", slug=F("slug"))
+
+
 class Objects(Sitemap):
     """Entries from instances: ``get_absolute_url()`` and a method for lastmod."""
 
@@ -93,3 +119,10 @@ class DishObjects(Objects):
     """Paths that are not ASCII."""
 
     model = Dish
+
+
+@register
+class StorySitemap(Objects):
+    """What is saved."""
+
+    model = Story
