@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from .gathering import gather_changes
 from .registry import register
 from .routes import Route
+from .signals import submission_finished
 from .sitemaps import GenericSitemap, Sitemap, StaticSitemap
+from .touching import touch
 
-__all__ = ["GenericSitemap", "Route", "Sitemap", "StaticSitemap", "register"]
+__all__ = [
+    "GenericSitemap",
+    "Route",
+    "Sitemap",
+    "StaticSitemap",
+    "gather_changes",
+    "register",
+    "submission_finished",
+    "touch",
+]

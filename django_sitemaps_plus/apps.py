@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.core.signals import request_started
 from django.utils.module_loading import autodiscover_modules
+
+from .registry import registry
 
 
 class SitemapsPlusConfig(AppConfig):
@@ -15,7 +18,17 @@ class SitemapsPlusConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks and import every app's ``sitemaps`` module."""
-        from . import checks  # noqa: F401 (registers the checks)
+        """
+        Import every app's ``sitemaps`` module, and listen to what it lists.
+
+        The system checks are registered, too.
+        """
+        from . import checks, jobs, marks, receivers  # noqa: F401 (checks)
 
         autodiscover_modules("sitemaps")
+        receivers.connect()
+        registry.subscribe(receivers.connect)
+        marks.listeners.append(jobs.background.wake)
+        request_started.connect(
+            jobs.background.request_started, dispatch_uid="django_sitemaps_plus.jobs"
+        )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from django.db.models import Sum
 
-from . import kept, ledger, pages
+from . import changes, kept, ledger, pages
 from .conf import get_settings
 from .exceptions import TooManyBadRows
 from .models import Page, Section
@@ -110,6 +110,7 @@ def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
         if _is_unused(section) and kept.remove(section.name):
             removed.append((section.name, ledger.ordered(section).count()))
             ledger.void(section)
+            changes.forget(section.name)
     return removed
 
 

@@ -15,7 +15,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet, deletion
 from django.db.models.expressions import Col
 from django.db.models.lookups import IsNull
 from django.db.models.sql.constants import LOUTER
@@ -24,10 +24,10 @@ from django.db.models.sql.where import AND, OR, WhereNode
 from django.urls import NoReverseMatch, get_resolver, reverse
 from django.utils import timezone
 
-from . import indexes, kept, ledger
+from . import engine_settings, indexes, jobs, kept, ledger, receivers, statements
 from .conf import get_settings
 from .exceptions import ConfigurationError, RouteError, UnwritableFolder
-from .models import tables_exist
+from .models import can_record, tables_exist
 from .origin import Place, configured, rendering_context
 from .protocol.dates import w3c
 from .protocol.errors import EntryError
@@ -36,13 +36,19 @@ from .protocol.locations import Origin
 from .protocol.writers import changefreq_xml, lastmod_xml, priority_xml
 from .registry import AnySitemap, ambiguous_names, registry
 from .routes import Route
-from .rows import RowPlan, Source, source_of
+from .rows import RowPlan, Source, database_of, source_of
 from .serializer import describe
 from .sitemaps import alias, declared, is_expression, is_method
 from .templates import is_own
+from .watching import Watched, watched
 
 #: An address to compile routes for; which one it is does not matter.
 _ANYWHERE = Place(Origin(scheme="https", host="localhost"))
+
+
+#: What the database itself does when a foreign key's target is deleted (Django 6.1).
+_IN_DATABASE: Any = getattr(deletion, "DatabaseOnDelete", ())
+_DB_CASCADE: Any = getattr(deletion, "DB_CASCADE", None)
 
 
 def _error(number: str, message: str, hint: str, obj: Any = None) -> Error:
@@ -105,6 +111,69 @@ def _has_sites() -> bool:
 
 
 @register("sitemaps_plus")
+def check_engines(**kwargs: Any) -> list[CheckMessage]:
+    """E030 to E033 and W030: the engines in the settings."""
+    try:
+        aliases = list(get_settings().ENGINES)
+    except ConfigurationError:
+        return []  # E001 says so
+    found: list[CheckMessage] = []
+    for name in aliases:
+        found += _check_engine(name)
+    found += _check_workers()
+    if aliases and not get_settings().BASE_URL and not _has_sites():
+        found.append(
+            _warning(
+                "030",
+                "Engines are named, but the site's address is not set: nothing is "
+                "told to them.",
+                'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.',
+            )
+        )
+    return found
+
+
+def _check_engine(name: str) -> Iterator[CheckMessage]:
+    try:
+        engine_settings.backend(name)
+    except ConfigurationError as error:
+        yield _error(
+            "030",
+            str(error),
+            'Use {"BACKEND": "django_sitemaps_plus.engines.indexnow.IndexNow", '
+            '"OPTIONS": {…}}; docs/engines.md lists the engines.',
+        )
+        return
+    try:
+        engine = engine_settings.make(name)
+    except ConfigurationError as error:
+        yield _error("031", str(error), "Correct the option.")
+        return
+    for option, sentence in engine_settings.retired_addresses(engine):
+        yield _error(
+            "032",
+            f"SITEMAPS_PLUS['ENGINES'][{name!r}]['OPTIONS'][{option!r}] names an "
+            f"address that is gone. {sentence}",
+            "Remove the engine, or use the one that took its place.",
+        )
+
+
+def _check_workers() -> Iterator[CheckMessage]:
+    """E033: what BACKGROUND hands the work over to is not there."""
+    how = get_settings().BACKGROUND
+    if how not in jobs.TASKS:
+        return
+    problem = jobs.problem(str(how))
+    if problem:
+        yield _error(
+            "033",
+            f"SITEMAPS_PLUS['BACKGROUND'] is {how!r}, which cannot be used: {problem}",
+            f'Type: pip install "django-sitemaps-plus[{how}]", and configure it; or '
+            "set it to True.",
+        )
+
+
+@register("sitemaps_plus")
 def check_names(**kwargs: Any) -> list[CheckMessage]:
     """E004: names of sections that cannot be told apart; the dict in the settings."""
     try:
@@ -128,7 +197,7 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 
 @register("sitemaps_plus")
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
-    """E005 to E013, W002 to W004 and W010: what each sitemap class declares."""
+    """E005 to E013, E020, W002 to W004, W010, W020, W021: what classes declare."""
     try:
         sources = registry.sources()
     except ConfigurationError:
@@ -187,6 +256,9 @@ def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckM
     yield from _check_expressions(source, cls)
     yield from _check_nulls(source, cls)
     yield from _check_constants(sitemap, cls)
+    yield from _check_moments(sitemap, cls)
+    if source.key is not None:
+        yield from _check_watched(source, cls)
 
 
 def _check_route(source: Source, cls: type) -> Iterator[CheckMessage]:
@@ -364,6 +436,63 @@ def _constant_lastmod_xml(value: Any) -> str:
     return lastmod_xml(w3c(value, timezone.get_default_timezone()))
 
 
+def _check_moments(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    """E020: ``appears`` and ``expires``."""
+    for name in ("appears", "expires"):
+        value = getattr(sitemap, name, None)
+        if value is not None and not is_expression(value):
+            yield _error(
+                "020",
+                f"{name} = {value!r} is no expression.",
+                f'Set {name} to the date\'s field, for example F("publish_at"), or '
+                "remove it.",
+                cls,
+            )
+
+
+def _check_watched(source: Source, cls: type) -> Iterator[CheckMessage]:
+    """W020 and W021: changes of which the section will not be told."""
+    try:
+        found = watched(source.sitemap)
+    except (ConfigurationError, FieldError, RouteError):
+        return  # E007 or E008 says so
+    reason = receivers.unwatched.get(source.name)
+    if reason is not None:
+        yield _warning(
+            "020",
+            f"Changes of section {source.name!r} are not recorded: its models could "
+            f"not be learned at startup ({reason}).",
+            "Let items() return a queryset without asking the database.",
+            cls,
+        )
+        return
+    if found is None or not getattr(source.sitemap, "record_deletes", True):
+        return
+    for model, field in _silent_foreign_keys(found):
+        yield _warning(
+            "021",
+            f"{model._meta.label}.{field.name} lets the database delete or change "
+            f"rows of section {source.name!r} when its target is deleted: that is not "
+            "recorded, and shows when the page is next compared.",
+            "Use on_delete=CASCADE or SET_NULL, or call touch() after such deletes.",
+            cls,
+        )
+
+
+def _silent_foreign_keys(found: Watched) -> Iterator[tuple[type[Model], Any]]:
+    """Yield foreign keys whose targets are deleted without a word about the rows."""
+    told = {model for model, related in found.related.items() if related.deletes_matter}
+    chain = {known.model for known in found.model._meta.concrete_fields}
+    for model in sorted({*chain, *found.related}, key=lambda known: known._meta.label):
+        for field in model._meta.local_concrete_fields:
+            on_delete = getattr(field.remote_field, "on_delete", None)
+            target: Any = field.related_model
+            if not isinstance(on_delete, _IN_DATABASE) or target in {*told, *chain}:
+                continue
+            if on_delete is _DB_CASCADE or found.fields is None:
+                yield model, field
+
+
 @register(Tags.urls, "sitemaps_plus")
 def check_urls(**kwargs: Any) -> list[CheckMessage]:
     """W005 to W007: where the addresses are, and templates that cost speed."""
@@ -429,6 +558,36 @@ def check_tables(
             )
         ]
     return list(_check_positions())
+
+
+@register(Tags.database, "sitemaps_plus")
+def check_changes(
+    databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """W022: databases whose objects are listed, without the table of changes."""
+    try:
+        names = list(registry.sources())
+    except ConfigurationError:
+        return []  # E004 says so
+    by_database: dict[str, list[str]] = {}
+    for name in names:
+        source = _sound_source(name)
+        if source is not None and source.key is not None:
+            using = database_of(source.sitemap.items())
+            by_database.setdefault(using, []).append(name)
+    # Beside the ledger, W008 says so.
+    asked = {*(databases or ())} - {ledger.pages().db}
+    return [
+        _warning(
+            "022",
+            f"Changes of {', '.join(map(repr, sections))} are not recorded: the "
+            f"database {using!r} has no table {statements.TABLE}.",
+            f"Run: manage.py migrate sitemaps_plus --database {using}. A router's "
+            "allow_migrate() must not forbid it.",
+        )
+        for using, sections in by_database.items()
+        if using in asked and not can_record(using)
+    ]
 
 
 def _sound_source(name: str) -> Source | None:

@@ -23,6 +23,14 @@ from .protocol.robots import Group, robots_txt
 
 NAME = "SITEMAPS_PLUS"
 
+_NOT_NEGATIVE = (
+    "VERIFY_AFTER",
+    "SPLIT_GRACE",
+    "KEEP_BYTES",
+    "MAX_GONE",
+    "NOTIFY_AFTER",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -58,6 +66,24 @@ class Settings:
     #: crawler holding the old index misses no URL.
     SPLIT_GRACE: int = 3600
 
+    #: URLs of a section that may go within an hour before what is gone is held until
+    #: somebody confirms it: a filter that lost its mind must not empty the index.
+    MAX_GONE: int = 10_000
+
+    #: The search engines to be told, by alias: ``{"BACKEND": "dotted.path",
+    #: "OPTIONS": {…}}``, as everywhere in Django. None is told by default: a site
+    #: should know to whom it talks.
+    ENGINES: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    #: Seconds after a change before engines are told: what changes meanwhile goes
+    #: with it, so that an editor's three saves are one request.
+    NOTIFY_AFTER: float = 5.0
+
+    #: Whether a thread of each server process remakes pages whose rows changed, and
+    #: tells the engines. It ends when idle, and never runs in tests or commands. With
+    #: "celery" or "tasks" (Django Tasks) it hands the work over to a worker of these.
+    BACKGROUND: bool | Literal["celery", "tasks"] = True
+
     #: Groups of robots.txt, in order. The default allows everything.
     ROBOTS: list[dict[str, Any]] = field(
         default_factory=lambda: [{"user_agent": "*", "disallow": [""]}]
@@ -74,11 +100,17 @@ class Settings:
             raise _error("ON_ERROR", f"is {self.ON_ERROR!r}; use 'skip' or 'raise'.")
         if not 0 <= self.MAX_BAD <= 1:
             raise _error("MAX_BAD", f"is {self.MAX_BAD!r}; use a share from 0 to 1.")
-        for name in ("VERIFY_AFTER", "SPLIT_GRACE", "KEEP_BYTES"):
+        for name in _NOT_NEGATIVE:
             if getattr(self, name) < 0:
                 raise _error(
                     name, f"is {getattr(self, name)!r}; it cannot be negative."
                 )
+        is_known = self.BACKGROUND in ("celery", "tasks")
+        if not (isinstance(self.BACKGROUND, bool) or is_known):
+            raise _error(
+                "BACKGROUND",
+                f"is {self.BACKGROUND!r}; use True, False, 'celery' or 'tasks'.",
+            )
         if self.CACHE_CONTROL is not None and not _is_header(self.CACHE_CONTROL):
             raise _error(
                 "CACHE_CONTROL",
@@ -94,15 +126,20 @@ class Settings:
             "SITEMAPS": text,
             "CACHE_CONTROL": text,
             "MAX_BAD": (int, float),
+            "NOTIFY_AFTER": (int, float),
             "VERIFY_AFTER": int,
             "SPLIT_GRACE": int,
             "KEEP_BYTES": int,
+            "MAX_GONE": int,
             "ROBOTS": (list, tuple),
         }
         for name, types in expected.items():
             value = getattr(self, name)
             if not isinstance(value, types) or isinstance(value, bool):
                 raise _error(name, f"is {value!r}, which is no {_describe(types)}.")
+        if not isinstance(self.ENGINES, Mapping):
+            # Its value is not shown: it may hold a key.
+            raise _error("ENGINES", "is no dict of engines by alias.")
 
     def robots_groups(self) -> list[Group]:
         """

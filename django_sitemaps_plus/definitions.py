@@ -24,7 +24,7 @@ from .origin import ANYWHERE, rendering_context
 from .registry import registry
 from .routes import Route
 from .rows import RowPlan, Source, object_path_reason, source_of
-from .sitemaps import declared, is_expression, is_method
+from .sitemaps import declared, is_expression, is_method, moments
 
 #: How bytes are made of rows. Counted up when that changes, so that every page is
 #: made again, and none of them is taken for changed.
@@ -44,6 +44,8 @@ class Definition:
     clock: bool
     #: The signature of the section's key; None if it is paged by position.
     key: str | None
+    #: Whether the section declares when its items appear or expire.
+    ticks: bool = False
 
 
 def source(name: str) -> Source:
@@ -66,6 +68,7 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
         digest=f"{VERSION}{digest}",
         clock=clock,
         key=None if found.key is None else found.key.signature,
+        ticks=bool(moments(found.sitemap)),
     )
 
 
@@ -117,6 +120,20 @@ def _route_parts(route: Route, found: Source) -> list[Any]:
             compiled = route.compile()
         parts += [language, compiled.pieces, compiled.slots]
     return parts
+
+
+def location_digest(found: Source) -> str:
+    """
+    Return the digest of how a section's locations are made of their columns.
+
+    A deploy that changes anything else can still read what was written down before.
+    """
+    location = getattr(found.sitemap, "location", None)
+    parts: list[Any] = [found.languages]
+    if isinstance(location, Route):
+        parts += _route_parts(location, found)
+    text = _ADDRESS.sub("", repr(parts))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _is_time(part: Any) -> bool:

@@ -24,10 +24,10 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from . import definitions, kept, ledger, pages
+from . import definitions, kept, ledger, pages, refreshing
 from .exceptions import ConfigurationError, TooManyBadRows
 from .making import allowed_bad, raises, too_many
-from .models import Page, Section
+from .models import Page, Section, tables_exist
 from .origin import ANYWHERE, Place, rendering_context
 from .protocol.entries import IndexItem
 from .protocol.errors import PageFull
@@ -127,6 +127,7 @@ def listed(name: str, sources: Sequence[Source], place: Place) -> Listing:
     """
     keyed = [source for source in sources if source.key is not None]
     rows = _filled_rows(name, keyed) if keyed else {}
+    refreshing.hurry([(source, rows[source.name]) for source in keyed], place)
     numbers: dict[int, list[Listed]] = {}
     looks = 0
     by_section = {rows[source.name].pk: source for source in keyed}
@@ -262,6 +263,18 @@ def page_document(source: Source, number: int, place: Place) -> Document | None:
     return _served(pages.serve(source, page, place), place)
 
 
+def _kept(item: Listed, place: Place) -> Document | None:
+    """Return a fresh page's bytes, by one query; None if it must be looked into."""
+    name, number = item.source.name, item.number
+    state = pages.fresh_state(name, number)
+    if state is None:
+        return None
+    data = kept.read(pages.file_name(name, number, state.checksum, place))
+    if data is None:
+        return None
+    return Document(page_tag(state, place), data, state.changed_at, state.version)
+
+
 def _position_bytes(source: Source, number: int, place: Place) -> bytes:
     try:
         return b"".join(by_position([source], number, place).chunks)
@@ -335,6 +348,25 @@ def address(place: Place, view: str, *args: Any) -> str:
     """Return the absolute address of one of this app's views."""
     with rendering_context(place):
         return f"{place.origin}{reverse(f'django_sitemaps_plus:{view}', args=args)}"
+
+
+def addresses(place: Place) -> list[str]:
+    """Return where the site's sitemap is: one address, or those of several indexes."""
+    further = (address(place, "site-part", part) for part in _further_parts())
+    return [address(place, "site"), *further]
+
+
+def _further_parts() -> range:
+    """The numbers of the index files beside the first; nothing is counted for them."""
+    try:
+        # Sections that are no longer registered are in no index.
+        found = ledger.pages().filter(section__name__in=list(registry.sources()))
+        count = found.exclude(entries=0).count()
+    except DatabaseError:
+        if tables_exist(ledger.pages().db):
+            raise
+        return range(0)
+    return range(2, -(-count // MAX_INDEX_ENTRIES) + 1)
 
 
 def _addressed(
@@ -414,7 +446,9 @@ def _bodies(
     bodies = []
     try:
         for item in found:
-            document = page_document(item.source, item.number, place)
+            document = _kept(item, place) or page_document(
+                item.source, item.number, place
+            )
             if document is not None:
                 bodies.append((item.source, document))
         return bodies
@@ -467,6 +501,6 @@ def _remember(name: str, listing: Listing, *, is_index: bool) -> None:
     known = any(item.source.key is not None for item in listing.pages)
     if not known or is_index == listing.is_index:
         return
-    ledger.sections().get_or_create(name=name)
+    ledger.row_of(name)
     ledger.sections().filter(name=name).update(is_index=is_index)
     listing.is_index = is_index

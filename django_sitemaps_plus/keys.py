@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
@@ -69,6 +70,9 @@ class RowComparison(Func):
         return f"({columns}) {self.operator} ({values})", params
 
 
+#: Made once: json.dumps() makes an encoder each time that it is given an option.
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 #: Characters of a signature at most: as many as the ledger's column has.
 SIGNATURE = 255
 
@@ -80,10 +84,15 @@ class Key:
     model: type[Model]
     fields: tuple[Field[Any, Any], ...]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns' names, as ``order_by`` and ``values_list`` take them."""
         return tuple(field.attname for field in self.fields)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether this is one whole number, as most keys are."""
+        return len(self.fields) == 1 and isinstance(self.fields[0], IntegerField)
 
     def order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return ``queryset`` from the first key to the last, whatever order it had."""
@@ -110,12 +119,10 @@ class Key:
 
     def dumps(self, value: KeyValue) -> str:
         """Return ``value`` as text for the ledger: a JSON list of texts."""
-        return json.dumps(
-            [
-                _text(field, part)
-                for field, part in zip(self.fields, value, strict=True)
-            ],
-            ensure_ascii=False,
+        if self.is_whole and type(value[0]) is int:
+            return f'["{value[0]}"]'
+        return _encode(
+            [_text(field, part) for field, part in zip(self.fields, value, strict=True)]
         )
 
     def loads(self, text: str) -> KeyValue:

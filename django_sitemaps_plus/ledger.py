@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from django.db import router, transaction
+from django.db import OperationalError, connections, router, transaction
 from django.db.models import F, QuerySet, Subquery
 
 from .conf import get_settings
@@ -26,6 +26,7 @@ from .keys import Key, KeyValue
 from .models import Page, PageQuerySet, Section, SectionQuerySet
 from .origin import ANYWHERE, rendering_context
 from .rows import Source, bounded, repeats
+from .statements import is_deadlock
 
 #: Pages inside the range are filled to this share, so that a late commit or a row
 #: that is published again does not split them.
@@ -38,6 +39,8 @@ GAP = 1 << 32
 _WRITE_EVERY = 0.5
 #: Seconds between two looks whether the lease is free.
 _POLL = 0.05
+#: Times a row is made or found before its absence is an error.
+_TRIES = 5
 
 Report = Callable[[int], object]
 
@@ -56,10 +59,27 @@ def pages() -> PageQuerySet:
 
 def section_row(name: str, key: Key) -> Section:
     """Return the ledger's row of a section, made if it is not there."""
-    section, _ = sections().get_or_create(name=name, defaults={"key": key.signature})
+    section = row_of(name, key=key.signature)
     if section.key != key.signature:
         void(section, key.signature)
     return section
+
+
+def row_of(name: str, **defaults: Any) -> Section:
+    """
+    Return the ledger's row of a name, made with ``defaults`` if it is not there.
+
+    Of several who make it at once, InnoDB may take some for deadlocked: these find it
+    the next time. Raises that error where the transaction is not ours.
+    """
+    rows = sections()
+    for _ in range(_TRIES):
+        try:
+            return rows.get_or_create(name=name, defaults=defaults)[0]
+        except OperationalError as error:
+            if connections[rows.db].in_atomic_block or not is_deadlock(error):
+                raise
+    return rows.get(name=name)
 
 
 def is_filled(section: Section, source: Source) -> bool:

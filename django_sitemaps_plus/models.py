@@ -1,6 +1,9 @@
 """
 The ledger: how each section is divided into pages, and what each page was.
 
+Beside it what changed, and what happened to URLs. What engines are told of that is in
+``submissions``.
+
 Times are seconds since the epoch (UTC), so that neither ``USE_TZ`` nor a change
 of the clock to winter makes two of them compare falsely.
 """
@@ -10,29 +13,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db import connections, models
-from django.db.models import F, FloatField, Func
+from django.db.models import F
 
-
-class DatabaseTime(Func):
-    """The database's clock: seconds since the epoch. Leases of all hosts use it."""
-
-    output_field = FloatField()
-    arity = 0
-
-    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        """The day count of Julius Caesar's calendar, as seconds from 1970."""
-        template = "((julianday('now') - 2440587.5) * 86400.0)"
-        return self.as_sql(compiler, connection, template=template, **extra)
-
-    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        """The clock itself, not the start of the transaction."""
-        template = "EXTRACT(EPOCH FROM clock_timestamp())::double precision"
-        return self.as_sql(compiler, connection, template=template, **extra)
-
-    def as_mysql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        """UTC throughout: local time is there twice when summer ends."""
-        template = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1e6"
-        return self.as_sql(compiler, connection, template=template, **extra)
+from .clock import DatabaseTime
+from .submissions import EngineState as EngineState
+from .submissions import Submission as Submission
 
 
 class SectionQuerySet(models.QuerySet["Section"]):
@@ -81,6 +66,17 @@ class Section(models.Model):
     is_index = models.BooleanField(default=False)
     lease_owner = models.CharField(max_length=32, default="", blank=True)
     lease_until = models.FloatField(default=0)
+    #: Who remakes pages whose rows changed: one at a time, beside the requests.
+    refresh_owner = models.CharField(max_length=32, default="", blank=True)
+    refresh_until = models.FloatField(default=0)
+    #: The definition of the newest code, and when that code was started: what runs
+    #: beside it in a deploy serves the newest code's pages, and does not remake them.
+    digest = models.CharField(max_length=64, default="", blank=True)
+    digest_since = models.FloatField(default=0)
+    #: Until when it was asked which items appeared or expired.
+    ticked_at = models.FloatField(default=0)
+    #: When it was last confirmed that what is gone is gone on purpose.
+    confirmed_at = models.FloatField(default=0)
 
     objects: ClassVar[models.Manager[Section]] = models.Manager.from_queryset(
         SectionQuerySet
@@ -182,9 +178,101 @@ class Page(models.Model):
         return f"{self.section}-{self.number}"
 
 
+class Change(models.Model):
+    """
+    "Look at this key again": an object was saved or deleted, or keys were touched.
+
+    It lies in the object's database and commits, or not, with the object. There is
+    no reference to the ledger, which may lie in another database.
+    """
+
+    section = models.CharField(max_length=100)
+    #: The key concerned, as ``Key.dumps`` writes it. Empty: the whole section.
+    key = models.TextField(blank=True, default="")
+    #: The last key concerned, where it is a range of them.
+    upto = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is no range)
+    #: Where the object was listed before, a JSON list of paths, one a language.
+    #: An empty list: it was not listed. Null: not known.
+    old = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is unknown)
+    #: Set: ``old`` is a list of the columns of which a location is made, in the way
+    #: that has this digest.
+    definition = models.CharField(  # noqa: DJ001 (null is a list of paths)
+        max_length=16, null=True, blank=True
+    )
+    #: Seconds since the epoch, by the database's clock.
+    at = models.FloatField()
+    #: False: written just before the object, which may not be committed yet.
+    settled = models.BooleanField(default=True)
+    #: The number of the page that owns the key. Null: not looked for yet.
+    page = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["section", "page"], name="sitemaps_plus_change_page"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.section} {self.key}"
+
+
+class UrlChange(models.Model):
+    """
+    What happened to a URL: added, changed, moved or gone.
+
+    The stream that tells search engines drains, in the order of ``id``. Locations
+    are paths on the site's origin, or whole URLs of another.
+    """
+
+    class Kind(models.TextChoices):
+        """What happened."""
+
+        ADDED = "added"
+        CHANGED = "changed"
+        MOVED = "moved"
+        GONE = "gone"
+
+    section = models.CharField(max_length=100)
+    kind = models.CharField(max_length=7, choices=Kind.choices)
+    location = models.TextField()
+    #: Where it was before, if it moved.
+    former = models.TextField(blank=True, default="")
+    #: Seconds since the epoch.
+    at = models.FloatField()
+    #: Too much went at once: it waits until somebody confirms that it shall be told.
+    held = models.BooleanField(default=False)
+    #: When engines were asked to be told of it. Null: not yet.
+    queued_at = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["section", "kind", "at"], name="sitemaps_plus_url_change"
+            ),
+            models.Index(
+                fields=["queued_at", "held", "id"], name="sitemaps_plus_url_queue"
+            ),
+        ]
+        verbose_name = "URL change"
+        verbose_name_plural = "URL changes"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.location}"
+
+
 def tables_exist(using: str) -> bool:
     """Tell whether the ledger's tables are there (the migration was run)."""
+    ours = (Section, Page, Change, UrlChange, Submission, EngineState)
+    return {model._meta.db_table for model in ours} <= set(_tables(using))
+
+
+def can_record(using: str) -> bool:
+    """Tell whether changes of a database's objects can be written down beside them."""
+    return Change._meta.db_table in _tables(using)
+
+
+def _tables(using: str) -> list[str]:
     connection = connections[using]
     with connection.cursor() as cursor:
-        names = connection.introspection.table_names(cursor)
-    return {Section._meta.db_table, Page._meta.db_table} <= set(names)
+        return connection.introspection.table_names(cursor)

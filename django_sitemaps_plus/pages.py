@@ -15,25 +15,28 @@ import math
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from django.db import Error as DatabaseError
-from django.db import connections
-from django.db.models import Max, Q
+from django.db import connections, transaction
+from django.db.models import Exists, Max, Q
 from django.utils import timezone
 
-from . import kept, ledger
+from . import changes, kept, ledger, stream
+from .changes import Claim
 from .conf import get_settings
 from .definitions import VERSION, Definition, definition
 from .exceptions import Busy, ConfigurationError, TooManyBadRows
+from .lookups import lookup
 from .making import Making, allowed_bad, too_many
-from .models import Page
+from .models import Change, Page, Section
 from .origin import ANYWHERE, Place, rendering_context
 from .rows import Source
 from .serializer import BadRow
 from .sitemaps import is_expression
+from .statements import can_record
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -51,6 +54,8 @@ FORMER = 86_400
 SHOWN = 20
 
 _POLL = 0.05
+#: When this process was started: in a deploy the newest code's pages count.
+STARTED = time.time()
 #: Stands for a page's number in a compiled statement.
 _ANY_NUMBER = 1_234_567_890
 
@@ -65,6 +70,53 @@ class PageState:
     grace_until: float
     error: str
     changed_at: float
+    version: int
+    #: Of the section: the newest code's definition, and when that was started.
+    newest_digest: str
+    digest_since: float
+    #: When it was last asked what appeared or expired.
+    ticked_at: float
+    #: Whether a recorded change may concern the page.
+    pending: bool
+
+    @classmethod
+    def of(cls, page: Page, *, pending: bool) -> PageState:
+        """
+        Return the state of a page that was read with its section.
+
+        Whether it is pending must be asked before the page is read: who makes it
+        deletes its changes last.
+        """
+        section = page.section
+        return cls(
+            checksum=page.checksum,
+            digest=page.digest,
+            verified_at=page.verified_at,
+            grace_until=page.grace_until,
+            error=page.error,
+            changed_at=page.changed_at,
+            version=page.version,
+            newest_digest=section.digest,
+            digest_since=section.digest_since,
+            ticked_at=section.ticked_at,
+            pending=pending,
+        )
+
+
+#: The columns of a state's query, in the order of its fields; ``pending`` follows.
+_STATE = (
+    "checksum",
+    "digest",
+    "verified_at",
+    "grace_until",
+    "error",
+    "changed_at",
+    "version",
+    "section__digest",
+    "section__digest_since",
+    "section__ticked_at",
+)
+_STATE_FIELDS = [item.name for item in dataclasses.fields(PageState)][: len(_STATE)]
 
 
 @dataclass(frozen=True)
@@ -78,18 +130,37 @@ class Served:
     problem: str = ""
 
 
-def is_fresh(page: Page | PageState, current: Definition, now: float) -> bool:
+def is_fresh(state: PageState, current: Definition, now: float) -> bool:
     """Tell whether a page's bytes may be served without reading a row."""
-    if not page.checksum:
+    if not state.checksum:
         return False
-    if page.grace_until > now:
+    if state.grace_until > now:
         return True
-    if page.grace_until:
-        # Split since its bytes were made: they hold other pages' entries too.
+    # Split since its bytes were made, they hold other pages' entries too.
+    if state.grace_until or state.pending or not _is_ours(state, current):
         return False
-    hold = SOON if page.error or current.clock else get_settings().VERIFY_AFTER
     # A clock that was set back must not make a page fresh for ever.
-    return page.digest == current.digest and 0 <= now - page.verified_at < hold
+    if current.ticks and not 0 <= now - state.ticked_at < changes.TICK:
+        return False
+    return 0 <= now - state.verified_at < hold(current, failed=bool(state.error))
+
+
+def hold(current: Definition, *, failed: bool = False) -> float:
+    """Return how many seconds a comparison of a page with its rows holds."""
+    by_clock = current.clock and not current.ticks
+    return min(SOON if failed or by_clock else math.inf, get_settings().VERIFY_AFTER)
+
+
+def _is_ours(state: PageState, current: Definition) -> bool:
+    """
+    Tell whether this code made a page, or newer code that runs beside it.
+
+    In a deploy the older processes serve what the newer ones make, or both would
+    remake each other's pages all the time.
+    """
+    if state.digest == current.digest:
+        return True
+    return state.digest == state.newest_digest and state.digest_since > STARTED
 
 
 def file_name(name: str, number: int, checksum: str, place: Place) -> str:
@@ -98,12 +169,13 @@ def file_name(name: str, number: int, checksum: str, place: Place) -> str:
 
 
 @lru_cache(maxsize=8)
-def _state_query(using: str) -> tuple[str, tuple[Any, ...]]:
+def _state_query(using: str, *, pending: bool) -> tuple[str, tuple[Any, ...]]:
     """
     Return the statement that reads a page's state, compiled once.
 
     Compiling it takes several times as long as running it, and it stands before
     every page that is served. Its parameters are stand-ins for the real ones.
+    ``pending`` tells whether the changes lie in the same database.
     """
     queryset = Page.objects.using(using).filter(
         section__name="<name>",
@@ -111,23 +183,39 @@ def _state_query(using: str) -> tuple[str, tuple[Any, ...]]:
         section__filled=True,
         number=_ANY_NUMBER,
     )
-    columns = [item.name for item in dataclasses.fields(PageState)]
+    columns = list(_STATE)
+    if pending:
+        recorded = Change.objects.filter(changes.of_page(_ANY_NUMBER), section="<name>")
+        queryset = queryset.annotate(pending=Exists(recorded))
+        columns.append("pending")
     statement, params = queryset.values_list(*columns).query.sql_with_params()
     return statement, tuple(params)
 
 
 def state(name: str, number: int) -> PageState | None:
-    """Return what is known of a page, by one query; None if there is no such page."""
+    """
+    Return what is known of a page; None if there is no such page.
+
+    By one query, if its objects lie in the ledger's database.
+    """
     key = definition(name).key
     if key is None:
         return None
     given: dict[Any, Any] = {"<name>": name, "<key>": key, _ANY_NUMBER: number}
     using = ledger.pages().db
-    statement, params = _state_query(using)
+    beside = lookup(name).database == using and can_record(using)
+    # Elsewhere it is asked before the page is read, as in ``PageState.of``.
+    pending = not beside and changes.waits(name, number)
+    statement, params = _state_query(using, pending=beside)
     with connections[using].cursor() as cursor:
         cursor.execute(statement, [given.get(param, param) for param in params])
         row = cursor.fetchone()
-    return None if row is None else PageState(*row)
+    if row is None:
+        return None
+    if beside:
+        pending = bool(row[-1])
+    known = dict(zip(_STATE_FIELDS, row, strict=False))
+    return PageState(**known, pending=pending)
 
 
 def fresh_state(name: str, number: int) -> PageState | None:
@@ -162,13 +250,11 @@ def known_empty(names: Iterable[str]) -> Q:
     """
     definitions = [definition(name) for name in names]
     now = time.time()
-    hold = get_settings().VERIFY_AFTER
-    if any(current.clock for current in definitions):
-        hold = min(hold, SOON)
+    seconds = min(hold(current) for current in definitions)
     return Q(
         entries=0,
         digest__in=[current.digest for current in definitions],
-        verified_at__gt=now - hold,
+        verified_at__gt=now - seconds,
         verified_at__lte=now,
     )
 
@@ -195,7 +281,10 @@ def serve(found: Source, page: Page, place: Place) -> Served:
     database raise.
     """
     current = definition(found.name)
-    served = _fresh(page, current, place)
+    begun = time.time()
+    if changes.sort(found, page.section):
+        page = reload(page.pk)
+    served = _fresh(page, current, place, begun)
     if served is not None:
         return served
     owner = uuid.uuid4().hex
@@ -203,12 +292,12 @@ def serve(found: Source, page: Page, place: Place) -> Served:
     while time.monotonic() < deadline:
         if ledger.pages().claim(page.pk, owner, MAKING):
             try:
-                return _serve_claimed(found, page.pk, place, current)
+                return _serve_claimed(found, page.pk, place, current, begun)
             finally:
                 _release(page, owner)
         time.sleep(_POLL)
         page = reload(page.pk)
-        served = _fresh(page, current, place)
+        served = _fresh(page, current, place, begun)
         if served is not None:
             return served
     former = _former(page, place)
@@ -237,8 +326,17 @@ def reload(pk: int) -> Page:
         raise Busy("The section is being divided anew.") from error
 
 
-def _fresh(page: Page, current: Definition, place: Place) -> Served | None:
-    if not is_fresh(page, current, time.time()):
+def _fresh(
+    page: Page, current: Definition, place: Place, begun: float
+) -> Served | None:
+    """Return a page's bytes if they are fresh to a request that began at ``begun``."""
+    pending = changes.waits(page.section.name, page.number)
+    page = reload(page.pk)
+    known = PageState.of(page, pending=pending)
+    if known.pending and page.verified_at >= begun:
+        # Its rows were read since: what was saved before the request is among them.
+        known = replace(known, pending=False)
+    if not is_fresh(known, current, time.time()):
         return None
     return _look_up(page, place)
 
@@ -255,10 +353,12 @@ def _look_up(page: Page, place: Place) -> Served | None:
     return None if data is None else Served(page, data)
 
 
-def _serve_claimed(found: Source, pk: int, place: Place, current: Definition) -> Served:
+def _serve_claimed(
+    found: Source, pk: int, place: Place, current: Definition, begun: float
+) -> Served:
     """Make a page and return it, or its former bytes where it cannot be made."""
     page = reload(pk)
-    served = _fresh(page, current, place)
+    served = _fresh(page, current, place, begun)
     if served is not None:
         return served
     try:
@@ -285,7 +385,23 @@ def _serve_claimed(found: Source, pk: int, place: Place, current: Definition) ->
             raise
         problem = f"Page {page} keeps its former bytes: the database failed: {error}"
         logger.exception(problem)
-        return dataclasses.replace(former, problem=problem)
+        return replace(former, problem=problem)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run that made a page: what was claimed before, and when reading began."""
+
+    making: Making
+    claim: Claim
+    begun: float
+    current: Definition
+    place: Place
+
+    def file(self, page: Page) -> str:
+        """Return the name under which the bytes are kept."""
+        name, checksum = page.section.name, self.making.checksum
+        return file_name(name, page.number, checksum, self.place)
 
 
 def make(found: Source, page: Page, place: Place) -> Served:
@@ -300,6 +416,9 @@ def make(found: Source, page: Page, place: Place) -> Served:
     current = definition(found.name)
     while True:
         making = Making(found, place.with_scheme(found.sitemap.protocol))
+        # Before the rows are read: what is recorded later is read again later.
+        claim = changes.claim(found.name, page.number)
+        begun = time.time()
         try:
             overflow = making.run(page)
             if overflow is None:
@@ -308,13 +427,17 @@ def make(found: Source, page: Page, place: Place) -> Served:
             _note_error(page, str(error), making.bad)
             raise
         if overflow is None:
-            file = file_name(page.section.name, page.number, making.checksum, place)
-            problem = kept.keep(file, making.data)
-            if _write(page, making, current, kept_as="" if problem else file):
+            run = _Run(making, claim, begun, current, place)
+            problem = kept.keep(run.file(page), making.data)
+            if _write(page, run, is_kept=not problem):
                 return Served(page, making.data, problem)
         else:
             moves = _moves_entries(page, making, place)
+            # Twice: who dies in between leaves none with a page that lost its key.
+            changes.unsort(found.name, [page.number])
             ledger.split(found, page, overflow, moves=moves)
+            changes.unsort(found.name, [page.number])
+            changes.sort(found, page.section)
         page = reload(page.pk)
         if page.grace_until > time.time():
             served = _look_up(page, place)
@@ -366,13 +489,84 @@ def _shown(bad: Sequence[BadRow]) -> list[list[str]]:
     return [[row.label, row.reason] for row in bad[:SHOWN]]
 
 
-def _write(page: Page, making: Making, current: Definition, kept_as: str) -> bool:
+def _write(page: Page, run: _Run, *, is_kept: bool) -> bool:
     """
     Write down what was made, once it is kept; False if somebody changed it meanwhile.
 
-    ``kept_as`` is the name of the file, "" if the bytes could not be kept: then the
-    ledger goes on naming those from before.
+    What happened to the page's URLs is written with it. The changes that were claimed
+    go last: a process that dies before leaves them for the next. If the bytes could
+    not be kept, the ledger goes on naming those from before, and nothing is told.
     """
+    # The claim ends with it: another write would be another sync of the disk.
+    release = {"making_by": "", "making_until": 0}
+    found = _found_out(page, run)
+    if not is_kept:
+        released = ledger.pages().made(page, **release)
+        for name, value in found.items():
+            setattr(page, name, value)
+        return released
+    changed = "checksum" in found
+    former = _comparable(page, run.place) if changed else None
+    difference = stream.compare(
+        former,
+        run.making.data,
+        run.place.with_scheme(run.making.source.sitemap.protocol),
+        same_definition=page.digest == run.current.digest,
+    )
+    happened = stream.events(run.claim, difference)
+    if not _commit(page, {**found, **release}, happened):
+        return False
+    run.claim.finish()
+    _note_newest(page.section, run.current)
+    for name, value in found.items():
+        setattr(page, name, value)
+    if changed:
+        page.version += 1
+        folder = run.file(page).rpartition("/")[0]
+        kept.tidy(folder, lambda name: name.startswith(run.making.checksum))
+    report(page.section.name, run.making.bad)
+    return True
+
+
+def _commit(
+    page: Page, found: dict[str, Any], happened: Sequence[stream.Event]
+) -> bool:
+    if not happened:
+        return ledger.pages().made(page, **found)
+    with transaction.atomic(using=ledger.pages().db):
+        made = ledger.pages().made(page, **found)
+        if made:
+            stream.write(page.section, happened)
+    return made
+
+
+def tell_during_grace(found: Source, page: Page) -> None:
+    """
+    Tell what happened to URLs of a page that was split, and keeps its bytes as yet.
+
+    It is made again when its grace is over; what it owns by then is not lost. Nothing
+    is told while its objects are being saved: another look will find them at rest.
+    """
+    claim = changes.claim(found.name, page.number)
+    happened = stream.events(claim, stream.Difference())
+    if changes.claim(found.name, page.number).ids != claim.ids:
+        return
+    with transaction.atomic(using=ledger.pages().db):
+        stream.write(page.section, happened)
+    claim.finish()
+
+
+def _comparable(page: Page, place: Place) -> bytes | None:
+    """Return the former bytes, unless they hold entries that other pages have now."""
+    if not page.checksum or page.grace_until:
+        return None
+    served = _look_up(page, place)
+    return None if served is None else served.data
+
+
+def _found_out(page: Page, run: _Run) -> dict[str, Any]:
+    """Return what is to be written of a page that was made."""
+    making, current = run.making, run.current
     now = time.time()
     changed = making.checksum != page.checksum
     newest = making.reader.tally.newest
@@ -380,9 +574,9 @@ def _write(page: Page, making: Making, current: Definition, kept_as: str) -> boo
     # Bytes that only another version of this package makes differ are no change.
     observed = changed and page.checksum and page.digest.startswith(VERSION)
     lastmods = [page.lastmod, seen, now if observed else None]
-    changes: dict[str, Any] = {
+    found: dict[str, Any] = {
         "digest": current.digest,
-        "verified_at": now,
+        "verified_at": run.begun,
         "grace_until": 0,
         "entries": making.entries,
         "items": making.items,
@@ -396,23 +590,18 @@ def _write(page: Page, making: Making, current: Definition, kept_as: str) -> boo
         "error": "",
     }
     if changed:
-        changes["checksum"] = making.checksum
+        found["checksum"] = making.checksum
         # Last-Modified says whole seconds, rounded up. Each change has one of its
         # own, or a later 304 might be false.
-        changes["changed_at"] = max(now, math.ceil(page.changed_at) + 1.0)
-    # The claim ends with it: another write would be another sync of the disk.
-    release = {"making_by": "", "making_until": 0}
-    if not ledger.pages().made(page, **(changes if kept_as else {}), **release):
-        return False
-    for name, value in changes.items():
-        setattr(page, name, value)
-    if changed and kept_as:
-        page.version += 1
-        kept.tidy(
-            kept_as.rpartition("/")[0], lambda name: name.startswith(making.checksum)
-        )
-    report(page.section.name, making.bad)
-    return True
+        found["changed_at"] = max(now, math.ceil(page.changed_at) + 1.0)
+    return found
+
+
+def _note_newest(section: Section, current: Definition) -> None:
+    """Note that this code is the newest, if none was started after it."""
+    if section.digest_since < STARTED:
+        row = ledger.sections().filter(pk=section.pk, digest_since__lt=STARTED)
+        row.update(digest=current.digest, digest_since=STARTED)
 
 
 def report(name: str, bad: Sequence[BadRow]) -> None:

@@ -34,6 +34,7 @@ class Registry:
         self._sources: dict[str, Source] = {}
         #: All sections, those of the settings too; None until they are asked for.
         self._all: dict[str, Source] | None = None
+        self._listeners: list[Callable[[], object]] = []
 
     def add(self, name: str, source: Source) -> None:
         """
@@ -51,12 +52,17 @@ class Registry:
                 f'@register(name="{name}-2nd").'
             )
         self._sources[name] = source
-        self._all = None
+        self._changed()
 
     def remove(self, name: str) -> None:
         """Forget the section ``name``, for tests and for projects that replace one."""
         del self._sources[name]
+        self._changed()
+
+    def _changed(self) -> None:
         self._all = None
+        for listener in self._listeners:
+            listener()
 
     def sources(self) -> Mapping[str, Source]:
         """
@@ -84,9 +90,13 @@ class Registry:
         """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
         return instance(self.sources()[name])
 
+    def subscribe(self, listener: Callable[[], object]) -> None:
+        """Have ``listener`` called whenever a section is added or removed."""
+        self._listeners.append(listener)
+
     def forget_settings(self) -> None:
         """Load the dict named by the settings again at next use."""
-        self._all = None
+        self._changed()
 
 
 def check_name(name: object) -> None:

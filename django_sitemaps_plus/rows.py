@@ -12,7 +12,7 @@ Either gives ``Batch``es, which ``serializer`` makes into text.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import Error as DatabaseError
-from django.db import connections
+from django.db import connections, router
 from django.db.models import (
     CharField,
     DateField,
@@ -63,6 +63,7 @@ from .sitemaps import (
     in_order,
     is_expression,
     is_method,
+    locating_expressions,
     value_of,
 )
 
@@ -258,7 +259,9 @@ class Reader:
         key = self.source.key
         if key is None:
             raise TypeError(f"the section {self.source.name!r} has no key")
-        queryset = bounded(self.sitemap.items(), key, lower, upper)
+        items = self.sitemap.items()
+        # A replica may not have yet what was recorded of a change.
+        queryset = bounded(items.using(database_of(items)), key, lower, upper)
         queryset = key.order(queryset)
         if object_path_reason(self.sitemap):
             yield from self._chunks(queryset, key)
@@ -268,7 +271,7 @@ class Reader:
     def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[Batch]:
         """The row path: one query on the raw cursor, as long as it is not full."""
         connection = connections[queryset.db]
-        routes = self._routes()
+        routes = self.routes()
         block = max(1, BLOCK // max(1, len(self.source.languages)))
         rest = queryset
         while True:
@@ -277,9 +280,7 @@ class Reader:
             with connection.cursor() as cursor:
                 cursor.execute(*plan.statement)
                 while rows := cursor.fetchmany(block):
-                    batch = plan.batch(
-                        rows, self.source.languages, routes, self._attempt
-                    )
+                    batch = self.batch(plan, rows, routes)
                     repeated = last == rows[0][: plan.key_width]
                     if repeated or len({*batch.labels}) < len(rows):
                         raise repeats(self.source)
@@ -289,7 +290,25 @@ class Reader:
                 return
             rest = queryset.filter(key.after(plan.key(last), connection.vendor))
 
-    def _routes(self) -> dict[str | None, CompiledRoute]:
+    def batch(
+        self,
+        plan: RowPlan,
+        rows: Sequence[tuple[Any, ...]],
+        routes: dict[str | None, CompiledRoute],
+    ) -> Batch:
+        """Return rows that a plan's statement gave, column by column."""
+        return plan.batch(rows, self.source.languages, routes, self._attempt)
+
+    def locations(
+        self,
+        plan: RowPlan,
+        rows: Sequence[Sequence[Any]],
+        routes: dict[str | None, CompiledRoute],
+    ) -> Batch:
+        """Return rows of what locations are made of, column by column."""
+        return plan.locations(rows, self.source.languages, routes, self._attempt)
+
+    def routes(self) -> dict[str | None, CompiledRoute]:
         """Compile the section's route in each of its languages."""
         location = getattr(self.sitemap, "location", None)
         if not isinstance(location, Route):
@@ -337,12 +356,14 @@ class Reader:
 
     # Objects
 
-    def objects(self, items: list[Any], labels: Sequence[Any]) -> Iterator[Batch]:
+    def objects(
+        self, items: list[Any], labels: Sequence[Any], *, whole: bool = True
+    ) -> Iterator[Batch]:
         """
         Yield batches of what the sitemap's methods say of ``items``.
 
         One batch, unless items have different languages: then one for each run
-        of items that have the same.
+        of items that have the same. Not ``whole``, only locations are asked for.
         """
         faults: dict[int, str] = {}
         for languages, start, stop in self._language_runs(items, faults):
@@ -351,6 +372,7 @@ class Reader:
                 labels[start:stop],
                 languages,
                 {index - start: faults[index] for index in faults if index >= start},
+                whole=whole,
             )
 
     def _language_runs(
@@ -377,10 +399,14 @@ class Reader:
         labels: Sequence[Any],
         languages: tuple[str | None, ...],
         faults: dict[int, str],
+        *,
+        whole: bool,
     ) -> Batch:
         """Call the sitemap's methods; with which items one fails is noted."""
 
         def column(name: str, language: str | None) -> Sequence[Any]:
+            if not whole and name != "location":
+                return Constant(None, len(items))
             get = self._getter(name, language)
             if isinstance(get, Constant):
                 return replace(get, length=len(items))
@@ -391,7 +417,7 @@ class Reader:
         for language in languages:
             with rendering_context(self.place, language):
                 locations[language] = TextLocations(column("location", language))
-                if any(self.source.media.values()):
+                if whole and any(self.source.media.values()):
                     media[language] = {name: column(name, language) for name in _MEDIA}
         first = next(iter(languages), None)
         with rendering_context(self.place):
@@ -489,6 +515,11 @@ def _hooked(
     return get
 
 
+def database_of(items: Any) -> str:
+    """Return the database in which the rows of a queryset are written."""
+    return items._db or router.db_for_write(items.model)
+
+
 def bounded(
     queryset: QuerySet[Any], key: Key, lower: KeyValue | None, upper: KeyValue | None
 ) -> QuerySet[Any]:
@@ -562,23 +593,38 @@ class RowPlan:
         form = "python"
         if alias("lastmod") in expressions:
             expressions, form = textual(queryset, expressions)
-        selected = queryset.annotate(**expressions).values_list(
-            *key.names, *expressions
-        )
+        return cls.compile(sitemap, queryset, key.names, expressions, form)
+
+    @classmethod
+    def of_locations(cls, sitemap: AnySitemap, queryset: QuerySet[Any]) -> RowPlan:
+        """Compile what locations are made of, for ``locations()`` alone."""
+        return cls.compile(sitemap, queryset, (), locating_expressions(sitemap))
+
+    @classmethod
+    def compile(
+        cls,
+        sitemap: AnySitemap,
+        queryset: QuerySet[Any],
+        key: Sequence[str],
+        expressions: Mapping[str, Any],
+        lastmod_form: str = "python",
+    ) -> RowPlan:
+        """Compile a query of the columns ``key`` and of ``expressions``, by alias."""
+        names = [*key, *expressions]
+        selected = queryset.annotate(**expressions).values_list(*names)
         connection = connections[queryset.db]
         compiler = selected.query.get_compiler(connection=connection)
         try:
             sql, params = compiler.as_sql()
         except EmptyResultSet:
             sql, params = "SELECT 1 WHERE 1 = 0", ()
-        names = [*key.names, *expressions]
         return cls(
             statement=(sql, tuple(params)),
-            key_width=len(key.names),
+            key_width=len(key),
             positions={name: index for index, name in enumerate(names)},
             converters=_converters(compiler, connection),
             sitemap=sitemap,
-            lastmod_form=form,
+            lastmod_form=lastmod_form,
             vendor=connection.vendor,
         )
 
@@ -597,12 +643,7 @@ class RowPlan:
         attempt: Attempt,
     ) -> Batch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-        faults: dict[int, str] = {}
-        for index, convert in self.converters.items():
-            # Keys are only compared and shown: they stay as the driver gave them.
-            if index >= self.key_width:
-                columns[index] = attempt(convert, columns[index], faults)
+        columns, faults = self._converted(rows, attempt)
         labels = (
             columns[0]
             if self.key_width == 1
@@ -622,6 +663,37 @@ class RowPlan:
             media=self._media(columns, languages),
             faults=faults,
         )
+
+    def locations(
+        self,
+        rows: Sequence[Sequence[Any]],
+        languages: tuple[str | None, ...],
+        routes: dict[str | None, CompiledRoute],
+        attempt: Attempt,
+    ) -> Batch:
+        """Return where ``rows`` are listed, and nothing else of them."""
+        columns, faults = self._converted(rows, attempt)
+        nothing = Constant(None, len(rows))
+        return Batch(
+            labels=range(len(rows)),
+            locations=self._locations(columns, languages, routes),
+            lastmods=Lastmods(nothing),
+            changefreqs=nothing,
+            priorities=nothing,
+            faults=faults,
+        )
+
+    def _converted(
+        self, rows: Sequence[Sequence[Any]], attempt: Attempt
+    ) -> tuple[list[Sequence[Any]], dict[int, str]]:
+        """Return the columns as the ORM gives them, and what could not be converted."""
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        faults: dict[int, str] = {}
+        for index, convert in self.converters.items():
+            # Keys are only compared and shown: they stay as the driver gave them.
+            if index >= self.key_width:
+                columns[index] = attempt(convert, columns[index], faults)
+        return columns, faults
 
     def _column(self, name: str, columns: list[Sequence[Any]]) -> Sequence[Any]:
         value = getattr(self.sitemap, name, None)

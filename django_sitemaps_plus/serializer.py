@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from html import unescape
 from itertools import repeat
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch
@@ -351,9 +352,35 @@ class Serializer:
         good = [text for text in each if text is not None]
         return Texts("".join(good), len(good), lambda: each)
 
+    def paths(self, batch: Batch) -> list[list[str] | None]:
+        """Return where items are listed, a path a language; None for a bad row."""
+        checked = self._checked(batch)
+        if checked is None:
+            texts: Sequence[str | None] = self._one_by_one(batch, Tally())
+            columns = batch.locations.values()
+            return [
+                None
+                if text is None
+                else [column.exact(index, self.origin) for column in columns]
+                for index, text in enumerate(texts)
+            ]
+        length = len(batch.labels)
+        filled = [_row_by_row(*pieces, length) for pieces in checked[0].values()]
+        rows: Iterable[Sequence[str]] = zip(*filled, strict=True)
+        return [list(map(unescape, row)) for row in (rows if filled else [()] * length)]
+
     # In bulk
 
     def _bulk(self, batch: Batch, tally: Tally) -> Texts | None:
+        checked = self._checked(batch)
+        if checked is None:
+            return None
+        locations, links, lastmods, tail = checked
+        tally.see(lastmods.newest)
+        return _fill(locations, tail, links, len(batch.labels))
+
+    def _checked(self, batch: Batch) -> _Checked | None:
+        """Return what items are made of, or None if some may be bad."""
         if batch.media or batch.links or batch.faults or not batch.labels:
             return None
         locations: dict[str | None, Pieces] = {}
@@ -374,8 +401,7 @@ class Serializer:
             ]
         except (EntryError, TypeError):
             return None
-        tally.see(lastmods.newest)
-        return _fill(locations, tail, links, len(batch.labels))
+        return locations, links, lastmods, tail
 
     def _has_legal_length(self, pieces: Pieces) -> bool:
         """Tell whether every location surely has a length that is allowed."""
@@ -498,6 +524,15 @@ class _BulkLastmods:
 
     pieces: Pieces | None
     newest: str | None
+
+
+#: Of a batch without faults: locations by language, alternates, lastmods, the rest.
+_Checked: TypeAlias = tuple[
+    dict[str | None, Pieces],
+    list[tuple[str, Pieces]],
+    _BulkLastmods,
+    list[tuple[str, Pieces | None]],
+]
 
 
 def _bulk_lastmods(lastmods: Lastmods) -> _BulkLastmods | None:

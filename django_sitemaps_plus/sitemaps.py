@@ -52,6 +52,15 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     #: The column that divides the section into pages: NOT NULL, unique, immutable.
     page_by: ClassVar[str] = "pk"
 
+    #: Whether deleted objects are recorded. False keeps Django's fast delete, which
+    #: tells nobody of them: they are found when their page is next compared.
+    record_deletes: ClassVar[bool] = True
+
+    #: When an item appears and when it expires, as ORM expressions, where ``items()``
+    #: filters by the time: what crossed them is then found once a minute.
+    appears: ClassVar[Any] = None
+    expires: ClassVar[Any] = None
+
     def items(self) -> Any:
         """Return the items: a queryset, a list, or anything that can be sliced."""
         if self.model is None:
@@ -196,6 +205,24 @@ def declared_expressions(sitemap: AnySitemap) -> dict[str, Any]:
         elif is_expression(value):
             found[alias(name)] = value
     return found
+
+
+def locating_expressions(sitemap: AnySitemap) -> dict[str, Any]:
+    """Return those of them that make an item's location."""
+    location = getattr(sitemap, "location", None)
+    names = (
+        [alias("location", parameter) for parameter in location.expressions]
+        if isinstance(location, Route)
+        else [alias("location")]
+    )
+    expressions = declared_expressions(sitemap)
+    return {name: expressions[name] for name in names if name in expressions}
+
+
+def moments(sitemap: AnySitemap) -> dict[str, Any]:
+    """Return the expressions that say when an item appears and expires."""
+    found = {name: getattr(sitemap, name, None) for name in ("appears", "expires")}
+    return {name: value for name, value in found.items() if is_expression(value)}
 
 
 def value_of(name: str, value: Any, item: Any) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, register_converter
 
 from . import views
+from .engine_settings import known_files
 from .registry import registry
 
 app_name = "django_sitemaps_plus"
@@ -50,7 +51,24 @@ class PageConverter:
         return value if isinstance(value, str) else f"{value[0]}-{value[1]}"
 
 
+class FileConverter:
+    """The name of a file by which an engine knows that the site is ours."""
+
+    regex = r"[\w.-]+"
+
+    def to_python(self, value: str) -> str:
+        """Return the name; ``ValueError`` lets the next pattern try."""
+        if value not in known_files():
+            raise ValueError(value)
+        return value
+
+    def to_url(self, value: str) -> str:
+        """Return the name."""
+        return value
+
+
 register_converter(SectionConverter, "sitemaps_plus_section")
+register_converter(FileConverter, "sitemaps_plus_file")
 register_converter(PageConverter, "sitemaps_plus_page")
 
 
@@ -73,4 +91,5 @@ urlpatterns = [
     ),
     *_both("sitemap-<sitemaps_plus_page:page>.xml", views.page, "page"),
     path("robots.txt", views.robots, name="robots"),
+    path("<sitemaps_plus_file:name>", views.engine_file, name="engine-file"),
 ]

@@ -25,15 +25,15 @@ from django.views.decorators.http import require_safe
 
 from . import definitions, indexes, kept, ledger, pages
 from .conf import get_settings
+from .engine_settings import files_of
 from .exceptions import ConfigurationError, NotReady, TooManyBadRows
 from .indexes import Document
 from .models import tables_exist
 from .origin import Place, of_request, rendering_context
 from .protocol.errors import PageFull
-from .protocol.limits import MAX_INDEX_ENTRIES
 from .protocol.robots import closed, robots_txt
 from .registry import Source as SitemapSource
-from .registry import instance, registry
+from .registry import instance
 from .rows import Source, source_of
 from .templates import is_own
 
@@ -177,28 +177,12 @@ def robots(request: HttpRequest) -> HttpResponseBase:
     sitemaps: list[str] = []
     if not closed(groups):
         place = of_request(request)
-        sitemaps.append(indexes.address(place, "site"))
-        sitemaps += [
-            indexes.address(place, "site-part", part) for part in _further_parts()
-        ]
+        sitemaps += indexes.addresses(place)
     response = HttpResponse(
         robots_txt(groups, sitemaps), content_type="text/plain; charset=utf-8"
     )
     _cache_control(response)
     return response
-
-
-def _further_parts() -> range:
-    """The numbers of the index files beside the first; nothing is counted for them."""
-    try:
-        # Sections that are no longer registered are in no index.
-        found = ledger.pages().filter(section__name__in=list(registry.sources()))
-        count = found.exclude(entries=0).count()
-    except DatabaseError:
-        if tables_exist(ledger.pages().db):
-            raise
-        return range(0)
-    return range(2, -(-count // MAX_INDEX_ENTRIES) + 1)
 
 
 def _send(
@@ -286,6 +270,20 @@ def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
     # A server that sends no body for HEAD could not tell.
     response.headers["Content-Length"] = str(len(body))
     return response
+
+
+@require_safe
+def engine_file(request: HttpRequest, name: str) -> HttpResponseBase:
+    """``/<key>.txt``: what an engine fetches to know that the host is ours."""
+    hosts = {request.get_host(), of_request(request).origin.host}
+    for host in sorted(hosts):
+        text = files_of(host).get(name)
+        if text is not None:
+            response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+            # Who takes a key back wants it gone at once.
+            response.headers["Cache-Control"] = "no-cache"
+            return response
+    raise Http404(f"No engine wants {name!r} on this host.")
 
 
 def _cache_control(response: HttpResponseBase) -> None:

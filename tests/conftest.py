@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,19 @@ from django_sitemaps_plus import kept
 from django_sitemaps_plus.registry import registry
 
 Register = Callable[..., Any]
+
+#: Where Redis is, for tests that are marked ``redis``; they run nowhere else.
+REDIS = os.environ.get("SITEMAPS_PLUS_REDIS", "")
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Select tests that need Redis only where there is one."""
+    unwanted = [item for item in items if item.get_closest_marker("redis")]
+    if unwanted and not REDIS:
+        config.hook.pytest_deselected(items=unwanted)
+        items[:] = [item for item in items if item not in unwanted]
 
 
 @pytest.fixture(autouse=True)

@@ -62,6 +62,8 @@ class PlainPage:
     kept: bool = False
     #: How many entries the ledger believes it has; None if it does not know.
     count: int | None = None
+    #: A range of changed keys crossed it.
+    marked: bool = False
 
 
 @dataclass
@@ -75,6 +77,9 @@ class PlainLedger:
     #: Whether the section's address holds an index.
     is_index: bool = False
     next_number: int = 1
+    #: Keys that were recorded as changed, and whether all of them were.
+    pending: set[int] = field(default_factory=set)
+    all_pending: bool = False
     rows: dict[int, Row] = field(default_factory=dict)
     pages: list[PlainPage] = field(default_factory=list)
 
@@ -112,11 +117,52 @@ class PlainLedger:
 
     def due(self, page: PlainPage) -> bool:
         """Tell whether a page that was made must be made again."""
-        return not page.grace and (page.divided or self._outdated(page))
+        changed = page.divided or self._is_changed(page)
+        return not page.grace and (changed or self._outdated(page))
 
     def ready(self, page: PlainPage) -> bool:
         """Tell whether a page is served as it is."""
         return page.content is not None and page.kept and not self.due(page)
+
+    # What was recorded
+
+    def _changed(self) -> set[int]:
+        """Return the numbers of the pages whose keys were recorded as changed."""
+        return {self.owner(rank) for rank in self.pending} if self.filled else set()
+
+    def _is_changed(self, page: PlainPage) -> bool:
+        return self.all_pending or page.number in self._changed()
+
+    def _settle(self, page: PlainPage) -> None:
+        """Forget the recorded changes of a page that says them now."""
+        page.marked = False
+        self.pending = {
+            rank for rank in self.pending if self.owner(rank) != page.number
+        }
+
+    def sort(self) -> None:
+        """Let a change of the whole section reach all its pages."""
+        if self.all_pending and self.filled:
+            self.all_pending = False
+            for page in self.pages:
+                page.version += 1
+                page.stale, page.marked = True, True
+
+    def hurry(self) -> None:
+        """Make the pages that changed, as is done before an index is written."""
+        self.sort()
+        changed = self._changed()
+        changed |= {page.number for page in self.pages if page.marked and page.content}
+        for number in sorted(changed):
+            page = self.page(number)
+            assert page is not None
+            if page.grace:
+                # What happened is told, and the page made when its grace is over.
+                marked = page.marked
+                self._settle(page)
+                page.marked = marked
+            else:
+                self.serve(page)
 
     # What happens to it
 
@@ -143,6 +189,7 @@ class PlainLedger:
     def serve(self, page: PlainPage) -> Content:
         """Return what ``page`` shows when it is asked for."""
         if not self.ready(page):
+            self.sort()
             return self.make(page)
         assert page.content is not None
         return page.content
@@ -159,6 +206,7 @@ class PlainLedger:
             page.version += 1
         page.content = content
         page.stale, page.divided, page.grace, page.kept = False, False, False, True
+        self._settle(page)
         page.count, page.code = len(content.entries), self.changefreq
         return content
 
@@ -193,6 +241,7 @@ class PlainLedger:
 
     def listed(self) -> list[PlainPage]:
         """Return the pages not known to be empty, by number; look at those due."""
+        self.hurry()
         for page in self.unseen()[:LOOKS]:
             if self.ranks(page):
                 page.count = None

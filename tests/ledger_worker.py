@@ -23,7 +23,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,16 @@ LIMIT = 10
 class Workers:
     """The processes, as the test sees them."""
 
-    def __init__(self, databases: dict[str, str], shelf: Path, log: Path) -> None:
+    def __init__(
+        self,
+        databases: dict[str, str],
+        shelf: Path,
+        log: Path,
+        module: str = __name__,
+    ) -> None:
         given = {"databases": databases, "shelf": str(shelf), "log": str(log)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, json.dumps(given)],
+            [sys.executable, "-m", module, json.dumps(given)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -96,28 +102,23 @@ def register_section(log: Path | None = None) -> None:
     registry.add(NAME, sitemap_class(KINDS["integers"], LIMIT, **attributes))
 
 
-def main() -> None:
+def main(register: Callable[[Path | None], None] = register_section) -> None:
     """Set up what tests.settings say, with the test's database, and obey."""
     given = json.loads(sys.argv[1])
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     from tests import settings
 
-    for alias, name in given["databases"].items():
-        settings.DATABASES[alias]["NAME"] = name
-    settings.STORAGES["sitemaps"] = {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": given["shelf"]},
-    }
+    settings.use_given(given)
     import django
     from django.db.backends.signals import connection_created
 
     django.setup()
     connection_created.connect(_hurry)
-    _warm()
+    _warm(register)
     log = Path(given["log"])
     for line in sys.stdin:
         commands = json.loads(line)
-        register_section(log if commands[0].get("logged") else None)
+        register(log if commands[0].get("logged") else None)
         print(json.dumps(_all(commands)), flush=True)  # noqa: T201
 
 
@@ -127,12 +128,12 @@ def _hurry(connection: Any, **kwargs: Any) -> None:
             cursor.execute(HURRY[connection.vendor])
 
 
-def _warm() -> None:
+def _warm(register: Callable[[Path | None], None]) -> None:
     """Import here what every request would import in a process of its own."""
     from django.db import connections
     from django.test import Client
 
-    register_section()
+    register(None)
     Client().get("/robots.txt")
     connections.close_all()
 
@@ -162,7 +163,7 @@ def _obey(command: dict[str, Any], write: int) -> None:
     try:
         if "die" in command:
             _die_before(command["die"])
-        result = {"get": _get, "live": _live}[command["do"]](command)
+        result = COMMANDS[command["do"]](command)
     except BaseException as error:
         result = {"error": repr(error)}
     os.write(write, json.dumps(result).encode())
@@ -239,6 +240,12 @@ def _live(command: dict[str, Any]) -> dict[str, Any]:
             client.get(f"/sitemap-{NAME}-{number}.xml")
     return {}
 
+
+#: What a process can be told to do; other modules that run this one add to it.
+COMMANDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "get": _get,
+    "live": _live,
+}
 
 if __name__ == "__main__":
     main()

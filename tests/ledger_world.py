@@ -17,11 +17,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models import F, Q, QuerySet
 from django.test import Client
 
-from django_sitemaps_plus import Route, Sitemap, definitions, ledger
+from django_sitemaps_plus import (
+    Route,
+    Sitemap,
+    changes,
+    definitions,
+    ledger,
+    touch,
+)
 from django_sitemaps_plus.exceptions import Filling
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.origin import Place, configured
@@ -77,7 +84,9 @@ def place() -> Place:
 def age(*, verified: bool = False, grace: bool = False) -> None:
     """Let time pass, by the ledger's own notes of when something was."""
     if verified:
-        Page.objects.update(verified_at=F("verified_at") - HOURS)
+        # Zero is no time, but a mark.
+        made = Page.objects.exclude(verified_at=0)
+        made.update(verified_at=F("verified_at") - HOURS)
     if grace:
         Page.objects.filter(grace_until__gt=0).update(grace_until=1)
 
@@ -97,6 +106,10 @@ def read_entries(body: str) -> Content:
     changefreqs = {frequency for *_, frequency in found}
     assert len(changefreqs) <= 1
     return Content("".join(changefreqs), entries)
+
+
+class _RolledBackError(Exception):
+    """The transaction ends here."""
 
 
 class Killed(BaseException):
@@ -124,7 +137,12 @@ def killed_before(moment: int) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for connection in connections.all():
             stack.enter_context(connection.execute_wrapper(execute))
-        yield
+        try:
+            yield
+        finally:
+            for connection in connections.all():
+                # A DELETE has no savepoint here, where all is one transaction.
+                connection.needs_rollback = False
 
 
 class World:
@@ -196,6 +214,9 @@ class World:
                 for rank in ranks
             ]
         )
+        if self.kind.model._meta.all_parents:
+            # Only one by one can they be saved, and that is recorded.
+            self.plain.pending.update(ranks)
 
     def _rows(self, rank: int) -> QuerySet[Any]:
         key = dict(zip(self.kind.columns, self.keys[rank], strict=True))
@@ -206,6 +227,7 @@ class World:
         for rank in ranks:
             self._rows(rank).delete()
             del self.plain.rows[rank]
+        self.plain.pending.update(ranks)
 
     def update(self, rank: int) -> None:
         """Change what a row's entry says."""
@@ -232,8 +254,59 @@ class World:
             for name, value in self._row(rank, row).items():
                 setattr(found, name, value)
             found.save()
+            self.plain.pending.add(rank)
         else:
             self._rows(rank).update(**self._row(rank, row))
+
+    # What is recorded
+
+    def save(self, rank: int, *, roll_back: bool = False) -> None:
+        """Save a row's object in a transaction, and roll it back if asked to."""
+        row = copy.deepcopy(self.plain.rows[rank])
+        row.revision += 1
+        row.updated = self._date()
+        row.live = self.kind.dated is False or self.rng.random() < 0.8
+        found = self._rows(rank).get()
+        for name, value in self._row(rank, row).items():
+            setattr(found, name, value)
+        using = self.kind.database
+        with contextlib.suppress(_RolledBackError), transaction.atomic(using=using):
+            found.save()
+            if roll_back:
+                # What was saved before stands, and so does its record.
+                raise _RolledBackError
+        if not roll_back:
+            self._happened(rank, row)
+
+    def _happened(self, rank: int, row: Row) -> None:
+        former = self.plain.rows[rank]
+        self.plain.rows[rank] = row
+        self.plain.pending.add(rank)
+        if former.live and not row.live and self.crawled is not None:
+            numbers, entries = self.crawled
+            gone = {entry for entry in entries if entry.rank == rank}
+            self.crawled = numbers, entries - gone
+
+    def touch(self, ranks: list[int]) -> None:
+        """Change rows behind the signals, and say so."""
+        for rank in ranks:
+            self.update(rank)
+            touch(self._rows(rank))
+        self.plain.pending.update(ranks)
+
+    def touch_everything(self) -> None:
+        """Say that any row may have changed."""
+        touch(self.kind.model)
+        self.plain.all_pending = True
+
+    def recorded(self) -> set[int]:
+        """Return the keys for which changes wait."""
+        key = self.source.key
+        assert key is not None
+        texts = (
+            changes.recorded(self.name).exclude(key="").values_list("key", flat=True)
+        )
+        return {self.ranks[key.loads(text)] for text in texts}
 
     # The ledger, by its parts
 
@@ -260,9 +333,8 @@ class World:
 
     def verify(self, page: PlainPage) -> None:
         """Ask for a page that is due to be compared with its rows."""
-        Page.objects.filter(section__name=self.name, number=page.number).update(
-            verified_at=F("verified_at") - HOURS
-        )
+        found = Page.objects.filter(section__name=self.name, number=page.number)
+        found.exclude(verified_at=0).update(verified_at=F("verified_at") - HOURS)
         page.stale = True
         self.get_page(page)
 
@@ -281,6 +353,8 @@ class World:
         before = self.stored(page)
         states = [copy.deepcopy(self.plain)]
         if not self.plain.ready(page):
+            self.plain.sort()
+            states.append(copy.deepcopy(self.plain))
             if len(self.plain.ranks(page)) > self.plain.limit:
                 self.plain.split(page)
                 states.append(copy.deepcopy(self.plain))
@@ -295,6 +369,9 @@ class World:
         # Making the same bytes again changes nothing but the time of looking.
         made = after.verified_at > before.verified_at
         self.plain = reached[-1] if made else reached[0]
+        self.plain.pending = self.recorded()
+        whole = changes.recorded(self.name).filter(key="")
+        self.plain.all_pending = whole.exists()
         now = self.plain.page(page.number)
         assert now is not None
         folder = self.shelf / self.name / str(page.number)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 ENGINES = {
@@ -60,21 +61,54 @@ DATABASES = {"default": database("default"), "other": database("other")}
 DATABASE_ROUTERS = ["tests.testapp.routers.OtherRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
     "django.contrib.sites",
     "django_sitemaps_plus",
     "tests.testapp",
 ]
 SITE_ID = 1
-MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
     }
 ]
-STORAGES = {
+STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}
+STATIC_URL = "static/"
+SITEMAPS_PLUS: dict[str, Any] = {"BASE_URL": "https://www.example.com"}
+
+
+def use_given(given: dict[str, Any]) -> None:
+    """
+    Take what a process was told by the test that started it: see ``processes.given``.
+
+    To be called before Django reads these settings.
+    """
+    for alias, name in given["databases"].items():
+        DATABASES[alias]["NAME"] = name
+    if "shelf" in given:
+        STORAGES["sitemaps"] = {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": given["shelf"]},
+        }
+    SITEMAPS_PLUS.update(given.get("settings", {}))

@@ -19,14 +19,14 @@ from django.test import Client
 
 from django_sitemaps_plus import Sitemap, definitions, ledger
 from django_sitemaps_plus.management.commands import build_sitemaps
-from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.registry import registry
 
 from .factories import NoteFactory, TagFactory, articles
 from .helpers import ArticleSitemap, PagesSitemap, listed, run_command, urlset
 from .testapp.models import Article, Note
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 
 class Small(ArticleSitemap):
@@ -308,6 +308,8 @@ def test_reconcile_removes_what_is_no_longer_registered(
     client.get("/sitemap-old.xml")
     client.get("/sitemap.xml")
     assert files() >= {"old", "article"}
+    Article.objects.create(slug="one-more").delete()
+    assert Change.objects.filter(section="old").exists()
     registry.remove("old")
     kept_line = "Section 'article': 1 page, 15 entries; 0 made, 1 unchanged.\n"
     try:
@@ -324,6 +326,7 @@ def test_reconcile_removes_what_is_no_longer_registered(
             0,
         )
         assert "old" not in files()
+        assert not Change.objects.filter(section="old").exists()
         assert "article" in files()
         assert [page.section.name for page in Page.objects.all()] == ["article"]
         assert build("--reconcile") == (kept_line, "", 0), "said once"

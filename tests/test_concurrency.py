@@ -8,7 +8,6 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from urllib.request import Request, urlopen
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
-from django.db import connection, connections
+from django.db import connection
 from django.db.backends.signals import connection_created
 from django.test.utils import CaptureQueriesContext
 
@@ -28,6 +27,7 @@ from .ledger_kinds import KINDS, VENDOR, Number, create_tables
 from .ledger_site import Site
 from .ledger_worker import HURRY, LIMIT, NAME, Workers, register_section
 from .ledger_world import age, place, read_entries, sitemap_class
+from .processes import at_once, database_names, elsewhere
 
 Register = Callable[..., Any]
 Ask = Callable[[str], tuple[bytes, str]]
@@ -78,26 +78,6 @@ def statements(table: str) -> Iterator[list[str]]:
         yield found
     finally:
         connection_created.disconnect(watch)
-
-
-def at_once(count: int, action: Callable[[int], Any]) -> list[Any]:
-    """Run ``action`` in threads that all begin at the same moment."""
-    barrier = threading.Barrier(count)
-
-    def one(number: int) -> Any:
-        barrier.wait()
-        try:
-            return action(number)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
-
-
-def elsewhere(action: Callable[[], Any]) -> None:
-    """Run ``action`` to its end on a connection of its own."""
-    at_once(1, lambda _: action())
 
 
 @pytest.fixture
@@ -323,10 +303,7 @@ def test_a_table_emptied_while_its_page_is_being_made(register: Register) -> Non
 
 @pytest.fixture
 def workers(tmp_path: Path, transactional_db: None) -> Iterator[Workers]:
-    names = {
-        alias: str(connections[alias].settings_dict["NAME"]) for alias in connections
-    }
-    made = Workers(names, tmp_path / "sitemaps", tmp_path / "log")
+    made = Workers(database_names(), tmp_path / "sitemaps", tmp_path / "log")
     yield made
     made.close()
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from django_sitemaps_plus import refreshing
+
 from .ledger_kinds import KINDS, Kind, create_tables
 from .ledger_plain import LOOKS, PlainLedger, PlainPage
 from .ledger_world import World, age
@@ -30,6 +32,12 @@ pytestmark = pytest.mark.django_db(databases=["default", "other"])
 def tables(django_db_setup: None, django_db_blocker: Any) -> None:
     with django_db_blocker.unblock():
         create_tables()
+
+
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an index has no time for depends on the machine; the model has no clock."""
+    monkeypatch.setattr(refreshing, "HURRY", 600.0)
 
 
 class Operations:
@@ -50,6 +58,10 @@ class Operations:
             "update_some": 6,
             "unpublish_some": 4,
             "publish_again": 4,
+            "save_some": 6,
+            "save_and_roll_back": 3,
+            "touch_some": 3,
+            "touch_everything": 1,
             "request_a_page": 20,
             "request_the_address": 8,
             "request_nothing_there": 1,
@@ -146,6 +158,23 @@ class Operations:
         hidden = [rank for rank, row in self.plain.rows.items() if not row.live]
         if hidden:
             self.world.publish(self._some(hidden, 20), live=True)
+
+    # Rows, as is recorded
+
+    def save_some(self) -> None:
+        for rank in self._some(list(self.plain.rows), 4) if self.plain.rows else []:
+            self.world.save(rank)
+
+    def save_and_roll_back(self) -> None:
+        for rank in self._some(list(self.plain.rows), 4) if self.plain.rows else []:
+            self.world.save(rank, roll_back=True)
+
+    def touch_some(self) -> None:
+        if self.plain.rows:
+            self.world.touch(self._some(list(self.plain.rows), 12))
+
+    def touch_everything(self) -> None:
+        self.world.touch_everything()
 
     # Requests
 

@@ -18,8 +18,16 @@ PACKAGE = Path(django_sitemaps_plus.__file__).parent
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 
-#: What the example and the package use where it is installed.
-OPTIONAL = {"isal": "fast", "rich": "cli"}
+#: What the example and the package use where it is installed, and in which extra.
+OPTIONAL = {
+    "celery": "celery",
+    "django_tasks": "tasks",
+    "google": "google",
+    "isal": "fast",
+    "rich": "cli",
+}
+#: Distributions that are not called like their modules.
+NAMES = {"google": "google_auth"}
 
 
 def modules(folder: Path) -> Iterator[Path]:
@@ -61,15 +69,25 @@ def test_the_tests_use_the_wheel_where_the_source_is_not_beside_them() -> None:
 
 
 def test_what_is_not_python_code_of_a_package_is_installed_too() -> None:
-    for name in ("py.typed", "migrations/0001_initial.py", "protocol/writers.py"):
+    for name in (
+        "py.typed",
+        "engines/indexnow.py",
+        "management/commands/build_sitemaps.py",
+        "management/commands/ping_sitemaps.py",
+        "migrations/0001_initial.py",
+        "migrations/0002_changes.py",
+        "migrations/0003_submissions.py",
+        "protocol/writers.py",
+        "templates/django_sitemaps_plus/admin/engine_list.html",
+        "templates/django_sitemaps_plus/admin/section_list.html",
+    ):
         assert (PACKAGE / name).is_file(), name
-    assert (PACKAGE / "management/commands/build_sitemaps.py").is_file()
 
 
-def test_the_package_needs_django_and_nothing_else() -> None:
-    assert distributions(PROJECT["dependencies"]) == {"django"}
+def test_the_package_needs_django_and_urllib3_and_nothing_else() -> None:
+    assert distributions(PROJECT["dependencies"]) == {"django", "urllib3"}
     outside = imported(modules(PACKAGE), {"django_sitemaps_plus"})
-    assert outside - set(OPTIONAL) == {"django"}
+    assert outside - set(OPTIONAL) == {"django", "urllib3"}
 
 
 def test_what_is_optional_is_an_extra() -> None:
@@ -78,7 +96,8 @@ def test_what_is_optional_is_an_extra() -> None:
         modules(ROOT / "example_project"), set()
     )
     for module in used & set(OPTIONAL):
-        assert module in distributions(extras[OPTIONAL[module]])
+        name = NAMES.get(module, module)
+        assert name in distributions(extras[OPTIONAL[module]])
     assert set(extras) == {*OPTIONAL.values(), "test"}
 
 
@@ -96,7 +115,7 @@ def test_every_supported_version_is_tested() -> None:
     tox = (ROOT / "tox.ini").read_text()
     pythons, djangos = versions("Python"), versions("Django")
     assert PROJECT["requires-python"] == f">={pythons[0]}"
-    assert PROJECT["dependencies"] == [f"Django>={djangos[0]}"]
+    assert PROJECT["dependencies"][0] == f"Django>={djangos[0]}"
     for python in pythons:
         for django in djangos:
             if python != "3.11" or django.startswith("5."):

@@ -24,7 +24,10 @@ def test_the_names() -> None:
         "Route",
         "Sitemap",
         "StaticSitemap",
+        "gather_changes",
         "register",
+        "submission_finished",
+        "touch",
     ]
 
 
@@ -54,6 +57,17 @@ def test_the_attributes_of_contrib_s_class_mean_the_same() -> None:
     for name in ("limit", "protocol", "i18n", "languages", "alternates", "x_default"):
         ours: Any = getattr(django_sitemaps_plus.Sitemap, name)
         assert ours == getattr(contrib.Sitemap, name)
+
+
+def test_attributes_of_recording() -> None:
+    assert django_sitemaps_plus.Sitemap.record_deletes is True
+    assert django_sitemaps_plus.Sitemap.appears is None
+    assert django_sitemaps_plus.Sitemap.expires is None
+
+
+def test_what_says_that_rows_changed() -> None:
+    assert list(inspect.signature(django_sitemaps_plus.touch).parameters) == ["changed"]
+    assert not inspect.signature(django_sitemaps_plus.gather_changes).parameters
 
 
 def test_every_error_has_one_base() -> None:

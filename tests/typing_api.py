@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, ClassVar
 
 from django.db.models import F, QuerySet, Value
+from django.db.models.functions import Coalesce
 from django.http import HttpResponseBase
 from django.test import RequestFactory
 from django.urls import include, path
@@ -15,9 +18,13 @@ from django_sitemaps_plus import (
     Route,
     Sitemap,
     StaticSitemap,
+    gather_changes,
     register,
+    submission_finished,
+    touch,
     views,
 )
+from django_sitemaps_plus.engines.base import Answer, Batch, Engine, Outcome, secret
 from django_sitemaps_plus.protocol.entries import Image, News, Video
 
 from .testapp.models import Article
@@ -37,6 +44,9 @@ class ByExpressions(Sitemap):
     alternates = True
     x_default = True
     languages = ("en", "de")
+    record_deletes = False
+    appears = F("updated")
+    expires = Coalesce("updated", Value(None))
 
 
 @register(name="methods")
@@ -79,3 +89,36 @@ urlpatterns = [
     path("<section>.xml", views.sitemap, {"sitemaps": sitemaps}),
 ]
 response: HttpResponseBase = views.sitemap(RequestFactory().get("/"), sitemaps)
+
+
+def import_articles(slugs: Sequence[str]) -> None:
+    """Say what was changed in bulk, in every way there is."""
+    with gather_changes():
+        for slug in slugs:
+            Article(slug=slug).save()
+    touch(Article)
+    touch(Article.objects.filter(slug__in=slugs))
+    touch(Article.objects.values("slug"))
+    touch(Article.objects.get())
+    touch(slugs)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intranet(Engine):
+    """An engine of a project's own."""
+
+    name: ClassVar[str] = "Intranet"
+    takes_urls: ClassVar[bool] = True
+    token: str = secret()
+
+    def submit(self, batch: Batch) -> Answer:
+        return Answer(outcome=Outcome.ACCEPTED, message=", ".join(batch.urls))
+
+
+def listen(
+    *, engine: str, state: str, urls: list[str], answer: Answer, **kwargs: Any
+) -> None:
+    """Take what the signal gives."""
+
+
+submission_finished.connect(listen)

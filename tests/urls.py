@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from django.conf.urls.i18n import i18n_patterns
+from django.contrib import admin
 from django.urls import include, path
 
 from .testapp.views import anything
 
 urlpatterns = [
+    path("admin/", admin.site.urls),
     path("articles/<slug:slug>/", anything, name="article"),
     path("wörter/<str:slug>/", anything, name="word"),
     path("things/<path:code>/", anything, name="thing"),

@@ -1,15 +1,20 @@
 """
 Settings of the example site, an encyclopedia of Unicode.
 
-Four environment variables change them: ``EXAMPLE_BASE_URL``, ``EXAMPLE_DATABASE``
-(the path of the SQLite file), ``EXAMPLE_DEBUG`` ("0" or "1") and
-``EXAMPLE_ALLOWED_HOSTS`` (more hosts, separated by commas).
+Environment variables change them: ``EXAMPLE_BASE_URL``, ``EXAMPLE_DATABASE`` (the path
+of the SQLite file), ``EXAMPLE_DEBUG`` ("0" or "1") and ``EXAMPLE_ALLOWED_HOSTS`` (more
+hosts, separated by commas).
+
+And who is told of what changed, nobody without them: ``EXAMPLE_INDEXNOW`` and
+``EXAMPLE_SEARCH_CONSOLE`` (addresses), ``EXAMPLE_CREDENTIALS`` (the path of Google's
+JSON file) and ``EXAMPLE_SERVER`` (where this site listens).
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -17,7 +22,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 BASE_URL = os.environ.get("EXAMPLE_BASE_URL", "http://127.0.0.1:8000")
 DEBUG = os.environ.get("EXAMPLE_DEBUG", "1") == "1"
 
-# A key for development only: this site has no accounts and signs nothing.
+# A key for development only: it signs the sessions of those who use the admin.
 SECRET_KEY = "example-project-development-key"  # noqa: S105
 ALLOWED_HOSTS = [
     "127.0.0.1",
@@ -28,22 +33,55 @@ ALLOWED_HOSTS = [
 ]
 
 INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
     "django.contrib.staticfiles",
     "django_sitemaps_plus",
     "unicode_book",
 ]
 
+# The engines to be told. A real site names its own IndexNow class, its key and, for
+# Google, nothing but property and credentials: see docs/engines.md.
+ENGINES: dict[str, dict[str, Any]] = {}
+if "EXAMPLE_INDEXNOW" in os.environ:
+    ENGINES["indexnow"] = {
+        "BACKEND": "encyclopedia_site.engines.LocalIndexNow",
+        "OPTIONS": {
+            # Whoever reads the site can read it: it is a file there.
+            "key": "example-project-key",
+            "endpoint": os.environ["EXAMPLE_INDEXNOW"],
+            "server": os.environ.get("EXAMPLE_SERVER", "http://127.0.0.1:8000"),
+        },
+    }
+if "EXAMPLE_SEARCH_CONSOLE" in os.environ:
+    ENGINES["google"] = {
+        "BACKEND": "django_sitemaps_plus.engines.google.SearchConsole",
+        "OPTIONS": {
+            "site": f"{BASE_URL}/",
+            "endpoint": os.environ["EXAMPLE_SEARCH_CONSOLE"],
+            "credentials": os.environ["EXAMPLE_CREDENTIALS"],
+        },
+    }
+
 # All that django_sitemaps_plus needs to know: the sections are in
 # unicode_book/sitemaps.py, the addresses in encyclopedia_site/urls.py.
 SITEMAPS_PLUS = {
     "BASE_URL": BASE_URL,
+    "ENGINES": ENGINES,
     "ROBOTS": [{"user_agent": "*", "disallow": ["/search/?"]}],
 }
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",  # /en/notes/ and /de/notes/
     "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "encyclopedia_site.urls"
@@ -57,6 +95,8 @@ TEMPLATES = [
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
                 "unicode_book.context_processors.site",
             ],
         },

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from django.conf.urls.i18n import i18n_patterns
+from django.contrib import admin
 from django.urls import include, path
 from unicode_book import views
 
 urlpatterns = [
+    path("admin/", admin.site.urls),
     path("", views.home, name="home"),
     path("about/", views.about, name="about"),
     path("search/", views.search, name="search"),

@@ -10,20 +10,10 @@ from pathlib import Path
 import pytest
 
 from django_sitemaps_plus.protocol import limits
+from tests.imports import imported
 
 MODULES = sorted(Path(limits.__file__).parent.glob("*.py"))
 IO = {"asyncio", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess"}
-
-
-def imported(path: Path) -> set[str]:
-    """Return what a module imports from outside of its folder, and how far up."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level != 1:
-            names.add("." * node.level + (node.module or ""))
-    return names
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)

@@ -88,3 +88,57 @@ class Elsewhere(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+
+class ArticleProxy(Article):
+    class Meta:
+        proxy = True
+
+
+class Named(models.Model):
+    name = models.SlugField()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Label(Named):
+    pass
+
+
+class Region(Named):
+    pass
+
+
+class Spot(Named):
+    """A tree of places, with every kind of relation."""
+
+    above = models.ForeignKey("self", models.CASCADE, null=True, related_name="below")
+    region = models.ForeignKey(Region, models.SET_NULL, null=True, related_name="+")
+    labels = models.ManyToManyField(Label, related_name="spots")
+    friends = models.ManyToManyField(Region, through="Bond", related_name="friends")
+    guarded = models.ForeignKey(
+        Category, models.PROTECT, null=True, related_name="guarded"
+    )
+
+
+class Bond(models.Model):
+    spot = models.ForeignKey(Spot, models.CASCADE)
+    region = models.ForeignKey(Region, models.CASCADE)
+
+    def __str__(self) -> str:
+        return f"{self.spot_id}-{self.region_id}"
+
+
+#: Django 6.1's, else the ordinary kind.
+DB_CASCADE = getattr(models, "DB_CASCADE", models.CASCADE)
+
+
+class Sheet(models.Model):
+    region = models.ForeignKey(Region, DB_CASCADE)
+
+    def __str__(self) -> str:
+        return str(self.pk)

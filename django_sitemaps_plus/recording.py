@@ -1,0 +1,472 @@
+"""
+What is written down when objects are saved and deleted.
+
+A ``Change`` row says "look at this key again". Whatever goes wrong here is logged, and
+the user's own statement goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+from weakref import ref
+
+from django.db import connections, transaction
+from django.db.models import Model
+
+from .formers import CHUNK
+from .gathering import MOST_KEYS, gather, write_rows
+from .keys import Key, KeyValue
+from .lookups import Lookup, lookup
+from .marks import Marker, Markers, mark, marked, tell
+from .registry import registry
+from .statements import (
+    NOT_RECORDED,
+    Harmless,
+    Row,
+    Statements,
+    Together,
+    can_record,
+    harmlessly,
+    is_autocommit,
+)
+from .watching import Watched, family, watched
+
+
+class Recorder:
+    """Writes down what happens to the objects of one section."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def watched(self) -> Watched | None:
+        """The models and fields on which the section depends."""
+        return watched(registry.get(self.name))
+
+    @property
+    def key(self) -> Key:
+        """The key by which the section is paged."""
+        return lookup(self.name).key
+
+    @property
+    def database(self) -> str:
+        """The database in which the section's rows are written."""
+        return lookup(self.name).database
+
+    def depends_on(self, model: type[Model]) -> bool:
+        """Tell whether rows of ``model`` are read beside the section's own."""
+        found = self.watched
+        return found is not None and any(
+            model in family(other) for other in found.related
+        )
+
+    def key_of(self, instance: Model, using: str) -> KeyValue | None:
+        """
+        Return the section's key of an instance, of a parent or a child model too.
+
+        None if it has no row of the section's model, or no key yet.
+        """
+        return _key_of(self.key, instance, using)
+
+    def _wanted(self, instance: Model, using: str) -> tuple[Lookup, KeyValue] | None:
+        """Return the key that is to be written now, if one is, and its lookup."""
+        found = lookup(self.name)
+        if using != found.database:
+            # The section's rows are elsewhere: nobody would ever look at it there.
+            return None
+        value = _key_of(found.key, instance, using)
+        if value is None or gather(self.name, value, using):
+            return None
+        return found, value
+
+    def updating(
+        self, instance: Model, using: str, update_fields: Iterable[str] | None
+    ) -> None:
+        """Write down that an object is about to be saved again."""
+        wanted = self._wanted(instance, using)
+        if wanted is None:
+            return
+        found, value = wanted
+        text = found.key.dumps(value)
+        needs_old = self.watched is None or self.watched.concerns(update_fields)
+        connection = connections[using]
+        marker = marked(connection).get((self.name, text))
+        if marker is not None and (marker.knows_old or not needs_old):
+            return
+        entry = _Entry(found, value, text, needs_old=needs_old)
+        if is_autocommit(connection):
+            if can_record(using):
+                _Update.of(instance, connection).add(entry)
+            return
+
+        def write(statements: Statements) -> None:
+            entry.write(statements, settled=True)
+            mark(connection, self.name, text, knows_old=needs_old)
+
+        harmlessly(connection, write)
+
+    def saved(self, instance: Model, using: str, *, created: bool) -> None:
+        """Write down that an object was created, or saved over one not loaded."""
+        wanted = self._wanted(instance, using)
+        if wanted is None:
+            return
+        found, value = wanted
+        text, connection = found.key.dumps(value), connections[using]
+        if (self.name, text) in marked(connection):
+            return
+
+        def write(statements: Statements) -> None:
+            row = Row(self.name, text, old="[]" if created else None)
+            statements.insert([row], settled=True)
+            mark(connection, self.name, text, knows_old=True)
+
+        harmlessly(connection, write)
+
+    def of_key(self, pk: Any) -> None:
+        """Write down that something happened on which the row ``pk`` depends."""
+        key = self.key
+        if key.names != (key.model._meta.pk.attname,):
+            self.whole()
+            return
+        value = (key.fields[0].to_python(pk),)
+        if not gather(self.name, value, self.database):
+            self._coarse(key.dumps(value))
+
+    def whole(self) -> None:
+        """Write down that any row of the section may be another."""
+        if not gather(self.name, None, self.database):
+            self._coarse("")
+
+    def losing(self, pk: Any) -> None:
+        """Write down that something goes on which the row ``pk`` depends; None: any."""
+        key, using = self.key, self.database
+        value = None
+        if pk is not None and key.names == (key.model._meta.pk.attname,):
+            value = (key.fields[0].to_python(pk),)
+        if not gather(self.name, value, using):
+            Deletion.on(using).add_dependent(self, value)
+
+    def crossed(self, keys: Sequence[KeyValue] | None) -> None:
+        """Write down that rows appeared or expired; None: too many to name them."""
+        rows = [Row(self.name)]
+        if keys is not None:
+            rows = [Row(self.name, self.key.dumps(value)) for value in keys]
+        write_rows(self.database, rows)
+
+    def _coarse(self, text: str) -> None:
+        connection = connections[self.database]
+        if (self.name, text) in marked(connection):
+            return
+
+        def write(statements: Statements) -> None:
+            settled = not is_autocommit(connection)
+            statements.insert([Row(self.name, text)], settled=settled)
+            mark(connection, self.name, text, knows_old=False)
+
+        harmlessly(connection, write)
+
+
+def _key_of(key: Key, instance: Model, using: str) -> KeyValue | None:
+    if key.is_whole and type(instance.__dict__.get(key.names[0])) is int:
+        return (instance.__dict__[key.names[0]],)
+    if all(name in instance.__dict__ for name in key.names):
+        value = key.of(instance)
+    elif key.names == (key.model._meta.pk.attname,):
+        value = (instance.pk,)
+    else:
+        rows = key.model._base_manager.using(using).filter(pk=instance.pk)
+        found = rows.values_list(*key.names).first()
+        if found is None:
+            return None
+        value = found
+    if None in value:
+        # A copy that is about to get a key of its own.
+        return None
+    return tuple(
+        known.to_python(part) for known, part in zip(key.fields, value, strict=True)
+    )
+
+
+def _without_former(found: Lookup, statements: Statements) -> Harmless:
+    """Go on without what a lookup would have told."""
+    return Harmless(
+        statements.using,
+        "Section %r: where objects were listed before is not known.",
+        found.source.name,
+        undo=statements.recover,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An object about to be saved, of one section."""
+
+    found: Lookup
+    value: KeyValue
+    text: str
+    needs_old: bool
+
+    def write(self, statements: Statements, *, settled: bool) -> None:
+        """Write it down, with where it is listed now if that is wanted."""
+        old = None
+        if self.needs_old:
+            with _without_former(self.found, statements):
+                if self._copy(statements, settled=settled):
+                    return
+                if not self.found.is_proved(statements.using):
+                    statements.begin()
+                paths = self.found.location(
+                    self.value, statements.using, statements.rows
+                )
+                old = json.dumps(paths)
+        row = Row(self.found.source.name, self.text, old=old)
+        statements.insert([row], settled=settled)
+
+    def _copy(self, statements: Statements, *, settled: bool) -> bool:
+        """Write it with the columns of which its location is made, if that can be."""
+        found = self.found
+        if not statements.copies or found.formers is None:
+            return False
+        former = found.formers.of_key(self.value, statements.using)
+        if former is None:
+            return False
+        row = Row(found.source.name, self.text)
+        statements.insert_former(row, former, found.digest, settled=settled)
+        return True
+
+
+# Updates
+
+
+class _Update:
+    """
+    The rows of an object that is saved outside of a transaction, until its UPDATE.
+
+    Both are committed together, which takes one write to the disk instead of two.
+    """
+
+    def __init__(self, instance: Model, connection: Any) -> None:
+        self._instance = instance
+        self._connection = connection
+        self._entries: list[_Entry] = []
+
+    @classmethod
+    def of(cls, instance: Model, connection: Any) -> _Update:
+        """Return what waits for an object, which does not wait until ``add()``."""
+        wrappers = connection.execute_wrappers
+        for wrapper in wrappers:
+            if isinstance(wrapper, cls) and wrapper._instance is instance:
+                wrappers.remove(wrapper)
+                return wrapper
+        return cls(instance, connection)
+
+    def add(self, entry: _Entry) -> None:
+        """Add a row, and wait for the next statement."""
+        self._entries.append(entry)
+        # First of all: who leaves execute_wrapper() removes the last one.
+        self._connection.execute_wrappers.insert(0, self)
+
+    def __call__(
+        self, execute: Any, sql: Any, params: Any, many: bool, context: Any
+    ) -> Any:
+        """Write the rows, then run the statement that waits."""
+        self._connection.execute_wrappers.remove(self)
+        if not self._is_expected(sql, params):
+            # Another receiver's, say. The rows must not be lost over it.
+            self._write(settled=False)
+            return execute(sql, params, many, context)
+        if self._connection.vendor == "sqlite":
+            with transaction.atomic(using=self._connection.alias):
+                self._write(settled=True)
+                return execute(sql, params, many, context)
+        with Together(self._connection) as statements:
+            self._write_with(statements)
+            result = execute(sql, params, many, context)
+        tell()
+        return result
+
+    def _write_with(self, statements: Together) -> None:
+        using = statements.using
+        with Harmless(using, NOT_RECORDED, using, undo=statements.recover):
+            for entry in self._entries:
+                entry.write(statements, settled=True)
+
+    def _is_expected(self, sql: Any, params: Any) -> bool:
+        """Tell whether this is the UPDATE, and can be in a transaction of ours."""
+        meta, ops = self._instance._meta, self._connection.ops
+        text = str(sql)
+        if not text.startswith(f"UPDATE {ops.quote_name(meta.db_table)} "):
+            return False
+        # SQLite does not commit as long as what is returned was not fetched.
+        if " RETURNING " in text:
+            return False
+        own = [
+            known.get_db_prep_save(
+                getattr(self._instance, known.attname), self._connection
+            )
+            for known in meta.pk_fields
+        ]
+        return list(params or ())[-len(own) :] == own
+
+    def _write(self, *, settled: bool) -> None:
+        def write(statements: Statements) -> None:
+            for entry in self._entries:
+                entry.write(statements, settled=settled)
+            transaction.on_commit(tell, using=self._connection.alias, robust=True)
+
+        harmlessly(self._connection, write)
+
+
+# Deletes
+
+
+@dataclass(eq=False)
+class Deletion:
+    """
+    Objects about to be deleted, written down before the next statement.
+
+    Django tells of each object first, and deletes some thousand by one statement
+    afterwards: so are they looked up, and written, together.
+    """
+
+    using: str
+    #: By section: the objects.
+    own: dict[str, list[Model]] = field(default_factory=dict)
+    #: By section: the keys of rows that depend on something deleted; None: any row.
+    dependent: dict[str, dict[KeyValue | None, None]] = field(default_factory=dict)
+    #: Lives as long as the transaction, which somebody else's receiver may end.
+    token: ref[Marker] | None = None
+
+    @classmethod
+    def on(cls, using: str) -> Deletion:
+        """Return the one that waits on a connection; installed if there is none."""
+        connection = connections[using]
+        for wrapper in connection.execute_wrappers:
+            if isinstance(wrapper, cls) and wrapper.is_alive:
+                return wrapper
+        made = cls(using)
+        if connection.in_atomic_block:
+            token = Marker(knows_old=False)
+            transaction.on_commit(token, using=using, robust=True)
+            made.token = ref(token)
+        # First of all: who leaves execute_wrapper() removes the last one.
+        connection.execute_wrappers.insert(0, made)
+        return made
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the transaction in which the objects are deleted goes on."""
+        return self.token is None or self.token() is not None
+
+    def add(self, recorder: Recorder, instance: Model) -> None:
+        """Add an object, as quickly as may be: there are thousands of them."""
+        self.own.setdefault(recorder.name, []).append(instance)
+
+    def add_dependent(self, recorder: Recorder, value: KeyValue | None) -> None:
+        """Add the key of a row that depends on something deleted."""
+        self.dependent.setdefault(recorder.name, {})[value] = None
+
+    def __call__(self, execute: Any, sql: Any, *args: Any) -> Any:
+        """Write all down, then run the statement that waits."""
+        connection = connections[self.using]
+        connection.execute_wrappers.remove(self)
+        if self.is_alive and not str(sql).startswith("ROLLBACK"):
+            for name, instances in self.own.items():
+                with self._harmless(name):
+                    _write_deleted(connection, name, instances)
+            for name, keys in self.dependent.items():
+                with self._harmless(name):
+                    _write_dependent(connection, name, keys)
+        return execute(sql, *args)
+
+    def _harmless(self, name: str) -> Harmless:
+        text = "Section %r: deletes could not be recorded."
+        return Harmless(self.using, text, name)
+
+
+def _write_deleted(connection: Any, name: str, instances: list[Model]) -> None:
+    found, marks, using = lookup(name), marked(connection), connection.alias
+    if using != found.database:
+        # The section's rows are elsewhere: nobody would ever look at it there.
+        return
+    # Once: Django tells of a child, and of its parent.
+    values = list(dict.fromkeys(_keys_of(found.key, instances, using)))
+    wanted = [
+        value
+        for value in values
+        if not gather(name, value, using) and not _knows_old(marks, found, value)
+    ]
+    settled = not is_autocommit(connection)
+    for start in range(0, len(wanted), CHUNK):
+        some = wanted[start : start + CHUNK]
+        harmlessly(
+            connection, partial(_write_some_deleted, found, some, settled=settled)
+        )
+    if wanted:
+        # One marker, for the commit to be told of: the objects are gone.
+        mark(connection, name, "deleted", knows_old=False)
+
+
+def _keys_of(key: Key, instances: Sequence[Model], using: str) -> Iterator[KeyValue]:
+    """Yield the keys of those objects that have one."""
+    for instance in instances:
+        value = _key_of(key, instance, using)
+        if value is not None:
+            yield value
+
+
+def _knows_old(marks: Markers, found: Lookup, value: KeyValue) -> bool:
+    if not marks:
+        return False
+    marker = marks.get((found.source.name, found.key.dumps(value)))
+    return marker is not None and marker.knows_old
+
+
+def _write_some_deleted(
+    found: Lookup, values: Sequence[KeyValue], statements: Statements, *, settled: bool
+) -> None:
+    name, using = found.source.name, statements.using
+    old: Mapping[str, list[str]] | None = None
+    with _without_former(found, statements):
+        statements.begin()
+        copied = None
+        if statements.copies and found.formers is not None:
+            copied = found.formers.of_keys(values, using)
+        if copied is not None:
+            count = statements.insert_formers(
+                name, copied, found.digest, settled=settled
+            )
+            if count == len(values):
+                return
+            # Of the others nothing was copied: they are not listed.
+            listed = found.listed(values, using)
+            values = [value for value in values if value not in listed]
+            old = {}
+        else:
+            old = found.locations(values, using, whole=False)
+    rows = []
+    for text in map(found.key.dumps, values):
+        paths = None if old is None else json.dumps(old.get(text, []))
+        rows.append(Row(name, text, old=paths))
+    statements.insert(rows, settled=settled)
+
+
+def _write_dependent(
+    connection: Any, name: str, values: Mapping[KeyValue | None, None]
+) -> None:
+    found, marks = lookup(name), marked(connection)
+    texts = {""}
+    if None not in values and len(values) <= MOST_KEYS:
+        texts = {found.key.dumps(value) for value in values if value}
+    rows = [Row(name, text) for text in texts if (name, text) not in marks]
+    settled = not is_autocommit(connection)
+
+    def write(statements: Statements) -> None:
+        statements.insert(rows, settled=settled)
+        mark(connection, name, "deleted", knows_old=False)
+
+    harmlessly(connection, write)
