@@ -12,7 +12,7 @@ import datetime as dt
 import json
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -136,13 +136,17 @@ def with_changes(names: Iterable[str]) -> set[str]:
     return found
 
 
-def claim(name: str, number: int) -> Claim:
-    """Return the changes of a page, some thousand at most, whose objects are there."""
+def claim(name: str, number: int, but: Collection[int] = ()) -> Claim:
+    """
+    Return the changes of a page, some thousand at most, whose objects are there.
+
+    Without those whose numbers are ``but``.
+    """
     taken = Claim(name)
     if not can_record(lookup(name).database):
         return taken
     rows = _with_age(recorded(name).filter(page=number)).order_by("pk")
-    found = list(rows[:MOST])
+    found = [change for change in rows[: MOST + len(but)] if change.pk not in but]
     for change, old in zip(found, former_paths(name, found), strict=True):
         is_there = change.settled or _is_over(change.age)
         if is_there:

@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from django.db import Error as DatabaseError
@@ -513,7 +513,7 @@ def _write(page: Page, run: _Run, *, is_kept: bool) -> bool:
         run.place.with_scheme(run.making.source.sitemap.protocol),
         same_definition=page.digest == run.current.digest,
     )
-    happened = stream.events(run.claim, difference)
+    happened = stream.events(run.claim, difference, partial(_since, page, run))
     if not _commit(page, {**found, **release}, happened):
         return False
     run.claim.finish()
@@ -526,6 +526,13 @@ def _write(page: Page, run: _Run, *, is_kept: bool) -> bool:
         kept.tidy(folder, lambda name: name.startswith(run.making.checksum))
     report(page.section.name, run.making.bad)
     return True
+
+
+def _since(page: Page, run: _Run) -> Claim:
+    """Return the changes of a page that were recorded after the claim."""
+    found = run.making.source
+    changes.sort(found, page.section)
+    return changes.claim(found.name, page.number, but=run.claim.ids)
 
 
 def _commit(

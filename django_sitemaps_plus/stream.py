@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,6 +62,11 @@ class Difference:
     #: The new bytes, gzipped, and where they are; empty if none were made.
     new: bytes = b""
     place: Place | None = None
+
+    @property
+    def all(self) -> frozenset[str]:
+        """The locations that differ."""
+        return self.gone | self.added | self.changed
 
     def lists(self, location: str) -> bool:
         """Tell whether the new page lists a location; they are read if one is asked."""
@@ -125,12 +130,15 @@ def compare(
     return Difference.of(former, new, place, same_definition=same_definition)
 
 
-def events(claim: Claim, difference: Difference) -> list[Event]:
+def events(
+    claim: Claim, difference: Difference, since: Callable[[], Claim] = lambda: Claim("")
+) -> list[Event]:
     """
     Return what happened to the URLs of a page.
 
     What a recorded change tells, the difference does not tell again: not now, and
-    not while the change must wait because its object may not be committed yet.
+    not while the change must wait because its object may not be committed yet, or
+    because it came after the claim. ``since`` returns the changes that did.
     """
     found: dict[str, Event] = {}
     now = _locations(claim)
@@ -146,6 +154,9 @@ def events(claim: Claim, difference: Difference) -> list[Event]:
     told = set(found) | {event.former for event in found.values()}
     for key, old in claim.later.items():
         told.update(old or [], now.get(key, []))
+    if difference.all <= told:
+        return list(found.values())
+    told |= _told_next(since())
     for kind, locations in (
         (Kind.ADDED, difference.added),
         (Kind.CHANGED, difference.changed),
@@ -154,6 +165,14 @@ def events(claim: Claim, difference: Difference) -> list[Event]:
         for location in sorted(locations - told):
             found[location] = Event(kind, location)
     return list(found.values())
+
+
+def _told_next(claim: Claim) -> set[str]:
+    """Return the locations of which a claim will tell."""
+    found = set[str]().union(*_locations(claim).values())
+    for old in (*claim.old.values(), *claim.later.values()):
+        found.update(old or [])
+    return found
 
 
 def _locations(claim: Claim) -> dict[str, list[str]]:
