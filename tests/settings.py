@@ -32,7 +32,7 @@ def database(name: str) -> dict[str, object]:
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": str(file),
             "TEST": {"NAME": str(file)},
-            "OPTIONS": {"timeout": 30, "transaction_mode": "IMMEDIATE"},
+            "OPTIONS": {"timeout": 120, "transaction_mode": "IMMEDIATE"},
         }
     options = (
         {"charset": "utf8mb4"} if url.scheme == "mysql" else {"connect_timeout": 10}

@@ -23,7 +23,14 @@ from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.registry import registry
 
 from .factories import NoteFactory, TagFactory, articles
-from .helpers import ArticleSitemap, PagesSitemap, listed, run_command, urlset
+from .helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    listed,
+    remove_sites,
+    run_command,
+    urlset,
+)
 from .testapp.models import Article, Note
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -221,7 +228,7 @@ def test_ledger_finds_bounds_and_makes_nothing(register: Any) -> None:
 
 def test_ledger_needs_no_address(register: Any, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {}
-    settings.INSTALLED_APPS = ["django_sitemaps_plus", "tests.testapp"]
+    remove_sites(settings)
     register("small", Small)
     articles(3)
     assert build("--ledger") == ("Section 'small': 1 page.\n", "", 0)
@@ -521,7 +528,7 @@ def test_no_section_to_choose_from() -> None:
 
 def test_the_address_is_not_known(register: Any, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {}
-    settings.INSTALLED_APPS = ["django_sitemaps_plus", "tests.testapp"]
+    remove_sites(settings)
     register("article", ArticleSitemap)
     assert build() == (
         "",

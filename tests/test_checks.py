@@ -24,7 +24,7 @@ from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.models import Page, Section
 
 from .factories import articles
-from .helpers import ArticleSitemap, PagesSitemap, locations, run_command
+from .helpers import ArticleSitemap, PagesSitemap, locations, remove_sites, run_command
 from .testapp.models import Article, Tag
 from .testapp.views import anything
 
@@ -456,9 +456,7 @@ def test_a_check_never_ends_in_a_traceback(register: Any) -> None:
 
 def test_w001(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {}
-    settings.INSTALLED_APPS = [
-        app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"
-    ]
+    remove_sites(settings)
     assert found() == [
         (
             "W001",

@@ -20,7 +20,15 @@ from django_sitemaps_plus import GenericSitemap, Sitemap, StaticSitemap, views
 from django_sitemaps_plus.exceptions import ConfigurationError
 
 from .factories import articles
-from .helpers import ArticleSitemap, Entry, PagesSitemap, listed, locations, urlset
+from .helpers import (
+    ArticleSitemap,
+    Entry,
+    PagesSitemap,
+    listed,
+    locations,
+    remove_sites,
+    urlset,
+)
 from .testapp.models import Article
 from .testapp.views import anything
 
@@ -575,7 +583,7 @@ def test_a_class_that_overrides_get_is_asked_through_it(rf: RequestFactory) -> N
 def test_a_request_without_a_site_uses_its_host(
     rf: RequestFactory, settings: Any
 ) -> None:
-    settings.INSTALLED_APPS = ["django_sitemaps_plus", "tests.testapp"]
+    remove_sites(settings)
     request: HttpRequest = rf.get("/", headers={"host": "example.org"})
     assert locations(views.sitemap(request, {"pages": PagesSitemap})) == [
         "http://example.org/",

@@ -17,7 +17,7 @@ from django_sitemaps_plus import Route, Sitemap, changes, making, pages, stream,
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 
 from .conftest import Register
-from .helpers import index, listed, locations, urlset
+from .helpers import index, listed, locations, remove_sites, urlset
 from .processes import at_once
 from .testapp.models import Article, Category
 
@@ -168,9 +168,7 @@ def test_a_second_host_gets_its_own_truth(
 ) -> None:
     settings.SITEMAPS_PLUS = {}
     settings.SITE_ID = None
-    settings.INSTALLED_APPS = [
-        app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"
-    ]
+    remove_sites(settings)
     hosts = ("www.example.com", "example.org")
     tags = {
         host: client.get(PAGE, headers={"host": host}).headers["ETag"] for host in hosts

@@ -16,16 +16,10 @@ from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.origin import configured, of_request, parse_base_url
 
 from .factories import articles
-from .helpers import listed, locations, script_name, settle
+from .helpers import listed, locations, remove_sites, script_name, settle
 from .testapp.models import Article
 
 pytestmark = pytest.mark.django_db
-
-WITHOUT_SITES = [
-    "django.contrib.contenttypes",
-    "django_sitemaps_plus",
-    "tests.testapp",
-]
 
 
 class ArticleSitemap(Sitemap):
@@ -43,7 +37,7 @@ def no_base_url(settings: Any) -> Any:
 @pytest.fixture
 def no_sites(no_base_url: Any) -> Any:
     """Nothing but the request says where the site is."""
-    no_base_url.INSTALLED_APPS = WITHOUT_SITES
+    remove_sites(no_base_url)
     return no_base_url
 
 

@@ -70,7 +70,7 @@ class Server:
             )
 
     def get(self, path: str) -> str:
-        with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
+        with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=200) as answer:
             return str(answer.read().decode())
 
     def answers(self) -> bool:
