@@ -61,7 +61,7 @@ class Background:
         self._thread: threading.Thread | None = None
         self._serves = False
         self._looked = -LOOK
-        #: When something is due to be told, by the monotonic clock.
+        #: When there is something to do again, by the monotonic clock.
         self._due: float | None = None
 
     def arm(self) -> None:
@@ -103,30 +103,32 @@ class Background:
                 self._thread = thread
 
     def _run(self) -> None:
+        failures = 0
         while self._is_wanted():
             try:
-                self._work_once()
+                wait = self._work_once()
+                failures = 0
             except Exception:
-                # Whatever it is, the thread must live: the next look may go well.
+                # Whatever it is, the thread must live: the next look may go well, and
+                # no request may come that asks for it.
                 logger.exception("Looking for changed pages failed.")
-                self._due = None
+                failures += 1
+                wait = min(LOOK, 2.0**failures)
             finally:
                 connections.close_all()
+            self._due = None if wait is None else time.monotonic() + max(PAUSE, wait)
 
-    def _work_once(self) -> None:
-        is_new = self._work.is_set()
-        if is_new:
+    def _work_once(self) -> float | None:
+        """Do the work; returns the seconds until there is more, None if not known."""
+        if self._work.is_set():
             self._work.clear()
             # Together with what follows at once, and surely committed.
             time.sleep(changes.WINDOW + 0.1)
         how = get_settings().BACKGROUND
         if how in TASKS:
             import_string(TASKS[str(how)])()
-            return
-        if is_new and refresh_all():
-            self._work.set()
-        wait = notify(Order(deadline=time.monotonic() + STINT))
-        self._due = None if wait is None else time.monotonic() + max(PAUSE, wait)
+            return None
+        return work()
 
     def _is_wanted(self) -> bool:
         """Wait for work; False, and the thread is gone, if there is none for long."""
@@ -164,27 +166,30 @@ def problem(how: str) -> str:
     return ""
 
 
-def refresh_all() -> bool:
+def refresh_all() -> float | None:
     """
     Make the pages of all sections whose rows changed; prune the stream.
 
-    Tells whether to look again soon: something was made, or is being made elsewhere.
+    Returns the seconds until to look again, None if nothing is left to do. That is
+    soon where something was made, or is being made elsewhere.
     """
     place = configured()
     if place is None:
-        return False
-    again = False
+        return None
+    waits = set[float]()
     sources = [definitions.source(name) for name in registry.sources()]
     for source in refreshing.waiting(sources):
         try:
-            again |= refreshing.refresh(source, place) > 0
+            if refreshing.refresh(source, place):
+                waits.add(changes.WINDOW)
         except Busy:
-            again = True
+            waits.add(changes.WINDOW)
         except Exception:
             # A section whose rows or storage fail must not keep others from theirs.
             logger.exception("The section %r could not be refreshed.", source.name)
+            waits.add(LOOK)
     stream.prune()
-    return again
+    return min(waits, default=None)
 
 
 def notify(order: Order | None = None) -> float | None:
@@ -203,13 +208,12 @@ def notify(order: Order | None = None) -> float | None:
 
 def work() -> float | None:
     """
-    Make the pages whose rows changed, and tell engines: what a worker does.
+    Make the pages whose rows changed, and tell engines: what thread and worker do.
 
     Returns the seconds until more is to be done, None if nothing waits.
     """
-    again = refresh_all()
-    wait = notify(Order(deadline=time.monotonic() + STINT))
-    return min(wait or 0.0, changes.WINDOW) if again else wait
+    waits = refresh_all(), notify(Order(deadline=time.monotonic() + STINT))
+    return min((wait for wait in waits if wait is not None), default=None)
 
 
 def drain(order: Order) -> Report:

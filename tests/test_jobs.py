@@ -27,8 +27,9 @@ from .testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
-#: Seconds within which a page is made again: the coalescing window, and some work.
-SOON = changes.WINDOW + 2
+#: Seconds within which a page is made again, on a slow machine too. Not so long that
+#: the look once a minute would do.
+SOON = 30
 
 
 class Server:
@@ -104,13 +105,13 @@ def test_what_the_server_saves_is_made_without_a_request(
 ) -> None:
     server = serve()
     server.get("/robots.txt")
-    assert within(SOON + 3, lambda: server("thread") == "False"), "nothing to do"
+    assert within(SOON, lambda: server("thread") == "False"), "nothing to do"
     version = Page.objects.get(number=1).version
     server(f"{how} {first().pk} b")
     assert within(SOON, lambda: told() == ["/articles/b/"])
     assert within(SOON, lambda: not Change.objects.exists()), "they go last"
     assert Page.objects.get(number=1).version == version + 1
-    assert within(SOON + 3, lambda: server("thread") == "False"), "it ends when idle"
+    assert within(SOON, lambda: server("thread") == "False"), "it ends when idle"
 
 
 @pytest.mark.parametrize("atomic", [False, True])
@@ -134,8 +135,8 @@ def test_two_processes_do_the_work_once(serve: Callable[..., Server]) -> None:
     version = Page.objects.get(number=1).version
     one(f"save {first().pk} b")
     two(f"save {first().pk} c")
-    assert within(SOON + 3, lambda: "/articles/c/" in told())
-    assert within(10, lambda: one("thread") == two("thread") == "False")
+    assert within(SOON, lambda: "/articles/c/" in told())
+    assert within(SOON, lambda: one("thread") == two("thread") == "False")
     assert Page.objects.get(number=1).version <= version + 2
     assert Section.objects.get(name="news").refresh_owner == ""
 
@@ -145,10 +146,9 @@ def test_errors_are_logged_and_the_thread_lives(serve: Callable[..., Server]) ->
     server.get("/robots.txt")
     server("break")
     server(f"save {first().pk} b")
-    assert not within(SOON, lambda: told() != [])
+    assert not within(changes.WINDOW + 2, lambda: told() != [])
     server("mend")
-    server(f"save {first().pk} c")
-    assert within(SOON + 2, lambda: "/articles/c/" in told())
+    assert within(SOON, lambda: "/articles/b/" in told()), "nobody asks for it"
     assert "gone away" in server.close()
 
 
@@ -196,25 +196,25 @@ def logged(file: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("how", ["save", "atomic"])
 @pytest.mark.parametrize("seconds", [2, 8])
-def test_engines_are_told_within_the_window_and_two_seconds(
+def test_engines_are_told_after_the_window_without_a_request(
     serve: Callable[..., Server], tmp_path: Path, how: str, seconds: float
 ) -> None:
     file = tmp_path / "told"
     server = serve(**log_engine(file, NOTIFY_AFTER=seconds))
     server.get("/robots.txt")
-    assert within(SOON + 3, lambda: server("thread") == "False"), "nothing to do"
+    assert within(SOON, lambda: server("thread") == "False"), "nothing to do"
     server(f"{how} {first().pk} b")
     committed = time.time()
-    assert within(seconds + 4, lambda: len(logged(file)) == 2)
+    assert within(SOON, lambda: len(logged(file)) == 2)
     urls = {
         line["url"].removeprefix("https://www.example.com") for line in logged(file)
     }
     assert urls == {"/articles/a0/", "/articles/b/"}, "where it was, and where it is"
     took = max(line["at"] for line in logged(file)) - committed
-    assert seconds - 0.5 <= took <= seconds + 2, took
+    assert seconds - 0.5 <= took, "it waits for what belongs to it"
     found = Submission.objects.values_list("state", flat=True)
-    assert within(2, lambda: set(found.all()) == {"accepted"})
-    assert within(SOON + 3, lambda: server("thread") == "False"), "it ends when idle"
+    assert within(SOON, lambda: set(found.all()) == {"accepted"})
+    assert within(SOON, lambda: server("thread") == "False"), "it ends when idle"
 
 
 def test_what_is_saved_meanwhile_goes_with_it(
@@ -227,7 +227,7 @@ def test_what_is_saved_meanwhile_goes_with_it(
     for slug in ("b", "b", "b"):
         server(f"save {pk} {slug}")
         time.sleep(0.7)
-    assert within(10, lambda: len(logged(file)) > 0)
+    assert within(SOON, lambda: len(logged(file)) > 0)
     time.sleep(1)
     urls = [line["url"] for line in logged(file)]
     assert len(urls) == len(set(urls)) == 2
@@ -244,7 +244,7 @@ def test_two_servers_tell_each_url_once(
         server.get("/robots.txt")
     for number, article in enumerate(articles):
         servers[number % 2](f"save {article.pk} n{number}")
-    assert within(15, lambda: len(logged(file)) == 12)
+    assert within(SOON, lambda: len(logged(file)) == 12)
     time.sleep(1)
     urls = [line["url"] for line in logged(file)]
     assert len(set(urls)) == len(urls) == 12
@@ -258,7 +258,7 @@ def test_a_server_that_may_not_tell_anybody_goes_on(
     server.get("/robots.txt")
     server(f"save {first().pk} b")
     assert within(SOON, lambda: told() == ["/articles/b/"])
-    assert within(SOON + 3, lambda: server("thread") == "False")
+    assert within(SOON, lambda: server("thread") == "False")
     assert logged(file) == []
     assert not Submission.objects.exists()
 
