@@ -46,8 +46,9 @@ SERVERS = {
 #: Seconds from a save to the engine: the window, ``NOTIFY_AFTER``, and a slow machine.
 SOON = 45
 #: Threads of the server that saves two hundred at once. A thread has a connection, of
-#: which servers give a hundred or so; there the other requests wait for a thread.
-THREADS = 200 if VENDOR == "sqlite" else 40
+#: which servers give a hundred or so to all tests that run beside this one; there the
+#: other requests wait for a thread.
+THREADS = 200 if VENDOR == "sqlite" else 20
 
 
 class Server:
