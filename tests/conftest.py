@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import fcntl
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,19 @@ def shelf(tmp_path: Path, settings: Any) -> kept.Folder:
         },
     }
     return kept.Folder(tmp_path / "sitemaps")
+
+
+@pytest.fixture
+def crowd() -> Iterator[None]:
+    """
+    Let no other test have dozens of connections meanwhile, in whatever process it is.
+
+    Servers allow a hundred or so to all together.
+    """
+    name = f"sitemaps-plus-crowd-{os.getuid()}.lock"
+    with (Path(tempfile.gettempdir()) / name).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

@@ -27,8 +27,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-#: Has commits not wait for the disk.
-HURRY = {
+_HURRY = {
     "sqlite": "PRAGMA synchronous = OFF",
     "postgresql": "SET synchronous_commit = off",
 }
@@ -113,7 +112,7 @@ def main(register: Callable[[Path | None], None] = register_section) -> None:
     from django.db.backends.signals import connection_created
 
     django.setup()
-    connection_created.connect(_hurry)
+    connection_created.connect(hurry)
     _warm(register)
     log = Path(given["log"])
     for line in sys.stdin:
@@ -122,19 +121,28 @@ def main(register: Callable[[Path | None], None] = register_section) -> None:
         print(json.dumps(_all(commands)), flush=True)  # noqa: T201
 
 
-def _hurry(connection: Any, **kwargs: Any) -> None:
-    if connection.vendor in HURRY:
+def hurry(connection: Any, **kwargs: Any) -> None:
+    """Have a new connection's commits not wait for the disk."""
+    if connection.vendor in _HURRY:
         with connection.cursor() as cursor:
-            cursor.execute(HURRY[connection.vendor])
+            cursor.execute(_HURRY[connection.vendor])
 
 
 def _warm(register: Callable[[Path | None], None]) -> None:
-    """Import here what every request would import in a process of its own."""
+    """
+    Import here what every request would import in a process of its own.
+
+    As in a test, which has no thread of ours: a child that is forked while SQLite is
+    used by another thread would wait for that thread for ever.
+    """
+    from django.core import mail
     from django.db import connections
     from django.test import Client
 
+    mail.outbox = []  # type: ignore[attr-defined]  # what Django's tests have
     register(None)
     Client().get("/robots.txt")
+    del mail.outbox  # type: ignore[attr-defined]  # the same
     connections.close_all()
 
 

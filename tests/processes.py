@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections
+from django.db.backends.signals import connection_created
+
+from .ledger_worker import hurry
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,6 +37,16 @@ def within(seconds: float, true: Callable[[], bool]) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+@contextmanager
+def quick_commits() -> Iterator[None]:
+    """Do not wait for the disk: processes are killed here, not the computer."""
+    connection_created.connect(hurry)
+    connection.close()
+    yield
+    connection_created.disconnect(hurry)
+    connection.close()
 
 
 def at_once(count: int, action: Callable[[int], Any]) -> list[Any]:

@@ -23,11 +23,11 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps_plus import kept, ledger, pages
 from django_sitemaps_plus.models import Page, Section
 
-from .ledger_kinds import KINDS, VENDOR, Number, create_tables
+from .ledger_kinds import KINDS, Number, create_tables
 from .ledger_site import Site
-from .ledger_worker import HURRY, LIMIT, NAME, Workers, register_section
+from .ledger_worker import LIMIT, NAME, Workers, register_section
 from .ledger_world import age, place, read_entries, sitemap_class
-from .processes import at_once, database_names, elsewhere
+from .processes import at_once, database_names, elsewhere, quick_commits
 
 Register = Callable[..., Any]
 Ask = Callable[[str], tuple[bytes, str]]
@@ -44,20 +44,10 @@ def tables(django_db_setup: None, django_db_blocker: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def quick_commits(transactional_db: None) -> Iterator[None]:
-    """Do not wait for the disk: processes are killed here, not the computer."""
-
-    def hurry(connection: Any, **kwargs: Any) -> None:
-        if VENDOR in HURRY:
-            with connection.cursor() as cursor:
-                cursor.execute(HURRY[VENDOR])
-
-    connection_created.connect(hurry)
-    connection.close()
-    yield
-    connection_created.disconnect(hurry)
-    KINDS["integers"].empty()
-    connection.close()
+def commits_do_not_wait(transactional_db: None) -> Iterator[None]:
+    with quick_commits():
+        yield
+        KINDS["integers"].empty()
 
 
 @contextmanager
@@ -115,6 +105,7 @@ def ids(body: bytes) -> list[int]:
 # Twenty crawlers at once
 
 
+@pytest.mark.usefixtures("crowd")
 def test_twenty_requests_of_a_cold_page_cost_one(register: Register, ask: Ask) -> None:
     site = Site(register, limit=5000)
     site.insert(range(3000))
@@ -127,6 +118,7 @@ def test_twenty_requests_of_a_cold_page_cost_one(register: Register, ask: Ask) -
     assert len(read) == 1
 
 
+@pytest.mark.usefixtures("crowd")
 def test_twenty_requests_of_a_cold_ledger_fill_it_once(
     register: Register, ask: Ask
 ) -> None:
@@ -144,6 +136,7 @@ def test_twenty_requests_of_a_cold_ledger_fill_it_once(
     assert len(read) - len(hops) == 2, "each page was read once"
 
 
+@pytest.mark.usefixtures("crowd")
 def test_twenty_requests_of_the_object_path_call_each_method_once(
     register: Register, ask: Ask
 ) -> None:

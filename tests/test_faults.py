@@ -18,7 +18,6 @@ from urllib.request import Request, urlopen
 
 import pytest
 from django.db import DatabaseError, connection, connections, transaction
-from django.db.backends.signals import connection_created
 from django.db.models import F
 from django.test import Client
 
@@ -31,9 +30,9 @@ from django_sitemaps_plus.rows import Source
 from .fault_worker import LIMIT, NAME, NEW, OPERATIONS, PRIORITY, article_sitemap
 from .helpers import locations
 from .ledger_kinds import VENDOR
-from .ledger_worker import HURRY, Workers
+from .ledger_worker import Workers
 from .ledger_world import age, place
-from .processes import at_once, database_names, elsewhere
+from .processes import at_once, database_names, elsewhere, quick_commits
 from .testapp.models import Article, Story, Tag
 
 THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
@@ -45,19 +44,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def quick_commits(transactional_db: None) -> Iterator[None]:
-    """Do not wait for the disk: processes are killed here, not the computer."""
-
-    def hurry(connection: Any, **kwargs: Any) -> None:
-        if VENDOR in HURRY:
-            with connection.cursor() as cursor:
-                cursor.execute(HURRY[VENDOR])
-
-    connection_created.connect(hurry)
-    connection.close()
-    yield
-    connection_created.disconnect(hurry)
-    connection.close()
+def commits_do_not_wait(transactional_db: None) -> Iterator[None]:
+    with quick_commits():
+        yield
 
 
 class News:
@@ -771,7 +760,7 @@ def test_old_and_new_code_side_by_side(
 
 #: As many threads as are asked for, where the server has a connection for each twice:
 #: PostgreSQL allows 100 at first, MariaDB 151, and others use them too.
-THREADS = {"sqlite": 200, "postgresql": 70, "mysql": 100}[VENDOR]
+THREADS = {"sqlite": 200, "postgresql": 60, "mysql": 100}[VENDOR]
 ROUNDS = 20 if THOROUGH else 1
 
 
@@ -820,6 +809,7 @@ def port(workers: Workers, tmp_path: Path) -> Iterator[int]:
         running.result(10)
 
 
+@pytest.mark.usefixtures("crowd")
 def test_many_threads_save_and_read_what_they_saved(news: News, port: int) -> None:
     news.begin(THREADS)
     pages = {
@@ -866,6 +856,7 @@ def test_many_threads_save_and_read_what_they_saved(news: News, port: int) -> No
     news.check(possible=news.begun | saved)
 
 
+@pytest.mark.usefixtures("crowd")
 def test_refreshers_writers_and_a_reader(news: News) -> None:
     """Two refreshers, twenty writers and a reader never make a wrong page."""
     writers, rounds = 20, 30 if THOROUGH else 6

@@ -46,9 +46,8 @@ SERVERS = {
 #: Seconds from a save to the engine: the window, ``NOTIFY_AFTER``, and a slow machine.
 SOON = 45
 #: Threads of the server that saves two hundred at once. A thread has a connection, of
-#: which servers give a hundred or so to all tests that run beside this one; there the
-#: other requests wait for a thread.
-THREADS = 200 if VENDOR == "sqlite" else 20
+#: which servers give a hundred or so; there the other requests wait for a thread.
+THREADS = 200 if VENDOR == "sqlite" else 40
 
 
 class Server:
@@ -168,6 +167,7 @@ def test_what_a_server_saves_is_told_once(serve: Serve, command: list[str]) -> N
     check(server, moved(range(saved)))
 
 
+@pytest.mark.usefixtures("crowd")
 def test_two_hundred_saves_at_once(serve: Serve) -> None:
     server = serve([*GUNICORN, "--threads", str(THREADS)])
     pks = keys()
