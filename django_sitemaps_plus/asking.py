@@ -7,14 +7,12 @@ Read bit by bit, so that memory does not grow with the site.
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import definitions, indexes, kept, stream
+from . import definitions, indexes, stream
 from .origin import Place
 from .protocol.locations import local_path
 
-_LOC = re.compile(rb"<loc>([^<]*)</loc>")
 #: Rows of the stream that are read at a time.
 ROWS = 500
 
@@ -51,6 +49,5 @@ def everything(sections: Iterable[str], place: Place) -> Iterator[tuple[str, str
         source = definitions.source(name)
         for item in indexes.listed(name, [source], place).pages:
             document = indexes.page_document(source, item.number, place)
-            lines = kept.unpack(document.packed) if document else b""
-            for found in _LOC.findall(lines):
+            for found in stream.listed(document.packed) if document else ():
                 yield html.unescape(found.decode()), name

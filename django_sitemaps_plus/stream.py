@@ -76,7 +76,7 @@ class Difference:
 
     @cached_property
     def _listed(self) -> frozenset[bytes]:
-        return frozenset(_LOC.findall(kept.unpack(self.new)))
+        return frozenset(listed(self.new))
 
     @classmethod
     def of(
@@ -119,6 +119,11 @@ def _entries(lines: Iterable[bytes], place: Place) -> Iterator[tuple[str, bytes]
 def _lastmod(line: bytes) -> bytes:
     found = _LASTMOD.search(line)
     return found[0] if found else b""
+
+
+def listed(packed: bytes) -> list[bytes]:
+    """Return what gzipped bytes list, as it is written there."""
+    return _LOC.findall(kept.unpack(packed))
 
 
 def compare(
