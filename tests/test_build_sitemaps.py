@@ -18,6 +18,7 @@ from django.db.models import F
 from django.test import Client
 
 from django_sitemaps_plus import Sitemap, definitions, ledger
+from django_sitemaps_plus.management import shared
 from django_sitemaps_plus.management.commands import build_sitemaps
 from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.registry import registry
@@ -200,7 +201,7 @@ def test_a_page_that_is_split_inside_waits_for_the_crawlers(
 def test_progress_is_told_while_it_lasts(
     register: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build_sitemaps, "_EVERY", 0.0)
+    monkeypatch.setattr(shared, "EVERY", 0.0)
     register("small", Small)
     articles(30)
     assert build() == (

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_sitemaps_plus import GenericSitemap, Route, Sitemap, rows
-from django_sitemaps_plus.management.commands import check_sitemaps
+from django_sitemaps_plus.management import shared
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.registry import registry
 from django_sitemaps_plus.rows import object_path_reason
@@ -809,7 +809,7 @@ def test_what_is_disproved_is_not_tried_again(register: Register) -> None:
 
 def test_progress(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "CHUNK", 40)
-    monkeypatch.setattr(check_sitemaps, "_EVERY", 0)
+    monkeypatch.setattr(shared, "EVERY", 0)
     register("article", type("Plain", (Sitemap,), {"model": Article}))
     articles(100)
     out, err, code = check("--suggest", "--format", "json")
@@ -827,7 +827,7 @@ def test_a_proof_ends_where_nothing_is_left_to_prove(
 ) -> None:
     """The row that disproves it is in the second of eight chunks."""
     monkeypatch.setattr(rows, "CHUNK", 40)
-    monkeypatch.setattr(check_sitemaps, "_EVERY", 0)
+    monkeypatch.setattr(shared, "EVERY", 0)
     odd = articles(300)[60]
 
     def location(item: Any) -> str:
@@ -844,7 +844,7 @@ def test_a_proof_ends_where_nothing_is_left_to_prove(
 def test_what_the_last_row_disproves_is_not_compared_with_all(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_sitemaps, "_EVERY", 0)
+    monkeypatch.setattr(shared, "EVERY", 0)
     odd = articles(300)[-1]
 
     def location(item: Any) -> str:

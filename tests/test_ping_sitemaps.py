@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import socket
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,10 +15,12 @@ from django.test import override_settings
 from django_sitemaps_plus import outbox
 from django_sitemaps_plus.engine_settings import engines
 from django_sitemaps_plus.engines.base import Answer, Finding, Outcome, SitemapStatus
+from django_sitemaps_plus.management import shared
 from django_sitemaps_plus.management.commands import ping_sitemaps
 from django_sitemaps_plus.models import EngineState, Submission, UrlChange
 
 from .factories import articles
+from .fakes.site import FakeSite
 from .helpers import ArticleSitemap, PagesSitemap, run_command
 from .outbox_engines import Scripted
 from .outbox_world import BASE, Kind, happened, later, rows, sent, use
@@ -104,7 +108,7 @@ def test_engines_and_sections_can_be_chosen(settings: Any) -> None:
     happened("/b/", section="pages")
     _out, err, code = ping("--section", "nothing")
     assert code == 2
-    assert "There is no section 'nothing'. There are: none." in err
+    assert "There is no section 'nothing'. Registered: none." in err
     _out, err, code = ping("--engine", "three")
     assert code == 2
     assert "There is no engine 'three'. There are: one, two." in err
@@ -191,24 +195,60 @@ def test_a_dry_run_shows_what_waits(settings: Any) -> None:
 # How it stands
 
 
-def test_check_says_what_is_wrong_and_how_to_mend_it(settings: Any) -> None:
-    engine = use(settings, one=("Keyed", {"key": "abc12345"}))
-    out, err, code = ping("--check")
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
+    """The site's own address leads to this machine: a private one, for --force."""
+    look_up = socket.getaddrinfo
+
+    def here(host: str, *args: Any, **options: Any) -> Any:
+        host = "127.0.0.1" if host == "www.example.com" else host
+        return look_up(host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", here)
+    with FakeSite() as running:
+        yield running
+
+
+def at(site: FakeSite, settings: Any) -> Any:
+    """Name the site's own address in the settings; returns the engine."""
+    base = f"http://www.example.com:{site.port}"
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BASE_URL": base}
+    return engines()["one"]
+
+
+def test_check_says_what_is_wrong_and_how_to_mend_it(
+    settings: Any, site: FakeSite
+) -> None:
+    use(settings, one=("Keyed", {"key": "abc12345"}))
+    engine = at(site, settings)
+    out, err, code = ping("--check", "--force")
     assert (err, code) == ("", 0)
     assert [line.split()[:2] for line in out.splitlines()] == [
+        ["ok", "site:"],
         ["ok", "site:"],
         ["ok", "site:"],
         ["ok", "site:"],
         ["ok", "one:"],
     ]
     engine.findings.append(Finding(is_good=False, text="Not there.", fix="Deploy it."))
-    out, err, code = ping("--check")
+    out, err, code = ping("--check", "--force")
     assert code == 1
     assert "WRONG  one: Not there. Deploy it." in out
     assert err == "CommandError: Wrong: one.\n"
     with override_settings(DEBUG=True):
-        found = as_json("--check")["findings"]
+        found = as_json("--check", "--force")["findings"]
     assert [one["of"] for one in found if not one["is_good"]] == ["site"]
+
+
+def test_check_reads_the_robots_txt_that_crawlers_get(
+    settings: Any, site: FakeSite
+) -> None:
+    use(settings, one="Scripted")
+    at(site, settings)
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
+    out, err, code = ping("--check", "--force")
+    assert (err, code) == ("CommandError: Wrong: site.\n", 1)
+    assert "WRONG  site: robots.txt, as the site serves it, keeps all crawlers" in out
 
 
 def test_status_shows_engines_and_what_they_say(
@@ -308,7 +348,7 @@ def test_settings_that_cannot_be_used_are_said(settings: Any) -> None:
 def test_long_work_shows_how_far_it_is(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ping_sitemaps, "_EVERY", 0)
+    monkeypatch.setattr(shared, "EVERY", 0)
     use(settings, one="Few")
     happened(*(f"/{n}/" for n in range(7)))
     _out, err, code = ping()

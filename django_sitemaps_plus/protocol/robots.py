@@ -50,6 +50,24 @@ def robots_txt(groups: Iterable[Group], sitemaps: Sequence[str]) -> str:
     return text
 
 
+def read(text: str) -> list[Group]:
+    """Return the groups of anybody's robots.txt; what is no rule is passed over.
+
+    https://www.rfc-editor.org/rfc/rfc9309#section-2.1
+    """
+    found: list[tuple[list[str], list[str], list[str]]] = []
+    for line in text.removeprefix("\ufeff").splitlines():
+        name, _, value = line.partition("#")[0].partition(":")
+        word, value = name.strip().lower(), value.strip()
+        if word == "user-agent":
+            if not found or found[-1][1] or found[-1][2]:
+                found.append(([], [], []))
+            found[-1][0].append(value)
+        elif word in ("allow", "disallow") and found:
+            found[-1][1 if word == "allow" else 2].append(value)
+    return [Group(tuple(a), tuple(b), tuple(c)) for a, b, c in found]
+
+
 def closed(groups: Iterable[Group]) -> bool:
     """Say whether the groups for all crawlers forbid the whole site."""
     common = [group for group in groups if "*" in group.user_agents]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from urllib.robotparser import RobotFileParser
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from django_sitemaps_plus.protocol.errors import EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
 from django_sitemaps_plus.protocol.robots import Group, closed, robots_txt
+from django_sitemaps_plus.protocol.robots import read as read_groups
 
 from .strategies import any_text, anything
 
@@ -125,6 +127,25 @@ def test_anything_is_refused_or_stays_on_its_line(
     expected += ["Crawl-delay"] * (delay is not None)
     assert words == expected
     assert text.isascii()
+
+
+@given(
+    st.lists(
+        st.builds(
+            Group,
+            st.lists(st.sampled_from(["*", "A", "B"]), min_size=1).map(tuple),
+            st.lists(st.sampled_from(["/", "/a", "/*"])).map(tuple),
+            st.lists(st.sampled_from(["/", "/b", "*"])).map(tuple),
+        )
+    )
+)
+def test_what_is_written_is_read_again(groups: list[Group]) -> None:
+    found = read_groups(robots_txt(groups, ["https://www.example.com/sitemap.xml"]))
+    expected = [
+        group if group.allow or group.disallow else replace(group, disallow=("",))
+        for group in groups
+    ]
+    assert found == expected
 
 
 @pytest.mark.parametrize(

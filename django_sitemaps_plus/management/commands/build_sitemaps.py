@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
 
-from django_sitemaps_plus import builder, definitions, ledger
+from django_sitemaps_plus import builder, definitions
 from django_sitemaps_plus.builder import SectionReport
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
-from django_sitemaps_plus.models import tables_exist
-from django_sitemaps_plus.origin import Place, configured
+from django_sitemaps_plus.management import shared
+from django_sitemaps_plus.management.shared import (
+    FAILED,
+    MISUSED,
+    Pace,
+    counted,
+    site_place,
+)
 from django_sitemaps_plus.registry import registry
 from django_sitemaps_plus.rows import Source
 
-FAILED, MISUSED = 1, 2
-#: Seconds between two lines of progress.
-_EVERY = 2.0
 #: How many bad rows of a section are printed.
 _SHOWN = 5
 
@@ -76,7 +77,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "Choose --ledger or --reconcile, not both.", returncode=MISUSED
             )
-        try:
+        with shared.sentences():
             failed = [
                 source.name
                 for source in self._sources(sections)
@@ -84,30 +85,19 @@ class Command(BaseCommand):
             ]
             if reconcile and not sections:
                 self._remove_unregistered()
-        except SitemapsPlusError as error:
-            raise CommandError(str(error), returncode=FAILED) from error
-        except DatabaseError as error:
-            raise _database_trouble(error) from error
         if failed:
             raise CommandError(
                 f"Could not make all pages of: {', '.join(failed)}.", returncode=FAILED
             )
 
     def _sources(self, names: list[str]) -> list[Source]:
-        known = registry.sources()
-        for name in names:
-            if name not in known:
-                raise CommandError(
-                    f"There is no section {name!r}. Registered: "
-                    f"{', '.join(known) or 'none'}.",
-                    returncode=MISUSED,
-                )
+        named, known = shared.sections(names), registry.sources()
         if not known:
             self.stdout.write(
                 "Nothing to build: no sitemap is registered. Add @register to a "
                 "Sitemap class in an app's sitemaps.py."
             )
-        return [definitions.source(name) for name in names or known]
+        return [definitions.source(name) for name in named or known]
 
     def _work(
         self, source: Source, *, ledger: bool, reconcile: bool, deep: bool
@@ -118,10 +108,10 @@ class Command(BaseCommand):
                 done = builder.fill(source, self._line(source, "{} pages so far"))
             elif reconcile:
                 done = builder.reconcile(
-                    source, _place(), deep=deep, progress=self._progress(source)
+                    source, site_place(), deep=deep, progress=self._progress(source)
                 )
             else:
-                done = builder.build(source, _place(), self._progress(source))
+                done = builder.build(source, site_place(), self._progress(source))
         except SitemapsPlusError as error:
             # The other sections are none the worse for it.
             again = isinstance(error, NotReady)
@@ -134,7 +124,7 @@ class Command(BaseCommand):
     def _remove_unregistered(self) -> None:
         for name, pages in builder.remove_unregistered(registry.sources()):
             self.stdout.write(
-                f"Section {name!r}: no longer registered; {_count(pages, 'page')} "
+                f"Section {name!r}: no longer registered; {counted(pages, 'page')} "
                 "removed."
             )
 
@@ -146,23 +136,23 @@ class Command(BaseCommand):
             return
         entries = ""
         if done.entries is not None:
-            entries = f", {_count(done.entries, 'entry', 'entries')}"
+            entries = f", {counted(done.entries, 'entry', 'entries')}"
         work = "" if ledger else f"; {done.changed} made, {done.unchanged} unchanged"
         self.stdout.write(
-            f"Section {done.name!r}: {_count(done.pages, 'page')}{entries}{work}."
+            f"Section {done.name!r}: {counted(done.pages, 'page')}{entries}{work}."
         )
         if done.bad:
             self.stdout.write(
                 self.style.WARNING(
-                    f"  {_count(done.bad, 'row')} left out: "
+                    f"  {counted(done.bad, 'row')} left out: "
                     + "; ".join(f"{key}: {why}" for key, why in done.problems[:_SHOWN])
                     + ("; …" if done.bad > _SHOWN else ".")
                 )
             )
         if done.waiting:
-            minutes = _count(max(1, get_settings().SPLIT_GRACE // 60), "minute")
+            minutes = counted(max(1, get_settings().SPLIT_GRACE // 60), "minute")
             self.stdout.write(
-                f"  {_count(done.waiting, 'page')} split: for {minutes} the left part "
+                f"  {counted(done.waiting, 'page')} split: for {minutes} the left part "
                 "keeps the bytes it had, so that no crawler misses a URL."
             )
         for error in done.errors:
@@ -174,37 +164,10 @@ class Command(BaseCommand):
 
     def _line(self, source: Source, text: str) -> Callable[..., None]:
         """Return what prints a line of progress, at most every other second."""
-        printed = time.monotonic()
+        pace = Pace()
 
         def write(*numbers: int) -> None:
-            nonlocal printed
-            if time.monotonic() - printed >= _EVERY:
-                printed = time.monotonic()
+            if pace.allows():
                 self.stdout.write(f"Section {source.name!r}: {text.format(*numbers)}")
 
         return write
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"1 {one}" if number == 1 else f"{number:,} {many or one + 's'}"
-
-
-def _place() -> Place:
-    place = configured()
-    if place is None:
-        raise CommandError(
-            "The site's address is not known outside of a request: set "
-            "SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.",
-            returncode=MISUSED,
-        )
-    return place
-
-
-def _database_trouble(error: DatabaseError) -> CommandError:
-    if not tables_exist(ledger.pages().db):
-        return CommandError(
-            "The tables of django_sitemaps_plus are missing: run "
-            "'manage.py migrate sitemaps_plus'.",
-            returncode=FAILED,
-        )
-    return CommandError(f"The database failed: {error}", returncode=FAILED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +12,11 @@ from typing import Any
 
 from django.core.checks import ERROR, CheckMessage, run_checks
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
 
 from django_sitemaps_plus import definitions, ledger, reports, suggestions
 from django_sitemaps_plus.exceptions import SitemapsPlusError
+from django_sitemaps_plus.management import shared
+from django_sitemaps_plus.management.shared import FAILED, Pace, counted
 from django_sitemaps_plus.registry import registry
 from django_sitemaps_plus.reports import SectionState
 from django_sitemaps_plus.suggestions import Progress, Suggestion
@@ -28,10 +28,6 @@ try:
     from rich import progress as _rich
 except ImportError:
     _rich = None
-
-FAILED, MISUSED = 1, 2
-#: Seconds between two lines of progress.
-_EVERY = 2.0
 
 
 class Command(BaseCommand):
@@ -77,18 +73,12 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         """Look at each section; errors at the end."""
-        try:
-            names = _known(sections)
+        with shared.sentences():
+            names = shared.sections(sections) or list(registry.sources())
             if suggest:
                 failed = self._suggest(names, as_json=format == "json")
             else:
                 failed = self._report(names, as_json=format == "json")
-        except SitemapsPlusError as error:
-            raise CommandError(str(error), returncode=FAILED) from error
-        except DatabaseError as error:
-            raise CommandError(
-                f"The database failed: {error}", returncode=FAILED
-            ) from error
         if failed:
             raise CommandError(f"In error: {', '.join(failed)}.", returncode=FAILED)
 
@@ -176,7 +166,7 @@ class Command(BaseCommand):
                 f"{where}. {_promise(found)}",
                 "",
                 indent(found.code, "    "),
-                f"Proved on {_count(found.rows, 'row')}.",
+                f"Proved on {counted(found.rows, 'row')}.",
                 *(f"  {note}" for note in found.notes),
             ]
             if refused:
@@ -198,12 +188,10 @@ class Command(BaseCommand):
             yield lambda rows, total: bar.update(task, completed=rows, total=total)
 
     def _lines(self, name: str) -> Progress:
-        printed = time.monotonic()
+        pace = Pace()
 
         def write(rows: int, total: int) -> None:
-            nonlocal printed
-            if time.monotonic() - printed >= _EVERY:
-                printed = time.monotonic()
+            if pace.allows():
                 self.stderr.write(
                     f"Section {name!r}: {rows:,} of {total:,} rows compared",
                     style_func=str,
@@ -218,29 +206,16 @@ _NOTHING = (
 )
 
 
-def _known(names: list[str]) -> list[str]:
-    """Return the sections that are meant; refuses one that there is not."""
-    known = registry.sources()
-    for name in names:
-        if name not in known:
-            raise CommandError(
-                f"There is no section {name!r}. Registered: "
-                f"{', '.join(known) or 'none'}.",
-                returncode=MISUSED,
-            )
-    return names or list(known)
-
-
 def _ledger(state: SectionState) -> str:
     if state.filled is None:
         return "The ledger's tables are missing."
     if not state.filled:
-        return f"The ledger has {_count(state.pages, 'page')} so far: not all of them."
+        return f"The ledger has {counted(state.pages, 'page')} so far: not all of them."
     made = state.pages - state.unmade
     return (
-        f"The ledger has {_count(state.pages, 'page')}, {made:,} of them made, "
-        f"with {_count(state.entries, 'entry', 'entries')} and "
-        f"{_count(state.bad, 'bad row')}."
+        f"The ledger has {counted(state.pages, 'page')}, {made:,} of them made, "
+        f"with {counted(state.entries, 'entry', 'entries')} and "
+        f"{counted(state.bad, 'bad row')}."
     )
 
 
@@ -270,7 +245,3 @@ def _suggestion_as_dict(found: Suggestion) -> dict[str, Any]:
         "code": found.code,
         "notes": found.notes,
     }
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"1 {one}" if number == 1 else f"{number:,} {many or one + 's'}"

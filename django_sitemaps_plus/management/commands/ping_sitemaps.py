@@ -10,17 +10,17 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.module_loading import import_string
 from django.utils.timezone import get_default_timezone, is_naive
 
-from django_sitemaps_plus import asking, guards, indexes, jobs, ledger, outbox, stream
+from django_sitemaps_plus import asking, guards, indexes, jobs, outbox, stream
 from django_sitemaps_plus.delivery import Line, Order, Report
 from django_sitemaps_plus.engine_settings import engines
+from django_sitemaps_plus.engines import robots
 from django_sitemaps_plus.engines.base import Engine, Finding
-from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.models import tables_exist
+from django_sitemaps_plus.management import shared
+from django_sitemaps_plus.management.shared import FAILED, MISUSED, Pace, site_place
 from django_sitemaps_plus.origin import Place, configured
 from django_sitemaps_plus.planning import plan
 from django_sitemaps_plus.protocol.errors import LocationError
@@ -34,9 +34,6 @@ try:
 except ImportError:
     _rich = None
 
-FAILED, MISUSED = 1, 2
-#: Seconds between two lines of progress.
-_EVERY = 2.0
 #: Seconds after which what is due should have been told.
 _LATE = 900.0
 _MAKE_KEY = "django_sitemaps_plus.engines.indexnow.make_key"
@@ -108,12 +105,8 @@ class Command(BaseCommand):
         """Do what is asked for; problems at the end."""
         self.options = options
         self.as_json = options["format"] == "json"
-        try:
+        with shared.sentences():
             problem = self._run()
-        except SitemapsPlusError as error:
-            raise CommandError(str(error), returncode=FAILED) from error
-        except DatabaseError as error:
-            raise _database_trouble(error) from error
         if problem:
             raise CommandError(problem, returncode=FAILED)
 
@@ -121,7 +114,7 @@ class Command(BaseCommand):
         """Return what is wrong in the end; empty if nothing is."""
         if self.options["new_key"]:
             return self._new_key()
-        sections = _known("section", self.options["section"], registry.sources())
+        sections = shared.sections(self.options["section"])
         if self.options["confirm"]:
             return self._confirm(sections)
         if not engines():
@@ -132,10 +125,10 @@ class Command(BaseCommand):
                 '"OPTIONS": {"key": "…"}}}.',
                 returncode=MISUSED,
             )
-        aliases = _known("engine", self.options["engine"], engines())
+        aliases = _engines(self.options["engine"])
         if self.options["check"]:
             return self._check(aliases)
-        place = _place()
+        place = site_place()
         if self.options["status"]:
             return self._status(aliases, place)
         asked = self._asked(sections, place)
@@ -224,10 +217,12 @@ class Command(BaseCommand):
     def _check(self, aliases: Sequence[str]) -> str:
         found = [("site", finding) for finding in guards.findings()]
         place = configured()
-        for alias in aliases if place else ():
-            force = self.options["force"]
-            checked = engines()[alias].check(str(_place().origin), force=force)
-            found += [(alias, finding) for finding in checked]
+        if place:
+            force, origin = self.options["force"], str(place.origin)
+            found.append(("site", robots.look(origin, timeout=5.0, private=force)))
+            for alias in aliases:
+                checked = engines()[alias].check(origin, force=force)
+                found += [(alias, finding) for finding in checked]
         if self.as_json:
             self._print_json(
                 findings=[{"of": name, **asdict(one)} for name, one in found]
@@ -315,39 +310,25 @@ class Command(BaseCommand):
 
     def _line(self, text: str) -> Callable[[str], None]:
         """Return what prints a line of progress, at most every other second."""
-        printed = time.monotonic()
+        pace = Pace()
 
         def write(shown: str) -> None:
-            nonlocal printed
-            if time.monotonic() - printed >= _EVERY:
-                printed = time.monotonic()
+            if pace.allows():
                 self.stderr.write(text.format(shown), style_func=str)
 
         return write
 
 
-def _known(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Return the names that are given; of engines all if none is."""
-    there = list(known)
+def _engines(names: Sequence[str]) -> list[str]:
+    """Return the engines that are named; all if none is."""
+    known = list(engines())
     for name in names:
-        if name not in there:
+        if name not in known:
             raise CommandError(
-                f"There is no {what} {name!r}. There are: "
-                f"{', '.join(there) or 'none'}.",
+                f"There is no engine {name!r}. There are: {', '.join(known)}.",
                 returncode=MISUSED,
             )
-    return list(names) or (there if what == "engine" else [])
-
-
-def _place() -> Place:
-    place = configured()
-    if place is None:
-        raise CommandError(
-            "The site's address is not known outside of a request: set "
-            "SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.",
-            returncode=MISUSED,
-        )
-    return place
+    return list(names) or known
 
 
 def _moment(text: str) -> float:
@@ -414,13 +395,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "" if value is None else str(value)
-
-
-def _database_trouble(error: DatabaseError) -> CommandError:
-    if not tables_exist(ledger.pages().db):
-        return CommandError(
-            "The tables of django_sitemaps_plus are missing: run "
-            "'manage.py migrate sitemaps_plus'.",
-            returncode=FAILED,
-        )
-    return CommandError(f"The database failed: {error}", returncode=FAILED)
