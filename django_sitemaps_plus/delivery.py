@@ -332,7 +332,8 @@ class Courier:
         if over:
             self._finish(over, State.FAILED, answer, seconds)
         # Without an answer it may have been received: nothing twice in the interval.
-        later = wait if answer.status else max(wait, self.engine.interval)
+        is_known = answer.status or answer.is_unsent
+        later = wait if is_known else max(wait, self.engine.interval)
         left = [row for row in rows if not _is_over(row, now)]
         self._put_back(left, later, **self._told(answer, seconds))
         self._put_back(rest, wait)

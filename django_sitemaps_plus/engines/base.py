@@ -56,6 +56,8 @@ class Answer:
     retry_after: float | None = None
     #: Whether single URLs may be why all were refused: in halves, the others pass.
     is_divisible: bool = False
+    #: Whether the engine surely got nothing: it need not rest for the interval.
+    is_unsent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +196,7 @@ class Engine(ABC):
         body: str = "",
         retry_after: float | None = None,
         is_divisible: bool = False,
+        is_unsent: bool = False,
     ) -> Answer:
         """Return an answer without secrets, and with the beginning of a body."""
         return Answer(
@@ -204,6 +207,7 @@ class Engine(ABC):
             message=printable(self.redact(message)),
             retry_after=retry_after,
             is_divisible=is_divisible,
+            is_unsent=is_unsent,
         )
 
     def _finding(self, problem: str, fix: str = "") -> Finding:

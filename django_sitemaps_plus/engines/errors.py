@@ -48,3 +48,8 @@ class TransportError(EngineError):
     def __init__(self, stage: str, message: str) -> None:
         super().__init__(message)
         self.stage = stage
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether the engine surely got nothing."""
+        return self.stage not in ("request", "answer")

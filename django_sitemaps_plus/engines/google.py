@@ -108,8 +108,12 @@ class SearchConsole(Engine):
             )
         try:
             response = self._ask("PUT", self._path(location))
-        except (NoToken, TransportError) as error:
-            return self._answer(Outcome.UNAVAILABLE, str(error))
+        except NoToken as error:
+            return self._answer(Outcome.UNAVAILABLE, str(error), is_unsent=True)
+        except TransportError as error:
+            return self._answer(
+                Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
+            )
         outcome, message = self._explain(response)
         return self._answer(
             outcome,

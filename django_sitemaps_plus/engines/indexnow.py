@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from . import http, keyfile
+from . import http, keyfile, robots
 from .addresses import Target, check_url
 from .base import Answer, Batch, Engine, Finding, Outcome, secret
 from .errors import OptionError, TransportError
@@ -122,19 +122,20 @@ class IndexNow(Engine):
         """
         host = _host(batch.origin)
         if not self._key_of(host):
-            text = f"There is no key for {host}."
-            return self._answer(Outcome.UNAVAILABLE, f"{text} {_NO_KEY}")
+            text = f"There is no key for {host}. {_NO_KEY}"
+            return self._answer(Outcome.UNAVAILABLE, text, is_unsent=True)
         outside = self._outside(batch)
         if outside:
             return outside
         first, *others = self._endpoints()
         answer, is_final = self._post(first, batch)
-        told = [answer.message]
+        told, is_unsent = [answer.message], answer.is_unsent
         for endpoint in others:
             if is_final:
                 break
             following, is_final = self._post(endpoint, batch)
             told.append(following.message)
+            is_unsent &= following.is_unsent
             if is_final:
                 answer = following
         return self._answer(
@@ -144,6 +145,7 @@ class IndexNow(Engine):
             body=answer.excerpt,
             retry_after=answer.retry_after,
             is_divisible=answer.is_divisible,
+            is_unsent=is_unsent,
         )
 
     def files(self, host: str) -> Mapping[str, str]:
@@ -166,7 +168,12 @@ class IndexNow(Engine):
         return hashlib.sha256(known.encode()).hexdigest()[:32]
 
     def verify(self, origin: str, *, force: bool = False) -> Finding:
-        """Fetch the key file as engines will, and compare it with the key."""
+        """
+        Fetch the key file as engines will, and compare it with the key.
+
+        Without ``force`` neither may be at a private address, nor may the site's
+        robots.txt keep all crawlers out.
+        """
         key = self._key_of(_host(origin))
         if not key:
             return self._finding(f"There is no key for {_host(origin)}.", _NO_KEY)
@@ -177,6 +184,9 @@ class IndexNow(Engine):
             timeout=VERIFY_TIMEOUT,
             force=force,
         )
+        if found.is_good and not force:
+            seen = robots.look(origin, timeout=VERIFY_TIMEOUT)
+            found = found if seen.is_good else seen
         if not found.is_good:
             return self._finding(found.text, found.fix)
         return Finding(is_good=True, text=self.redact(found.text))
@@ -236,7 +246,10 @@ class IndexNow(Engine):
                 timeout=self.timeout,
             )
         except TransportError as error:
-            return self._answer(Outcome.UNAVAILABLE, str(error)), False
+            answer = self._answer(
+                Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
+            )
+            return answer, False
         return self._read(name, response, batch.origin)
 
     def _payload(self, batch: Batch) -> dict[str, Any]:

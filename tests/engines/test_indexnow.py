@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.engines import indexnow
+from django_sitemaps_plus.engines import http, indexnow
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.indexnow import IndexNow, make_key
@@ -215,6 +215,20 @@ def test_a_key_file_that_is_right(site: FakeSite) -> None:
     assert finding.is_good
     assert finding.text == f"The key file is at {site.origin}/….txt."
     assert [request.path for request in site.requests] == [f"/{KEY}.txt"]
+
+
+def test_a_site_that_its_robots_txt_closes(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if it were a public address.
+    monkeypatch.setattr(http, "is_private", lambda address: False)
+    site.pages[f"/{KEY}.txt"] = KEY
+    assert engine().verify(site.origin).is_good
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
+    finding = engine().verify(site.origin)
+    assert not finding.is_good
+    assert "keeps all crawlers out" in finding.text
+    assert engine().verify(site.origin, force=True).is_good
 
 
 PAGE = b"<!doctype html><title>Shop</title>"
