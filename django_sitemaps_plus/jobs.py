@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 import time
+from functools import cache
 from typing import Any
 
 from django.core import mail
@@ -153,8 +154,19 @@ def is_allowed() -> bool:
     uwsgi = sys.modules.get("uwsgi")
     # "threads" implies the other, without being told so in the options.
     if uwsgi is not None and not {"threads", "enable-threads"} & uwsgi.opt.keys():
+        _warn_of_uwsgi()
         return False
     return bool(get_settings().BACKGROUND) and configured() is not None
+
+
+@cache
+def _warn_of_uwsgi() -> None:
+    """Say once in a process that nothing happens there by itself."""
+    logger.warning(
+        "uWSGI runs without threads: here no page is made ahead, and no engine is "
+        "told. Start it with --enable-threads, or have cron run "
+        "'manage.py ping_sitemaps'."
+    )
 
 
 def problem(how: str) -> str:

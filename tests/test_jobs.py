@@ -295,11 +295,17 @@ def test_there_is_no_thread_in_tests_and_commands(
     ],
 )
 def test_uwsgi_must_allow_threads(
-    opt: dict[str, Any], allowed: bool, monkeypatch: pytest.MonkeyPatch
+    opt: dict[str, Any],
+    allowed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    jobs._warn_of_uwsgi.cache_clear()
     monkeypatch.delattr(mail, "outbox")
     monkeypatch.setitem(sys.modules, "uwsgi", type("uwsgi", (), {"opt": opt}))
     assert jobs.is_allowed() is allowed
+    assert jobs.is_allowed() is allowed
+    assert caplog.text.count("have cron run") == (not allowed), "once"
 
 
 @pytest.mark.parametrize("trouble", ["address", "threads"])
