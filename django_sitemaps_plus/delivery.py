@@ -151,7 +151,7 @@ class Courier:
         if not self._is_proved():
             return
         while time.monotonic() < self.order.deadline:
-            if states().is_paused(self.state.pk, self.now()):
+            if patiently(lambda: states().is_paused(self.state.pk, self.now())):
                 # Another deliverer was sent away since this one looked.
                 return
             rows = self._claimed()
@@ -165,7 +165,7 @@ class Courier:
     def _first(self, count: int) -> list[int]:
         """Return what has been due the longest: in the order of the index."""
         due = self._due().order_by("due_at").values_list("pk", flat=True)
-        return list(due[:count])
+        return patiently(lambda: list(due[:count]))
 
     # The proof
 
@@ -178,14 +178,16 @@ class Courier:
         finding = self._verify() if proof else Finding(is_good=True, text="")
         if finding.is_good:
             mended = bool(self.state.problem)
-            states().verified(self.state.pk, known, self.now(), mended=mended)
+            pk, now = self.state.pk, self.now()
+            patiently(lambda: states().verified(pk, known, now, mended=mended))
             if mended:
                 self.state.failures = 0
             return True
         self.line.note = self.engine.redact(f"{finding.text} {finding.fix}".strip())
         until = self.now() + pause(self.state.failures)
         failures = self.state.failures + 1
-        states().unverified(self.state.pk, self.line.note, until, failures)
+        pk, note = self.state.pk, self.line.note
+        patiently(lambda: states().unverified(pk, note, until, failures))
         return False
 
     def _verify(self) -> Finding:
@@ -209,15 +211,15 @@ class Courier:
             if not ids:
                 break
             until = now + max(CLAIM, self.engine.interval + SENDING)
-            patiently(
-                lambda ids=ids, until=until, now=now: submissions().claim(  # type: ignore[misc]
-                    ids, self.owner, until, now
-                )
-            )
-            if rows := list(submissions().claimed(ids, self.owner)):
+            if rows := self._claim(ids, until, now):
                 return rows
             time.sleep(turn * random.uniform(0.01, 0.05))  # noqa: S311 (no secret)
         return []
+
+    def _claim(self, ids: Sequence[int], until: float, now: float) -> list[Claimed]:
+        """Claim what nobody else has claimed; returns that."""
+        patiently(lambda: submissions().claim(ids, self.owner, until, now))
+        return patiently(lambda: list(submissions().claimed(ids, self.owner)))
 
     def _send(self, rows: Sequence[Claimed]) -> bool:
         """Send what was claimed; False where the engine wants to be left alone."""
@@ -283,7 +285,8 @@ class Courier:
             rows, State.ACCEPTED if accepted else State.REJECTED, answer, seconds
         )
         told = {"status": answer.status, "message": self._clean(answer.message)}
-        states().answered(self.state.pk, succeeded=accepted, now=self.now(), **told)
+        pk, now = self.state.pk, self.now()
+        patiently(lambda: states().answered(pk, succeeded=accepted, now=now, **told))
         self.state.failures = 0
 
     def _finish(
@@ -320,14 +323,9 @@ class Courier:
             # again at once, for as long as the engine says so.
             wait = min(AWAY, answer.retry_after)
         self.state.failures += 1
-        states().pause(
-            self.state.pk,
-            now + wait,
-            now,
-            self.state.failures,
-            status=answer.status,
-            message=self._clean(answer.message),
-        )
+        pk, failures = self.state.pk, self.state.failures
+        told = {"status": answer.status, "message": self._clean(answer.message)}
+        patiently(lambda: states().pause(pk, now + wait, now, failures, **told))
         over = [row for row in rows if _is_over(row, now)]
         if over:
             self._finish(over, State.FAILED, answer, seconds)

@@ -30,10 +30,10 @@ from .ledger_kinds import VENDOR
 from .ledger_worker import Workers
 from .outbox_world import BASE, happened, later, use
 from .processes import database_names
-from .test_faults import THOROUGH, end_connections, quick_commits
+from .test_faults import THOROUGH, commits_do_not_wait, end_connections
 from .testapp.models import Article
 
-__all__ = ["quick_commits"]
+__all__ = ["commits_do_not_wait"]
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -171,11 +171,11 @@ def test_killed_between_claim_and_answer(world: World, dies: str) -> None:
     assert rest["accepted"] == 15, "what was claimed is left to who claimed it"
     sent = 10 if dies == "after" else 0
     assert sum(world.told().values()) == 15 + sent
-    later(899)
+    later(880)
     world.deliver()
     assert sum(world.told().values()) == 15 + sent, "not within the interval"
     assert set(world.told().values()) == {1}
-    later(2)
+    later(21)
     world.deliver()
     assert set(world.told()) == set(paths(25)), "nothing is lost"
     assert sum(world.told().values()) == 25 + sent
