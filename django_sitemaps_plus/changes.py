@@ -102,6 +102,8 @@ class Claim:
     old: dict[str, list[str] | None] = field(default_factory=dict)
     #: The same of changes that may not be committed yet: they are told later.
     later: dict[str, list[str] | None] = field(default_factory=dict)
+    #: The keys of changes that had to wait: what went with them was not told before.
+    waited: set[str] = field(default_factory=set)
 
     def finish(self) -> None:
         """Delete them: the page says what they asked for."""
@@ -151,6 +153,8 @@ def claim(name: str, number: int, but: Collection[int] = ()) -> Claim:
         is_there = change.settled or _is_over(change.age)
         if is_there:
             taken.ids.append(change.pk)
+        if not change.settled:
+            taken.waited.add(change.key)
         known = taken.old if is_there else taken.later
         # Of several changes of a key the first one knows where it was.
         if known.get(change.key) is None:

@@ -513,6 +513,8 @@ def _write(page: Page, run: _Run, *, is_kept: bool) -> bool:
         run.place.with_scheme(run.making.source.sitemap.protocol),
         same_definition=page.digest == run.current.digest,
     )
+    if not changed:
+        difference = replace(difference, is_known=True)
     happened = stream.events(run.claim, difference, partial(_since, page, run))
     if not _commit(page, {**found, **release}, happened):
         return False

@@ -62,6 +62,8 @@ class Difference:
     #: The new bytes, gzipped, and where they are; empty if none were made.
     new: bytes = b""
     place: Place | None = None
+    #: Whether what was listed before is known.
+    is_known: bool = False
 
     @property
     def all(self) -> frozenset[str]:
@@ -102,6 +104,7 @@ class Difference:
             ),
             new=new,
             place=place,
+            is_known=True,
         )
 
 
@@ -153,7 +156,8 @@ def events(
     listed = {path for key in claim.old for path in now.get(key, [])}
     for key, old in claim.old.items():
         for event in _pairs(old, now.get(key, []), difference):
-            kept_event = _without_taken(event, listed, difference)
+            is_told = difference.is_known and key not in claim.waited
+            kept_event = _without_taken(event, listed, difference, is_told=is_told)
             if kept_event is not None:
                 found.setdefault(event.location, kept_event)
     told = set(found) | {event.former for event in found.values()}
@@ -173,11 +177,13 @@ def events(
 
 
 def _told_next(claim: Claim) -> set[str]:
-    """Return the locations of which a claim will tell."""
-    found = set[str]().union(*_locations(claim).values())
-    for old in (*claim.old.values(), *claim.later.values()):
-        found.update(old or [])
-    return found
+    """
+    Return the locations of which a claim will tell, and not the difference.
+
+    Not where its objects were: of several that wait for each other the last to commit
+    knows least about that, and what goes unsaid now nobody would say later.
+    """
+    return set[str]().union(*_locations(claim).values())
 
 
 def _locations(claim: Claim) -> dict[str, list[str]]:
@@ -190,13 +196,17 @@ def _locations(claim: Claim) -> dict[str, list[str]]:
 
 
 def _without_taken(
-    event: Event, listed: set[str], difference: Difference
+    event: Event, listed: set[str], difference: Difference, *, is_told: bool
 ) -> Event | None:
-    """Return what is left of an event where another row has the former location now."""
+    """
+    Return what is left of an event where the former location needs no word.
+
+    Another row has it now; or it was not listed any more, which was told before.
+    """
     former = event.location if event.kind == Kind.GONE else event.former
     if not former or former in difference.gone:
         return event
-    if former not in listed and not difference.lists(former):
+    if not is_told and former not in listed and not difference.lists(former):
         return event
     return None if event.kind == Kind.GONE else Event(Kind.ADDED, event.location)
 

@@ -360,8 +360,9 @@ def test_what_is_saved_while_a_page_begins_to_be_made_is_told_once(
         client.get(PAGE)
     assert not Change.objects.exists()
     assert sorted(told()) == [
+        ("added", "/articles/b/", ""),
         ("changed", "/articles/a1/", ""),
-        ("moved", "/articles/b/", "/articles/a0/"),
+        ("gone", "/articles/a0/", ""),
     ]
 
 
