@@ -269,7 +269,7 @@ def _kept(item: Listed, place: Place) -> Document | None:
     state = pages.fresh_state(name, number)
     if state is None:
         return None
-    data = kept.read(pages.file_name(name, number, state.checksum, place))
+    data = kept.read(kept.file_name(name, number, state.checksum, place))
     if data is None:
         return None
     return Document(page_tag(state, place), data, state.changed_at, state.version)

@@ -33,6 +33,7 @@ from django.db import connections, router
 from .conf import get_settings
 from .exceptions import ConfigurationError, UnwritableFolder
 from .models import Page
+from .origin import Place
 
 #: isal, or zlib where the extra "fast" is not installed.
 _gzip: Any
@@ -219,6 +220,11 @@ class Stored:
             self._storage.delete(f"{folder}/{name}")
         for name in folders:
             self.remove(f"{folder}/{name}")
+
+
+def file_name(name: str, number: int, checksum: str, place: Place) -> str:
+    """Return the name under which a page's bytes are kept for ``place``."""
+    return f"{name}/{number}/{checksum}-{place.tag}.xml.gz"
 
 
 def read(name: str) -> bytes | None:

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from django.db import OperationalError, connections, router, transaction
-from django.db.models import F, QuerySet, Subquery
+from django.db.models import QuerySet, Subquery
 
 from .conf import get_settings
 from .exceptions import Busy, Filling
@@ -39,10 +39,26 @@ GAP = 1 << 32
 _WRITE_EVERY = 0.5
 #: Seconds between two looks whether the lease is free.
 _POLL = 0.05
+#: Pages that one statement changes.
+_ROWS = 500
 #: Times a row is made or found before its absence is an error.
 _TRIES = 5
 
 Report = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a page listed, divided among itself and the pages into which it is split."""
+
+    #: Of each page: the checksum of the kept bytes that hold its part.
+    listed: Sequence[str]
+    #: Whether pages beside the first one have a part.
+    moves: bool
+
+
+#: Given the number of the first new page and the cuts: the parts, None if not known.
+Divide = Callable[[int, Sequence[KeyValue]], Parts | None]
 
 
 def sections() -> SectionQuerySet:
@@ -308,14 +324,15 @@ def _lost(section: Section) -> Busy:
 
 
 @rendering_context(ANYWHERE)
-def split(source: Source, page: Page, fitting: int, *, moves: bool) -> None:
+def split(source: Source, page: Page, fitting: int, divide: Divide) -> None:
     """
     Divide a page of whose rows only the first ``fitting`` fit.
 
     At the right edge a new page takes the tail, so that nothing moves as keys
     grow; elsewhere the page is cut into as many equal pieces as it needs. If that
     moves entries that the page had listed, it keeps its bytes for ``SPLIT_GRACE``.
-    A page that somebody else has changed meanwhile is left alone.
+    What each of them is compared with when it is made, ``divide`` tells. A page that
+    somebody else has changed meanwhile is left alone.
     """
     walk = walk_of(source)
     with lease(page.section) as owner:
@@ -325,14 +342,22 @@ def split(source: Source, page: Page, fitting: int, *, moves: bool) -> None:
         if not bounds:
             return
         lowers = [walk.key.dumps(bound) for bound in bounds]
+        parts = divide(page.section.next_number, bounds)
+        listed = [""] * (len(bounds) + 1) if parts is None else parts.listed
+        now = time.time()
         with transaction.atomic(using=pages().db):
-            changes: dict[str, Any] = {"version": F("version") + 1}
-            if page.checksum and moves:
-                changes["grace_until"] = time.time() + get_settings().SPLIT_GRACE
+            changes: dict[str, Any] = {"listed": listed[0]}
+            moves = page.checksum and (parts is None or parts.moves)
+            # One that is split again stands in no longer than it would have.
+            if moves and page.grace_until <= now:
+                changes["grace_until"] = now + get_settings().SPLIT_GRACE
             if not pages().made(page, **changes):
                 return
             positions = _positions(page, len(lowers))
-            create_pages(page.section, owner, lowers, positions)
+            made = create_pages(page.section, owner, lowers, positions)
+            for new, checksum in zip(made, listed[1:], strict=True):
+                new.listed, new.digest = checksum, page.digest
+            pages().bulk_update(made, ["listed", "digest"], batch_size=_ROWS)
 
 
 def _cuts(walk: Walk, page: Page, upper: str | None, fitting: int) -> list[KeyValue]:
@@ -384,4 +409,4 @@ def _spread(section: Section) -> None:
     start = (spread[-1].position if spread else 0) + GAP
     for index, page in enumerate(spread):
         page.position = start + index * GAP
-    pages().bulk_update(spread, ["position"], batch_size=500)
+    pages().bulk_update(spread, ["position"], batch_size=_ROWS)

@@ -111,10 +111,6 @@ class Making:
         self._hash.update(neutral)
         self.entries += entries
 
-    def so_far(self) -> bytes:
-        """Return what fitted of a page that overflowed, uncompressed."""
-        return kept.unpack(b"".join(self._packed) + self._compressor.flush())
-
     def _finish(self) -> None:
         self._writer.finish()
         if get_settings().BASE_URL:

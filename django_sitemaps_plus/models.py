@@ -106,9 +106,10 @@ class PageQuerySet(models.QuerySet["Page"]):
         """
         Write what was found out about ``page``, if nobody else did meanwhile.
 
-        The version counts up where ``changes`` has a checksum.
+        The version counts up where ``changes`` has a checksum, of what is served or of
+        what is listed.
         """
-        if "checksum" in changes:
+        if changes.keys() & {"checksum", "listed"}:
             changes["version"] = F("version") + 1
         return bool(self.filter(pk=page.pk, version=page.version).update(**changes))
 
@@ -147,6 +148,9 @@ class Page(models.Model):
     verified_at = models.FloatField(default=0)
     #: Until then a page that was split keeps the bytes it had.
     grace_until = models.FloatField(default=0)
+    #: Since a split: the checksum of bytes, kept but not served, that hold what this
+    #: page alone lists. Empty: those that are served do.
+    listed = models.CharField(max_length=64, default="", blank=True)
 
     bad = models.PositiveIntegerField(default=0)
     #: The first bad rows: ``[[key, reason], …]``.

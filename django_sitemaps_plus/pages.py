@@ -24,11 +24,12 @@ from django.db import connections, transaction
 from django.db.models import Exists, Max, Q
 from django.utils import timezone
 
-from . import changes, kept, ledger, stream
+from . import changes, divided, kept, ledger, stream
 from .changes import Claim
 from .conf import get_settings
 from .definitions import VERSION, Definition, definition
 from .exceptions import Busy, ConfigurationError, TooManyBadRows
+from .keys import KeyValue
 from .lookups import lookup
 from .making import Making, allowed_bad, too_many
 from .models import Change, Page, Section
@@ -161,11 +162,6 @@ def _is_ours(state: PageState, current: Definition) -> bool:
     if state.digest == current.digest:
         return True
     return state.digest == state.newest_digest and state.digest_since > STARTED
-
-
-def file_name(name: str, number: int, checksum: str, place: Place) -> str:
-    """Return the name under which a page's bytes are kept for ``place``."""
-    return f"{name}/{number}/{checksum}-{place.tag}.xml.gz"
 
 
 @lru_cache(maxsize=8)
@@ -348,7 +344,7 @@ def _former(page: Page, place: Place) -> Served | None:
 
 
 def _look_up(page: Page, place: Place) -> Served | None:
-    name = file_name(page.section.name, page.number, page.checksum, place)
+    name = kept.file_name(page.section.name, page.number, page.checksum, place)
     data = kept.read(name)
     return None if data is None else Served(page, data)
 
@@ -362,8 +358,7 @@ def _serve_claimed(
     if served is not None:
         return served
     try:
-        if page.error and time.time() - page.verified_at < SOON:
-            raise TooManyBadRows(page.error)
+        _refuse_known_bad(page)
         return make(found, page, place)
     except (TooManyBadRows, Busy) as error:
         page = reload(pk)
@@ -397,19 +392,47 @@ class _Run:
     begun: float
     current: Definition
     place: Place
+    #: Whether the bytes are to be served; in a page's grace those before are.
+    publishes: bool
 
     def file(self, page: Page) -> str:
         """Return the name under which the bytes are kept."""
         name, checksum = page.section.name, self.making.checksum
-        return file_name(name, page.number, checksum, self.place)
+        return kept.file_name(name, page.number, checksum, self.place)
 
 
-def make(found: Source, page: Page, place: Place) -> Served:
+def look_in_grace(found: Source, page: Page, place: Place) -> bool:
+    """
+    Find out what a page lists that was split, and tell of it: its new bytes wait.
+
+    Those that it had are served until its grace is over. Tells whether it was done;
+    not if another process is at it. Raises what ``serve`` does.
+    """
+    owner = uuid.uuid4().hex
+    if not ledger.pages().claim(page.pk, owner, MAKING):
+        return False
+    try:
+        page = reload(page.pk)
+        _refuse_known_bad(page)
+        make(found, page, place, publishes=page.grace_until <= time.time())
+    finally:
+        _release(page, owner)
+    return True
+
+
+def _refuse_known_bad(page: Page) -> None:
+    """Raise ``TooManyBadRows`` where that was found out a moment ago."""
+    if page.error and time.time() - page.verified_at < SOON:
+        raise TooManyBadRows(page.error)
+
+
+def make(found: Source, page: Page, place: Place, *, publishes: bool = True) -> Served:
     """
     Read a page's rows, make its bytes, keep them and write down what they are.
 
     A page that has grown too large is split, and made again if the bytes that it
-    had are not at hand. Whoever calls holds the claim on the page.
+    had are not at hand. Whoever calls holds the claim on the page. If it is not the
+    one who ``publishes``, the bytes that the page had go on being served.
 
     Raises ``TooManyBadRows``, with which the former bytes stay published.
     """
@@ -427,40 +450,34 @@ def make(found: Source, page: Page, place: Place) -> Served:
             _note_error(page, str(error), making.bad)
             raise
         if overflow is None:
-            run = _Run(making, claim, begun, current, place)
+            run = _Run(making, claim, begun, current, place, publishes)
             problem = kept.keep(run.file(page), making.data)
             if _write(page, run, is_kept=not problem):
                 return Served(page, making.data, problem)
         else:
-            moves = _moves_entries(page, making, place)
-            # Twice: who dies in between leaves none with a page that lost its key.
-            changes.unsort(found.name, [page.number])
-            ledger.split(found, page, overflow, moves=moves)
-            changes.unsort(found.name, [page.number])
-            changes.sort(found, page.section)
+            _split(found, page, overflow, place)
         page = reload(page.pk)
-        if page.grace_until > time.time():
+        if publishes and page.grace_until > time.time():
             served = _look_up(page, place)
             if served is not None:
                 return served
 
 
-def _moves_entries(page: Page, making: Making, place: Place) -> bool:
-    """
-    Tell whether a split would take entries from a page that it had listed.
+def _split(found: Source, page: Page, fitting: int, place: Place) -> None:
+    """Split a page of whose rows only the first ``fitting`` fit."""
 
-    At the right edge it does not, where what fits reaches to the last of them.
-    """
-    former = _look_up(page, place)
-    if former is None:
-        return True
-    _, found, rest = kept.unpack(former.data).rpartition(b"<loc>")
-    if not found:
-        # It listed nothing.
-        return False
-    last, _, _ = rest.partition(b"</loc>")
-    edge = ledger.upper_of(page) is None
-    return not edge or found + last + b"</loc>" not in making.so_far()
+    def divide(first: int, cuts: Sequence[KeyValue]) -> ledger.Parts | None:
+        former = _comparable(page, place)
+        if former is None:
+            return None
+        here = place.with_scheme(found.sitemap.protocol)
+        return divided.divide(found, page, former, here, first, cuts)
+
+    # Twice: who dies in between leaves none with a page that lost its key.
+    changes.unsort(found.name, [page.number])
+    ledger.split(found, page, fitting, divide)
+    changes.unsort(found.name, [page.number])
+    changes.sort(found, page.section)
 
 
 def _refuse_bad(making: Making, page: Page) -> None:
@@ -499,13 +516,13 @@ def _write(page: Page, run: _Run, *, is_kept: bool) -> bool:
     """
     # The claim ends with it: another write would be another sync of the disk.
     release = {"making_by": "", "making_until": 0}
-    found = _found_out(page, run)
+    found = _found_out(page, run) if run.publishes else _found_in_grace(page, run)
     if not is_kept:
         released = ledger.pages().made(page, **release)
         for name, value in found.items():
             setattr(page, name, value)
         return released
-    changed = "checksum" in found
+    changed = bool(found.keys() & {"checksum", "listed"})
     former = _comparable(page, run.place) if changed else None
     difference = stream.compare(
         former,
@@ -525,7 +542,8 @@ def _write(page: Page, run: _Run, *, is_kept: bool) -> bool:
     if changed:
         page.version += 1
         folder = run.file(page).rpartition("/")[0]
-        kept.tidy(folder, lambda name: name.startswith(run.making.checksum))
+        wanted = tuple(known for known in (page.checksum, page.listed) if known)
+        kept.tidy(folder, lambda name: name.startswith(wanted))
     report(page.section.name, run.making.bad)
     return True
 
@@ -549,24 +567,12 @@ def _commit(
     return made
 
 
-def tell_during_grace(found: Source, page: Page) -> None:
-    """
-    Tell what happened to URLs of a page that was split, and keeps its bytes as yet.
-
-    It is made again when its grace is over; what it owns by then is not lost. Nothing
-    is told while its objects are being saved: another look will find them at rest.
-    """
-    claim = changes.claim(found.name, page.number)
-    happened = stream.events(claim, stream.Difference())
-    if changes.claim(found.name, page.number).ids != claim.ids:
-        return
-    with transaction.atomic(using=ledger.pages().db):
-        stream.write(page.section, happened)
-    claim.finish()
-
-
 def _comparable(page: Page, place: Place) -> bytes | None:
-    """Return the former bytes, unless they hold entries that other pages have now."""
+    """Return the bytes of what a page listed, and no other page; None if not known."""
+    if page.listed:
+        return kept.read(
+            kept.file_name(page.section.name, page.number, page.listed, place)
+        )
     if not page.checksum or page.grace_until:
         return None
     served = _look_up(page, place)
@@ -598,11 +604,27 @@ def _found_out(page: Page, run: _Run) -> dict[str, Any]:
         "problems": _shown(making.bad),
         "error": "",
     }
+    if page.listed:
+        found["listed"] = ""
     if changed:
         found["checksum"] = making.checksum
         # Last-Modified says whole seconds, rounded up. Each change has one of its
         # own, or a later 304 might be false.
         found["changed_at"] = max(now, math.ceil(page.changed_at) + 1.0)
+    return found
+
+
+def _found_in_grace(page: Page, run: _Run) -> dict[str, Any]:
+    """Return what is to be written of a page whose former bytes are served on."""
+    found: dict[str, Any] = {
+        "digest": run.current.digest,
+        "verified_at": run.begun,
+        "bad": len(run.making.bad),
+        "problems": _shown(run.making.bad),
+        "error": "",
+    }
+    if run.making.checksum != page.listed:
+        found["listed"] = run.making.checksum
     return found
 
 

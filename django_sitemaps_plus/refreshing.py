@@ -113,8 +113,7 @@ def _make(source: Source, page: Page, place: Place) -> bool:
     """Make a page; what keeps it from being made is in its row and in the log."""
     try:
         if page.grace_until > time.time():
-            pages.tell_during_grace(source, page)
-            return False
+            return pages.look_in_grace(source, page, place)
         pages.serve(source, page, place)
     except (TooManyBadRows, Busy) as error:
         logger.warning("Section %r: %s", source.name, error)

@@ -39,7 +39,8 @@ ROWS = 500
 #: by then, crawlers have found in the sitemap.
 KEEP = 7 * 86_400
 
-_LOC = re.compile(rb"<loc>([^<]*)</loc>")
+#: The location of an entry, in the line that is its own.
+LOC = re.compile(rb"<loc>([^<]*)</loc>")
 _LASTMOD = re.compile(rb"<lastmod>[^<]*</lastmod>")
 
 
@@ -112,7 +113,7 @@ def _entries(lines: Iterable[bytes], place: Place) -> Iterator[tuple[str, bytes]
     """Yield the location of each entry, as a path, and its line."""
     origin = str(place.origin)
     for line in lines:
-        found = _LOC.search(line)
+        found = LOC.search(line)
         if found:
             location = html.unescape(found[1].decode())
             path = location.removeprefix(origin)
@@ -126,7 +127,7 @@ def _lastmod(line: bytes) -> bytes:
 
 def listed(packed: bytes) -> list[bytes]:
     """Return what gzipped bytes list, as it is written there."""
-    return _LOC.findall(kept.unpack(packed))
+    return LOC.findall(kept.unpack(packed))
 
 
 def compare(

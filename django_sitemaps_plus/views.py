@@ -164,7 +164,7 @@ def _send_kept(
     response = _not_modified(request, tag, state.changed_at, gz=gz)
     if response is not None:
         return response
-    data = kept.read(pages.file_name(name, number, state.checksum, place))
+    data = kept.read(kept.file_name(name, number, state.checksum, place))
     if data is None:
         return None
     return _send(request, Document(tag, data, state.changed_at), gz=gz)

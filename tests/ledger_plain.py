@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 #: How many empty pages one request looks into.
 LOOKS = 20
@@ -60,6 +61,10 @@ class PlainPage:
     grace: bool = False
     #: Its bytes are still on the shelf.
     kept: bool = False
+    #: Since a split: what it alone listed. None: what it shows, or it is not known.
+    own: tuple[Entry, ...] | None = None
+    #: What it was found to list in its grace.
+    found: Content | None = None
     #: How many entries the ledger believes it has; None if it does not know.
     count: int | None = None
     #: A range of changed keys crossed it.
@@ -157,10 +162,7 @@ class PlainLedger:
             page = self.page(number)
             assert page is not None
             if page.grace:
-                # What happened is told, and the page made when its grace is over.
-                marked = page.marked
-                self._settle(page)
-                page.marked = marked
+                self.look(page)
             else:
                 self.serve(page)
 
@@ -206,9 +208,20 @@ class PlainLedger:
             page.version += 1
         page.content = content
         page.stale, page.divided, page.grace, page.kept = False, False, False, True
+        page.own = page.found = None
         self._settle(page)
         page.count, page.code = len(content.entries), self.changefreq
         return content
+
+    def look(self, page: PlainPage) -> None:
+        """Find out what a page lists by now whose former bytes are served on."""
+        while len(self.ranks(page)) > self.limit:
+            self.split(page)
+        content = self.right(page)
+        if content != page.found:
+            page.version += 1
+        page.found, page.own = content, content.entries
+        self._settle(page)
 
     def right(self, page: PlainPage) -> Content:
         """Return what ``page`` must say of its rows as they are now."""
@@ -276,22 +289,42 @@ class PlainLedger:
             pieces = max(2, math.ceil(len(ranks) / self.size))
             cuts = [ranks[len(ranks) * piece // pieces] for piece in range(1, pieces)]
         page.version += 1
-        if page.content is not None and self._moves(page, edge=edge):
-            page.divided, page.grace = True, self.split_grace
+        parts = self._parts(page, cuts)
+        moves = parts is None or any(parts[1:])
+        if page.content is not None and moves:
+            page.divided = True
+            page.grace = page.grace or self.split_grace
         self._add(cuts, after=index)
+        if moves:
+            page.own, page.found = None if parts is None else parts[0], None
+        for number in range(1, len(cuts) + 1):
+            self.pages[index + number].own = None if parts is None else parts[number]
 
-    def _moves(self, page: PlainPage, *, edge: bool) -> bool:
-        """Tell whether a split may take entries from a page that showed them."""
-        assert page.content is not None
-        if not page.kept:
-            return True
-        if not page.content.entries:
-            return False
-        last = page.content.entries[-1]
-        return not edge or not any(
-            rank == last.rank and self.rows[rank].revision == last.revision
-            for rank in self.ranks(page)[: self.limit]
-        )
+    def _parts(
+        self, page: PlainPage, cuts: list[int]
+    ) -> list[tuple[Entry, ...]] | None:
+        """Divide what a page listed, if that is known."""
+        listed = self._listed(page)
+        if listed is None:
+            return None
+        ends = [0, *(self._place(listed, cut) for cut in cuts), len(listed)]
+        return [listed[start:end] for start, end in pairwise(ends)]
+
+    def _listed(self, page: PlainPage) -> tuple[Entry, ...] | None:
+        """Return what a page alone listed when it was made, if that is known."""
+        if page.own is not None:
+            return page.own
+        if page.content is None or page.divided or not page.kept:
+            return None
+        return page.content.entries
+
+    def _place(self, listed: tuple[Entry, ...], cut: int) -> int:
+        """Return the place of the first of some entries that is still there behind."""
+        for place, entry in enumerate(listed):
+            row = self.rows.get(entry.rank) if entry.rank >= cut else None
+            if row is not None and row.live and row.revision == entry.revision:
+                return place
+        return len(listed)
 
     def _add(self, lowers: list[int] | list[None], after: int | None = None) -> None:
         index = len(self.pages) if after is None else after + 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from django.test import Client
 
-from django_sitemaps_plus import definitions
+from django_sitemaps_plus import definitions, ledger
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.rows import Source
 
@@ -17,6 +17,11 @@ from .ledger_kinds import KINDS, Kind
 from .ledger_world import age, read_entries, sitemap_class
 
 _PAGE = re.compile(r"<loc>https://www\.example\.com/sitemap-[\w-]+-(\d+)\.xml</loc>")
+
+
+def nothing_moves(first: int, cuts: Sequence[Any]) -> ledger.Parts:
+    """Divide what a page listed: all of it is its own."""
+    return ledger.Parts([""] * (len(cuts) + 1), moves=False)
 
 
 class Site:

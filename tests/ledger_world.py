@@ -341,7 +341,7 @@ class World:
     def lose(self, page: PlainPage) -> None:
         """Lose the bytes of a page, as a host does that is new."""
         shutil.rmtree(self.shelf / self.name / str(page.number), ignore_errors=True)
-        page.kept = False
+        page.kept, page.own = False, None
 
     def die_in_request(self, page: PlainPage, moment: int) -> None:
         """

@@ -18,7 +18,7 @@ from django_sitemaps_plus.models import Change, Page, Section
 
 from .conftest import Register
 from .ledger_kinds import KINDS, Kind, create_tables
-from .ledger_site import Site
+from .ledger_site import Site, nothing_moves
 from .ledger_world import sitemap_class
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -218,7 +218,7 @@ def test_a_page_divided_while_keys_are_sorted(
 
     def slow(name: str, keys: Any, bounds: Any) -> None:
         if next(done) == 0:
-            ledger.split(site.source, site.page(4), 3, moves=False)
+            ledger.split(site.source, site.page(4), 3, nothing_moves)
         real(name, keys, bounds)
 
     site.insert(range(36, 50))

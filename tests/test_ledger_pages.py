@@ -14,7 +14,7 @@ from django_sitemaps_plus.models import Page, Section
 
 from .helpers import settle
 from .ledger_kinds import KINDS, create_tables
-from .ledger_site import Site
+from .ledger_site import Site, nothing_moves
 from .ledger_world import HOURS, age, place, sitemap_class
 
 Register = Callable[..., Any]
@@ -200,7 +200,7 @@ def test_a_page_read_before_positions_moved_is_still_itself(
     ledger._spread(read.section)
     assert ledger.upper_of(read) == '["180"]'
     site.insert(range(91, 94))
-    ledger.split(site.source, read, 10, moves=False)
+    ledger.split(site.source, read, 10, nothing_moves)
     assert [(page.number, page.lower) for page in site.pages()] == [
         (1, None),
         (2, '["90"]'),

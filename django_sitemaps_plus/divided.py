@@ -1,0 +1,171 @@
+"""
+What a page listed, divided among the pages into which it is split.
+
+Each of them is made later, perhaps by another process. Its part is kept until then, so
+that what happened to its URLs can be told by comparing bytes, as for any other page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from . import kept, ledger, stream
+from .keys import KeyValue
+from .ledger import Parts, Walk
+from .lookups import Lookup, lookup
+from .models import Page
+from .origin import Place
+from .protocol.markup import escape
+from .rows import Source
+
+#: Rows beside a cut that are looked up at a time.
+SOME = 100
+
+
+def divide(
+    found: Source,
+    page: Page,
+    former: bytes,
+    place: Place,
+    first: int,
+    cuts: Sequence[KeyValue],
+) -> Parts | None:
+    """
+    Keep the part of ``former``, gzipped, of a page and of each that is cut off it.
+
+    The numbers of the new pages count up from ``first``. If all of it is the page's
+    own, nothing need be kept for that one. None if it cannot be told what belongs
+    where, or if a part cannot be kept: then nobody knows what was listed.
+    """
+    listing = _Listing.of(kept.unpack(former))
+    places = _places(found, page, listing, place, cuts)
+    if places is None:
+        return None
+    moves = places[0] < len(listing.entries)
+    listed = list[str]()
+    numbers = [page.number, *range(first, first + len(cuts))]
+    ends = pairwise([0, *places, len(listing.entries)])
+    for number, (start, end) in zip(numbers, ends, strict=True):
+        if number == page.number and not moves:
+            listed.append(page.listed)
+            continue
+        checksum, data = listing.part(start, end)
+        if kept.keep(kept.file_name(found.name, number, checksum, place), data):
+            return None
+        listed.append(checksum)
+    return Parts(listed, moves)
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """The lines of a page: its entries, in the order of keys, and what is around."""
+
+    head: list[bytes]
+    entries: list[bytes]
+    tail: list[bytes]
+
+    @classmethod
+    def of(cls, text: bytes) -> _Listing:
+        lines = text.splitlines(keepends=True)
+        found = [index for index, line in enumerate(lines) if stream.LOC.search(line)]
+        if not found:
+            return cls(lines, [], [])
+        start, end = found[0], found[-1] + 1
+        return cls(lines[:start], lines[start:end], lines[end:])
+
+    def part(self, start: int, end: int) -> tuple[str, bytes]:
+        """Return a page of some of the entries: its checksum, and its gzipped bytes."""
+        text = b"".join([*self.head, *self.entries[start:end], *self.tail])
+        compressor = kept.compressor()
+        data = compressor.compress(text) + compressor.flush()
+        return hashlib.sha256(text).hexdigest()[:32], data
+
+    def index(self) -> dict[bytes, int]:
+        """Return the place of each location."""
+        found = (stream.LOC.search(entry) for entry in self.entries)
+        return {match[1]: place for place, match in enumerate(found) if match}
+
+
+def _places(
+    found: Source,
+    page: Page,
+    listing: _Listing,
+    place: Place,
+    cuts: Sequence[KeyValue],
+) -> list[int] | None:
+    """
+    Return before which entry each cut falls; None if that is not certain.
+
+    It is where the first of the rows behind it was listed that are still listed where
+    they were. If rows have taken each other's locations, the last of those before it
+    was listed behind that place: then the entries' order is not that of the keys.
+    """
+    walk, known = ledger.walk_of(found), lookup(found.name)
+    index = listing.index()
+    upper = ledger.upper_of(page)
+    bounds = [
+        None if page.lower is None else walk.key.loads(page.lower),
+        *cuts,
+        None if upper is None else walk.key.loads(upper),
+    ]
+    firsts, lasts = list[int | None](), list[int | None]()
+    for lower, end in pairwise(bounds):
+        upwards = _listed(known, index, place, _upwards(walk, lower, end))
+        firsts.append(next(upwards, None))
+        downwards = _listed(known, index, place, _downwards(walk, lower, end))
+        lasts.append(next(downwards, None))
+    places, before = list[int](), list[int]()
+    for behind in reversed(firsts[1:]):
+        following = places[0] if places else len(listing.entries)
+        places.insert(0, following if behind is None else behind)
+    for last in lasts[:-1]:
+        preceding = before[-1] if before else -1
+        before.append(preceding if last is None else last)
+    certain = all(last < behind for last, behind in zip(before, places, strict=True))
+    return places if certain and places == sorted(places) else None
+
+
+def _listed(
+    known: Lookup,
+    index: Mapping[bytes, int],
+    place: Place,
+    batches: Iterable[Sequence[KeyValue]],
+) -> Iterator[int]:
+    """Yield where rows stand among the former entries, of those that do."""
+    for keys in batches:
+        for paths in known.locations(keys, known.database).values():
+            for path in paths:
+                text = escape(stream.address(path, place)).encode()
+                if text in index:
+                    yield index[text]
+
+
+def _upwards(
+    walk: Walk, lower: KeyValue | None, upper: KeyValue | None
+) -> Iterator[list[KeyValue]]:
+    """Yield the keys of a range from the first on."""
+    skipped = 0
+    while True:
+        rows = walk.key.order(walk.rows(lower, upper)).values_list(*walk.key.names)
+        keys = list(rows[skipped : skipped + SOME])
+        yield keys
+        if len(keys) < SOME or keys[-1] == lower:
+            return
+        # A range begins with its lower bound.
+        lower, skipped = keys[-1], 1
+
+
+def _downwards(
+    walk: Walk, lower: KeyValue | None, upper: KeyValue | None
+) -> Iterator[list[KeyValue]]:
+    """Yield the keys of a range from the last on."""
+    while True:
+        rows = walk.key.order(walk.rows(lower, upper)).reverse()
+        keys = list(rows.values_list(*walk.key.names)[:SOME])
+        yield keys
+        if len(keys) < SOME:
+            return
+        upper = keys[-1]
