@@ -62,6 +62,10 @@ class Migration(migrations.Migration):
                 ("changed_at", models.FloatField(default=0)),
                 ("verified_at", models.FloatField(default=0)),
                 ("grace_until", models.FloatField(default=0)),
+                (
+                    "listed",
+                    models.CharField(blank=True, default="", max_length=64),
+                ),
                 ("bad", models.PositiveIntegerField(default=0)),
                 ("problems", models.JSONField(blank=True, default=list)),
                 ("error", models.TextField(blank=True, default="")),
