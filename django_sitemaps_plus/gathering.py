@@ -41,6 +41,11 @@ _gathering: ContextVar[dict[tuple[str, str], _Gathered] | None] = ContextVar(
 )
 
 
+def is_gathering() -> bool:
+    """Tell whether this is within ``gather_changes``."""
+    return _gathering.get() is not None
+
+
 def gather(section: str, value: KeyValue | None, using: str) -> bool:
     """Keep a key, None for any, for ``gather_changes``; False outside of it."""
     gathered = _gathering.get()

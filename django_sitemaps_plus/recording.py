@@ -8,17 +8,21 @@ the user's own statement goes on.
 from __future__ import annotations
 
 import json
+import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 from weakref import ref
 
-from django.db import connections, transaction
+from django.db import DatabaseError, connections, transaction
 from django.db.models import Model
 
 from .formers import CHUNK
-from .gathering import MOST_KEYS, gather, write_rows
+from .gathering import MOST_KEYS, gather, is_gathering, write_rows
+from .keyed import Statement
 from .keys import Key, KeyValue
 from .lookups import Lookup, lookup
 from .marks import Marker, Markers, mark, marked, tell
@@ -29,9 +33,12 @@ from .statements import (
     Row,
     Statements,
     Together,
+    beside,
     can_record,
     harmlessly,
+    insertion,
     is_autocommit,
+    may_be_ours,
 )
 from .watching import Watched, family, watched
 
@@ -228,15 +235,28 @@ class _Entry:
 
     def _copy(self, statements: Statements, *, settled: bool) -> bool:
         """Write it with the columns of which its location is made, if that can be."""
-        found = self.found
-        if not statements.copies or found.formers is None:
-            return False
-        former = found.formers.of_key(self.value, statements.using)
+        former = self._former(statements.using) if statements.copies else None
         if former is None:
             return False
-        row = Row(found.source.name, self.text)
-        statements.insert_former(row, former, found.digest, settled=settled)
+        statements.insert_former(self._row, former, self.found.digest, settled=settled)
         return True
+
+    def statement(self, connection: Any) -> Statement | None:
+        """Return the one statement that writes it; None if it takes more than one."""
+        former = self._former(connection.alias) if self.needs_old else None
+        if self.needs_old and former is None:
+            return None
+        digest = None if former is None else self.found.digest
+        return insertion(connection.vendor, self._row, former, digest, settled=True)
+
+    @property
+    def _row(self) -> Row:
+        return Row(self.found.source.name, self.text)
+
+    def _former(self, using: str) -> Statement | None:
+        """Return the query of the columns of which its location is made, if any."""
+        formers = self.found.formers
+        return None if formers is None else formers.of_key(self.value, using)
 
 
 # Updates
@@ -246,7 +266,8 @@ class _Update:
     """
     The rows of an object that is saved outside of a transaction, until its UPDATE.
 
-    Both are committed together, which takes one write to the disk instead of two.
+    Both are committed together, which takes one write to the disk instead of two. On
+    PostgreSQL they are one statement, where that is possible.
     """
 
     def __init__(self, instance: Model, connection: Any) -> None:
@@ -283,11 +304,43 @@ class _Update:
             with transaction.atomic(using=self._connection.alias):
                 self._write(settled=True)
                 return execute(sql, params, many, context)
-        with Together(self._connection) as statements:
-            self._write_with(statements)
-            result = execute(sql, params, many, context)
+        combined = self._combined(sql, params)
+        if combined is not None:
+            try:
+                result = execute(*combined, many, context)
+            except DatabaseError as error:
+                if not may_be_ours(self._connection, error):
+                    raise
+                # Then what is wrong with ours is logged, and the UPDATE done alone.
+                result = self._execute_together(execute, sql, params, many, context)
+        else:
+            result = self._execute_together(execute, sql, params, many, context)
         tell()
         return result
+
+    def _combined(self, sql: Any, params: Any) -> Statement | None:
+        """Return the statement that does both; None if there must be several."""
+        if self._connection.vendor != "postgresql":
+            return None
+        rows = list[Statement]()
+        for entry in self._entries:
+            try:
+                row = entry.statement(self._connection)
+            except Exception:  # whatever a project's items() raises
+                # Tried once more beside the UPDATE, and logged there.
+                return None
+            if row is None:
+                return None
+            rows.append(row)
+        return beside(rows, str(sql), params or ())
+
+    def _execute_together(
+        self, execute: Any, sql: Any, params: Any, many: bool, context: Any
+    ) -> Any:
+        """Write the rows and run the UPDATE in a transaction of ours."""
+        with Together(self._connection) as statements:
+            self._write_with(statements)
+            return execute(sql, params, many, context)
 
     def _write_with(self, statements: Together) -> None:
         using = statements.using
@@ -323,6 +376,9 @@ class _Update:
 
 # Deletes
 
+#: Of each thread, whose connections are its own: the last ``deletion``.
+_last = threading.local()
+
 
 @dataclass(eq=False)
 class Deletion:
@@ -335,11 +391,22 @@ class Deletion:
 
     using: str
     #: By section: the objects.
-    own: dict[str, list[Model]] = field(default_factory=dict)
+    own: dict[str, list[Model]] = field(default_factory=partial(defaultdict, list))
     #: By section: the keys of rows that depend on something deleted; None: any row.
     dependent: dict[str, dict[KeyValue | None, None]] = field(default_factory=dict)
     #: Lives as long as the transaction, which somebody else's receiver may end.
     token: ref[Marker] | None = None
+    #: Whether the next statement is still to come.
+    is_waiting: bool = True
+
+    @classmethod
+    def waiting(cls, using: str) -> Deletion | None:
+        """Return the one that this thread made last, if it waits on a connection."""
+        # To look up a connection takes longer than all else that one object costs.
+        found: Deletion | None = getattr(_last, "deletion", None)
+        if found is None or found.using != using or not found.is_waiting:
+            return None
+        return found if found.is_alive else None
 
     @classmethod
     def on(cls, using: str) -> Deletion:
@@ -348,7 +415,7 @@ class Deletion:
         for wrapper in connection.execute_wrappers:
             if isinstance(wrapper, cls) and wrapper.is_alive:
                 return wrapper
-        made = cls(using)
+        made = _last.deletion = cls(using)
         if connection.in_atomic_block:
             token = Marker(knows_old=False)
             transaction.on_commit(token, using=using, robust=True)
@@ -362,10 +429,6 @@ class Deletion:
         """Whether the transaction in which the objects are deleted goes on."""
         return self.token is None or self.token() is not None
 
-    def add(self, recorder: Recorder, instance: Model) -> None:
-        """Add an object, as quickly as may be: there are thousands of them."""
-        self.own.setdefault(recorder.name, []).append(instance)
-
     def add_dependent(self, recorder: Recorder, value: KeyValue | None) -> None:
         """Add the key of a row that depends on something deleted."""
         self.dependent.setdefault(recorder.name, {})[value] = None
@@ -374,6 +437,7 @@ class Deletion:
         """Write all down, then run the statement that waits."""
         connection = connections[self.using]
         connection.execute_wrappers.remove(self)
+        self.is_waiting = False
         if self.is_alive and not str(sql).startswith("ROLLBACK"):
             for name, instances in self.own.items():
                 with self._harmless(name):
@@ -393,35 +457,41 @@ def _write_deleted(connection: Any, name: str, instances: list[Model]) -> None:
     if using != found.database:
         # The section's rows are elsewhere: nobody would ever look at it there.
         return
-    # Once: Django tells of a child, and of its parent.
-    values = list(dict.fromkeys(_keys_of(found.key, instances, using)))
-    wanted = [
-        value
-        for value in values
-        if not gather(name, value, using) and not _knows_old(marks, found, value)
-    ]
+    wanted = _keys_of(found.key, instances, using)
+    if marks or is_gathering():
+        wanted = (
+            value
+            for value in wanted
+            if not gather(name, value, using) and not _knows_old(marks, found, value)
+        )
     settled = not is_autocommit(connection)
-    for start in range(0, len(wanted), CHUNK):
-        some = wanted[start : start + CHUNK]
+    is_any = False
+    while some := list(islice(wanted, CHUNK)):
+        is_any = True
         harmlessly(
             connection, partial(_write_some_deleted, found, some, settled=settled)
         )
-    if wanted:
+    if is_any:
         # One marker, for the commit to be told of: the objects are gone.
         mark(connection, name, "deleted", knows_old=False)
 
 
 def _keys_of(key: Key, instances: Sequence[Model], using: str) -> Iterator[KeyValue]:
-    """Yield the keys of those objects that have one."""
+    """Yield the keys of those objects that have one, each once."""
+    # Django tells of a child, and of its parent. Whole numbers are kept bare: with
+    # thousands of tuples Python would look through all objects for garbage.
+    seen = set[Any]()
     for instance in instances:
         value = _key_of(key, instance, using)
-        if value is not None:
+        if value is None:
+            continue
+        known = value[0] if len(value) == 1 else value
+        if known not in seen:
+            seen.add(known)
             yield value
 
 
 def _knows_old(marks: Markers, found: Lookup, value: KeyValue) -> bool:
-    if not marks:
-        return False
     marker = marks.get((found.source.name, found.key.dumps(value)))
     return marker is not None and marker.knows_old
 

@@ -39,6 +39,9 @@ _SAVEPOINT = "sitemaps_plus_recording"
 _DEADLOCK = 1213
 #: libpq's PQTRANS_INERROR, in the numbers of both versions of psycopg.
 _IN_ERROR = 3
+#: What begins the SQLSTATE of errors that an INSERT into a table without constraints
+#: does not cause: a constraint, and a transaction that was rolled back for another.
+_OF_OTHERS = ("23", "40")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,16 @@ def is_deadlock(error: Exception) -> bool:
     return isinstance(error, OperationalError) and error.args[:1] == (_DEADLOCK,)
 
 
+def may_be_ours(connection: Any, error: DatabaseError) -> bool:
+    """Tell whether a statement of PostgreSQL may have failed for what we added."""
+    cause = error.__cause__
+    # As psycopg calls it, and psycopg2.
+    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None) or ""
+    if not state or state.startswith(_OF_OTHERS):
+        return False
+    return bool(connection.is_usable())
+
+
 #: By connection: the driver's own, and whether what is selected for an INSERT is
 #: read without locks on it.
 _lockless: WeakKeyDictionary[Any, tuple[Any, bool]] = WeakKeyDictionary()
@@ -268,9 +281,9 @@ class Statements:
         self, row: Row, former: Statement, definition: str, *, settled: bool
     ) -> None:
         """Write a row with what ``former``, a query of one text, gives now."""
-        sql, params = former
-        given = [row.section, row.key, *params, definition, settled]
-        self._execute(_copying(self.connection.vendor, sql), given, is_last=True)
+        vendor = self.connection.vendor
+        sql, given = insertion(vendor, row, former, definition, settled=settled)
+        self._execute(sql, given, is_last=True)
 
     def insert_formers(
         self, section: str, formers: Statement, definition: str, *, settled: bool
@@ -349,6 +362,20 @@ class Together(Statements):
         self._cursor.execute(sql, params)
 
 
+def beside(rows: Sequence[Statement], sql: str, params: Sequence[Any]) -> Statement:
+    """
+    Return a statement of PostgreSQL that runs ``sql`` and the INSERTs ``rows`` at once.
+
+    All of them see the rows as they were before it (PostgreSQL, "7.8.2. Data-Modifying
+    Statements in WITH"), and its result is that of ``sql``.
+    """
+    parts = ", ".join(
+        f"sitemaps_plus_{number} AS ({row})" for number, (row, _) in enumerate(rows)
+    )
+    given = [part for _, some in rows for part in some]
+    return f"WITH {parts} {sql}", (*given, *params)
+
+
 #: The rows as one parameter.
 _MANY = (
     f'INSERT INTO {TABLE} (section, "key", upto, old, definition, settled, at) '  # noqa: S608
@@ -356,6 +383,23 @@ _MANY = (
     f"(row ->> 5)::boolean, {clock_sql('postgresql')} "
     "FROM json_array_elements(%s::json) AS rows(row)"
 )
+
+
+def insertion(
+    vendor: str,
+    row: Row,
+    former: Statement | None = None,
+    definition: str | None = None,
+    *,
+    settled: bool,
+) -> Statement:
+    """Return the statement that writes one row, with what ``former`` gives if any."""
+    if former is None:
+        given = [row.section, row.key, row.upto, row.old, row.definition, settled]
+        return _insertion(vendor, 1), given
+    sql, params = former
+    given = [row.section, row.key, *params, definition, settled]
+    return _copying(vendor, sql), given
 
 
 @lru_cache

@@ -303,7 +303,7 @@ def queries(work: Callable[[], object]) -> list[str]:
     with CaptureQueriesContext(connection) as captured:
         work()
     verbs = re.compile(
-        r"(?:SAVEPOINT \w+; |START TRANSACTION; )?(SELECT|INSERT|UPDATE|DELETE) "
+        r"(?:SAVEPOINT \w+; |START TRANSACTION; )?(SELECT|INSERT|UPDATE|DELETE|WITH) "
     )
     found = [verbs.match(query["sql"]) for query in captured.captured_queries]
     return [match[1] for match in found if match]
@@ -317,18 +317,49 @@ def test_update_fields_of_nothing_that_decides_cost_one_insert(
     article.save()
     changes()
     article.title = "t"
-    assert queries(lambda: article.save(update_fields=["title"])) == [
-        "INSERT",
-        "UPDATE",
-    ]
+    both = ["WITH"] if connection.vendor == "postgresql" else ["INSERT", "UPDATE"]
+    assert queries(lambda: article.save(update_fields=["title"])) == both
     assert changes() == [("news", str(article.pk), None)]
-    assert queries(lambda: article.save(update_fields=["live"])) == [
-        "INSERT",
-        "UPDATE",
-    ]
+    assert queries(lambda: article.save(update_fields=["live"])) == both
     assert changes() == [("news", str(article.pk), ["/articles/a/"])]
     assert queries(lambda: article.save(update_fields=[])) == []
     assert changes() == []
+
+
+if connection.vendor == "postgresql":
+
+    def test_a_save_that_breaks_a_constraint_is_not_tried_twice(
+        register: Register,
+    ) -> None:
+        register("news", Articles)
+        article = Article.objects.create(slug="a")
+        changes()
+        article.category_id = -1
+
+        def save() -> None:
+            with pytest.raises(IntegrityError):
+                article.save()
+
+        assert queries(save) == ["WITH"]
+        assert changes() == []
+
+    def test_a_table_with_rules_takes_two_statements(register: Register) -> None:
+        """PostgreSQL: "WITH cannot be used in a query that is rewritten by rules"."""
+        register("news", Articles)
+        article = Article.objects.create(slug="a")
+        changes()
+        article.slug = "b"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE RULE notes AS ON UPDATE TO testapp_article DO ALSO NOTIFY notes"
+            )
+        try:
+            article.save()
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("DROP RULE notes ON testapp_article")
+        assert changes() == [("news", str(article.pk), ["/articles/a/"])]
+        assert Article.objects.get().slug == "b"
 
 
 @pytest.mark.parametrize("name", ["category", "category_id"])
