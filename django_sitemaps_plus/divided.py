@@ -21,8 +21,9 @@ from .origin import Place
 from .protocol.markup import escape
 from .rows import Source
 
-#: Rows beside a cut that are looked up at a time.
-SOME = 100
+#: Rows beside a cut that are looked up first: nearly always one of them is listed. And
+#: the most that are looked up at a time, where an import left thousands of new ones.
+FEW, MOST = 10, 500
 
 
 def divide(
@@ -147,25 +148,26 @@ def _upwards(
     walk: Walk, lower: KeyValue | None, upper: KeyValue | None
 ) -> Iterator[list[KeyValue]]:
     """Yield the keys of a range from the first on."""
-    skipped = 0
+    some, skipped = FEW, 0
     while True:
         rows = walk.key.order(walk.rows(lower, upper)).values_list(*walk.key.names)
-        keys = list(rows[skipped : skipped + SOME])
+        keys = list(rows[skipped : skipped + some])
         yield keys
-        if len(keys) < SOME or keys[-1] == lower:
+        if len(keys) < some or keys[-1] == lower:
             return
         # A range begins with its lower bound.
-        lower, skipped = keys[-1], 1
+        lower, skipped, some = keys[-1], 1, min(2 * some, MOST)
 
 
 def _downwards(
     walk: Walk, lower: KeyValue | None, upper: KeyValue | None
 ) -> Iterator[list[KeyValue]]:
     """Yield the keys of a range from the last on."""
+    some = FEW
     while True:
         rows = walk.key.order(walk.rows(lower, upper)).reverse()
-        keys = list(rows.values_list(*walk.key.names)[:SOME])
+        keys = list(rows.values_list(*walk.key.names)[:some])
         yield keys
-        if len(keys) < SOME:
+        if len(keys) < some:
             return
-        upper = keys[-1]
+        upper, some = keys[-1], min(2 * some, MOST)

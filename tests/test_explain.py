@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 
 from django_sitemaps_plus import ledger
+from django_sitemaps_plus.divided import FEW
 from django_sitemaps_plus.models import Page, Section
 
 from .ledger_kinds import KINDS, VENDOR, Kind, create_tables
@@ -196,7 +197,11 @@ def test_a_split_reads_ranges_of_the_index(site: Site) -> None:
     assert Page.objects.filter(section__name="site").latest("number").number > 200
     assert len(read) >= 3
     for statement in read:
-        assert_range_scan(statement)
+        if statement[0].count(" OR ") == FEW - 1:
+            # Rows by their keys: where a shop has few, all of them are looked through.
+            assert "Seq Scan" not in "\n".join(explained(statement))
+        else:
+            assert_range_scan(statement)
 
 
 def _after(part: Any, number: int) -> Any:
