@@ -17,29 +17,24 @@ from itertools import islice
 from typing import Any
 from weakref import ref
 
-from django.db import DatabaseError, connections, transaction
+from django.db import connections, transaction
 from django.db.models import Model
 
 from .formers import CHUNK
 from .gathering import MOST_KEYS, gather, is_gathering, write_rows
-from .keyed import Statement
 from .keys import Key, KeyValue
 from .lookups import Lookup, lookup
-from .marks import Marker, Markers, mark, marked, tell
+from .marks import Marker, Markers, mark, marked
 from .registry import registry
 from .statements import (
-    NOT_RECORDED,
     Harmless,
     Row,
     Statements,
-    Together,
-    beside,
     can_record,
     harmlessly,
-    insertion,
     is_autocommit,
-    may_be_ours,
 )
+from .updates import Entry, Update, without_former
 from .watching import Watched, family, watched
 
 
@@ -104,10 +99,10 @@ class Recorder:
         marker = marked(connection).get((self.name, text))
         if marker is not None and (marker.knows_old or not needs_old):
             return
-        entry = _Entry(found, value, text, needs_old=needs_old)
-        if is_autocommit(connection):
+        entry = Entry(found, value, text, needs_old=needs_old)
+        if Update.is_worth_waiting_for(connection):
             if can_record(using):
-                _Update.of(instance, connection).add(entry)
+                Update.of(instance, connection).add(entry)
             return
 
         def write(statements: Statements) -> None:
@@ -196,182 +191,6 @@ def _key_of(key: Key, instance: Model, using: str) -> KeyValue | None:
     return tuple(
         known.to_python(part) for known, part in zip(key.fields, value, strict=True)
     )
-
-
-def _without_former(found: Lookup, statements: Statements) -> Harmless:
-    """Go on without what a lookup would have told."""
-    return Harmless(
-        statements.using,
-        "Section %r: where objects were listed before is not known.",
-        found.source.name,
-        undo=statements.recover,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An object about to be saved, of one section."""
-
-    found: Lookup
-    value: KeyValue
-    text: str
-    needs_old: bool
-
-    def write(self, statements: Statements, *, settled: bool) -> None:
-        """Write it down, with where it is listed now if that is wanted."""
-        old = None
-        if self.needs_old:
-            with _without_former(self.found, statements):
-                if self._copy(statements, settled=settled):
-                    return
-                if not self.found.is_proved(statements.using):
-                    statements.begin()
-                paths = self.found.location(
-                    self.value, statements.using, statements.rows
-                )
-                old = json.dumps(paths)
-        row = Row(self.found.source.name, self.text, old=old)
-        statements.insert([row], settled=settled)
-
-    def _copy(self, statements: Statements, *, settled: bool) -> bool:
-        """Write it with the columns of which its location is made, if that can be."""
-        former = self._former(statements.using) if statements.copies else None
-        if former is None:
-            return False
-        statements.insert_former(self._row, former, self.found.digest, settled=settled)
-        return True
-
-    def statement(self, connection: Any) -> Statement | None:
-        """Return the one statement that writes it; None if it takes more than one."""
-        former = self._former(connection.alias) if self.needs_old else None
-        if self.needs_old and former is None:
-            return None
-        digest = None if former is None else self.found.digest
-        return insertion(connection.vendor, self._row, former, digest, settled=True)
-
-    @property
-    def _row(self) -> Row:
-        return Row(self.found.source.name, self.text)
-
-    def _former(self, using: str) -> Statement | None:
-        """Return the query of the columns of which its location is made, if any."""
-        formers = self.found.formers
-        return None if formers is None else formers.of_key(self.value, using)
-
-
-# Updates
-
-
-class _Update:
-    """
-    The rows of an object that is saved outside of a transaction, until its UPDATE.
-
-    Both are committed together, which takes one write to the disk instead of two. On
-    PostgreSQL they are one statement, where that is possible.
-    """
-
-    def __init__(self, instance: Model, connection: Any) -> None:
-        self._instance = instance
-        self._connection = connection
-        self._entries: list[_Entry] = []
-
-    @classmethod
-    def of(cls, instance: Model, connection: Any) -> _Update:
-        """Return what waits for an object, which does not wait until ``add()``."""
-        wrappers = connection.execute_wrappers
-        for wrapper in wrappers:
-            if isinstance(wrapper, cls) and wrapper._instance is instance:
-                wrappers.remove(wrapper)
-                return wrapper
-        return cls(instance, connection)
-
-    def add(self, entry: _Entry) -> None:
-        """Add a row, and wait for the next statement."""
-        self._entries.append(entry)
-        # First of all: who leaves execute_wrapper() removes the last one.
-        self._connection.execute_wrappers.insert(0, self)
-
-    def __call__(
-        self, execute: Any, sql: Any, params: Any, many: bool, context: Any
-    ) -> Any:
-        """Write the rows, then run the statement that waits."""
-        self._connection.execute_wrappers.remove(self)
-        if not self._is_expected(sql, params):
-            # Another receiver's, say. The rows must not be lost over it.
-            self._write(settled=False)
-            return execute(sql, params, many, context)
-        if self._connection.vendor == "sqlite":
-            with transaction.atomic(using=self._connection.alias):
-                self._write(settled=True)
-                return execute(sql, params, many, context)
-        combined = self._combined(sql, params)
-        if combined is not None:
-            try:
-                result = execute(*combined, many, context)
-            except DatabaseError as error:
-                if not may_be_ours(self._connection, error):
-                    raise
-                # Then what is wrong with ours is logged, and the UPDATE done alone.
-                result = self._execute_together(execute, sql, params, many, context)
-        else:
-            result = self._execute_together(execute, sql, params, many, context)
-        tell()
-        return result
-
-    def _combined(self, sql: Any, params: Any) -> Statement | None:
-        """Return the statement that does both; None if there must be several."""
-        if self._connection.vendor != "postgresql":
-            return None
-        rows = list[Statement]()
-        for entry in self._entries:
-            try:
-                row = entry.statement(self._connection)
-            except Exception:  # whatever a project's items() raises
-                # Tried once more beside the UPDATE, and logged there.
-                return None
-            if row is None:
-                return None
-            rows.append(row)
-        return beside(rows, str(sql), params or ())
-
-    def _execute_together(
-        self, execute: Any, sql: Any, params: Any, many: bool, context: Any
-    ) -> Any:
-        """Write the rows and run the UPDATE in a transaction of ours."""
-        with Together(self._connection) as statements:
-            self._write_with(statements)
-            return execute(sql, params, many, context)
-
-    def _write_with(self, statements: Together) -> None:
-        using = statements.using
-        with Harmless(using, NOT_RECORDED, using, undo=statements.recover):
-            for entry in self._entries:
-                entry.write(statements, settled=True)
-
-    def _is_expected(self, sql: Any, params: Any) -> bool:
-        """Tell whether this is the UPDATE, and can be in a transaction of ours."""
-        meta, ops = self._instance._meta, self._connection.ops
-        text = str(sql)
-        if not text.startswith(f"UPDATE {ops.quote_name(meta.db_table)} "):
-            return False
-        # SQLite does not commit as long as what is returned was not fetched.
-        if " RETURNING " in text:
-            return False
-        own = [
-            known.get_db_prep_save(
-                getattr(self._instance, known.attname), self._connection
-            )
-            for known in meta.pk_fields
-        ]
-        return list(params or ())[-len(own) :] == own
-
-    def _write(self, *, settled: bool) -> None:
-        def write(statements: Statements) -> None:
-            for entry in self._entries:
-                entry.write(statements, settled=settled)
-            transaction.on_commit(tell, using=self._connection.alias, robust=True)
-
-        harmlessly(self._connection, write)
 
 
 # Deletes
@@ -501,7 +320,7 @@ def _write_some_deleted(
 ) -> None:
     name, using = found.source.name, statements.using
     old: Mapping[str, list[str]] | None = None
-    with _without_former(found, statements):
+    with without_former(found, statements):
         statements.begin()
         copied = None
         if statements.copies and found.formers is not None:

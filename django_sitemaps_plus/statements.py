@@ -37,8 +37,8 @@ _COLUMNS = ("section", "key", "upto", "old", "definition", "settled")
 _SAVEPOINT = "sitemaps_plus_recording"
 #: MySQL's ER_LOCK_DEADLOCK.
 _DEADLOCK = 1213
-#: libpq's PQTRANS_INERROR, in the numbers of both versions of psycopg.
-_IN_ERROR = 3
+#: libpq's PQTRANS_IDLE and PQTRANS_INERROR, in the numbers of both versions of psycopg.
+_IDLE, _IN_ERROR = 0, 3
 #: What begins the SQLSTATE of errors that an INSERT into a table without constraints
 #: does not cause: a constraint, and a transaction that was rolled back for another.
 _OF_OTHERS = ("23", "40")
@@ -170,7 +170,15 @@ def may_be_ours(connection: Any, error: DatabaseError) -> bool:
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None) or ""
     if not state or state.startswith(_OF_OTHERS):
         return False
-    return bool(connection.is_usable())
+    return bool(connection.connection.info.transaction_status in (_IDLE, _IN_ERROR))
+
+
+def recover(connection: Any) -> None:
+    """Go back to the savepoint of a ``guarded`` statement that failed, if one did."""
+    if connection.connection.info.transaction_status == _IN_ERROR:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+            cursor.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
 
 
 #: By connection: the driver's own, and whether what is selected for an INSERT is
@@ -360,6 +368,25 @@ class Together(Statements):
             sql = f"START TRANSACTION; {sql}"
             self._is_set = True
         self._cursor.execute(sql, params)
+
+
+def runs_several(connection: Any) -> bool:
+    """
+    Tell whether the driver runs several statements at once and gives all results.
+
+    psycopg 3 does, unless it sends parameters apart from the statement; psycopg2 gives
+    the last one's only.
+    """
+    return (
+        connection.vendor == "postgresql"
+        and connection.Database.__name__ == "psycopg"
+        and not connection.features.uses_server_side_binding
+    )
+
+
+def guarded(sql: str) -> str:
+    """Return a statement of PostgreSQL with a savepoint around it."""
+    return f"SAVEPOINT {_SAVEPOINT}; {sql}; RELEASE SAVEPOINT {_SAVEPOINT}"
 
 
 def beside(rows: Sequence[Statement], sql: str, params: Sequence[Any]) -> Statement:

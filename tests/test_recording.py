@@ -7,13 +7,22 @@ import re
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.core.files.base import ContentFile
-from django.db import IntegrityError, connection, connections, transaction
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    connection,
+    connections,
+    transaction,
+)
 from django.db.models import F
+from django.db.models.signals import pre_save
 from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
@@ -326,24 +335,88 @@ def test_update_fields_of_nothing_that_decides_cost_one_insert(
     assert changes() == []
 
 
+@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "autocommit"])
+def test_an_update_that_finds_no_row_is_still_an_error(
+    register: Register, atomic: bool
+) -> None:
+    """However it is sent, Django must learn how many rows it has changed."""
+    register("news", Articles)
+    article = Article.objects.create(slug="a")
+    Article.objects.all()._raw_delete("default")
+    forced = partial(article.save, force_update=True)
+    with pytest.raises(DatabaseError, match="did not affect any rows"):
+        transaction.atomic(forced)() if atomic else forced()
+    assert not Article.objects.exists()
+    article.save()
+    assert Article.objects.get() == article
+
+
+def test_a_save_that_another_receiver_refuses_leaves_nothing_behind(
+    register: Register, caplog: pytest.LogCaptureFixture
+) -> None:
+    register("news", Articles)
+    article = Article.objects.create(slug="a")
+    changes()
+
+    def refuse(**kwargs: Any) -> None:
+        raise PermissionError
+
+    def save() -> None:
+        with pytest.raises(PermissionError), transaction.atomic():
+            article.save()
+        Article.objects.filter(pk=article.pk).update(title="another")
+
+    pre_save.connect(refuse, sender=Article)
+    try:
+        with transaction.atomic():
+            # Where the change waits for the UPDATE it is not even written.
+            waits = connection.vendor == "postgresql"
+            assert queries(save) == (["UPDATE"] if waits else ["INSERT", "UPDATE"])
+    finally:
+        pre_save.disconnect(refuse, sender=Article)
+    assert changes() == []
+    assert not caplog.records
+
+
 if connection.vendor == "postgresql":
 
-    def test_a_save_that_breaks_a_constraint_is_not_tried_twice(
-        register: Register,
-    ) -> None:
+    def test_a_save_in_a_transaction_is_one_statement_too(register: Register) -> None:
         register("news", Articles)
         article = Article.objects.create(slug="a")
         changes()
-        article.category_id = -1
+        article.slug = "b"
+        with transaction.atomic():
+            assert queries(article.save) == ["WITH"]
+            assert queries(article.save) == ["UPDATE"], "recorded once"
+        assert changes() == [("news", str(article.pk), ["/articles/a/"])]
+
+    @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "autocommit"])
+    def test_a_save_that_breaks_a_constraint_is_not_tried_twice(
+        register: Register, atomic: bool
+    ) -> None:
+        register("news", Articles)
+        article, other = (Article.objects.create(slug=slug) for slug in "ab")
+        changes()
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE UNIQUE INDEX own ON testapp_article (slug)")
+        article.slug = other.slug
 
         def save() -> None:
             with pytest.raises(IntegrityError):
                 article.save()
 
-        assert queries(save) == ["WITH"]
+        try:
+            with transaction.atomic() if atomic else nullcontext():
+                assert queries(save) == ["WITH"]
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("DROP INDEX own")
         assert changes() == []
 
-    def test_a_table_with_rules_takes_two_statements(register: Register) -> None:
+    @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "autocommit"])
+    def test_a_table_with_rules_takes_two_statements(
+        register: Register, atomic: bool
+    ) -> None:
         """PostgreSQL: "WITH cannot be used in a query that is rewritten by rules"."""
         register("news", Articles)
         article = Article.objects.create(slug="a")
@@ -354,7 +427,8 @@ if connection.vendor == "postgresql":
                 "CREATE RULE notes AS ON UPDATE TO testapp_article DO ALSO NOTIFY notes"
             )
         try:
-            article.save()
+            with transaction.atomic() if atomic else nullcontext():
+                article.save()
         finally:
             with connection.cursor() as cursor:
                 cursor.execute("DROP RULE notes ON testapp_article")
