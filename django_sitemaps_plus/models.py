@@ -213,7 +213,10 @@ class Change(models.Model):
     class Meta:
         app_label = "sitemaps_plus"
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["section", "page"], name="sitemaps_plus_change_page"),
+            # With the number: a page's oldest changes are claimed first.
+            models.Index(
+                fields=["section", "page", "id"], name="sitemaps_plus_change_page"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from django_sitemaps_plus import ledger
+from django_sitemaps_plus import changes, ledger
 from django_sitemaps_plus.divided import FEW
-from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.models import Change, Page, Section
 
 from .ledger_kinds import KINDS, VENDOR, Kind, create_tables
 from .ledger_site import Site
@@ -206,6 +206,24 @@ def test_a_split_reads_ranges_of_the_index(site: Site) -> None:
 
 def _after(part: Any, number: int) -> Any:
     return f"{part}{number:02}" if isinstance(part, str) else part
+
+
+def test_changes_of_a_page_are_claimed_by_their_index(register: Register) -> None:
+    """However many others were recorded before them."""
+    site = Site(register)
+    Change.objects.all().delete()
+    Change.objects.bulk_create(
+        Change(section=site.name, key=f'["{number}"]', at=1, page=1 + number // 300)
+        for number in range(ROWS)
+    )
+    analyze(Change._meta.db_table)
+    with statements(Change._meta.db_table) as read:
+        assert len(changes.claim(site.name, 20).ids) == 300
+    (statement,) = read
+    text = "\n".join(explained(statement))
+    assert "sitemaps_plus_change_page" in text, text
+    count = touched(statement)
+    assert count is None or count <= 301, (text, count)
 
 
 def test_the_ledger_itself_is_read_by_its_indexes(register: Register) -> None:

@@ -68,7 +68,8 @@ class Migration(migrations.Migration):
             options={
                 "indexes": [
                     models.Index(
-                        fields=["section", "page"], name="sitemaps_plus_change_page"
+                        fields=["section", "page", "id"],
+                        name="sitemaps_plus_change_page",
                     )
                 ],
             },
