@@ -71,7 +71,8 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
     def claimed(self, ids: Sequence[int], owner: str) -> Iterator[Claimed]:
         """Yield those of some submissions that ``owner`` has claimed."""
         for some in _chunks(ids):
-            mine = self.filter(pk__in=some, claimed_by=owner)
+            # In order: the same submissions make the same request.
+            mine = self.filter(pk__in=some, claimed_by=owner).order_by("pk")
             yield from map(Claimed._make, mine.values_list(*Claimed._fields))
 
     def settle(
