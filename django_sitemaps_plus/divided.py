@@ -18,7 +18,6 @@ from .ledger import Parts, Walk
 from .lookups import Lookup, lookup
 from .models import Page
 from .origin import Place
-from .protocol.markup import escape
 from .rows import Source
 
 #: Rows beside a cut that are looked up first: nearly always one of them is listed. And
@@ -68,14 +67,19 @@ class _Listing:
     entries: list[bytes]
     tail: list[bytes]
 
+    #: The place of each location among the entries.
+    index: dict[bytes, int]
+
     @classmethod
     def of(cls, text: bytes) -> _Listing:
         lines = text.splitlines(keepends=True)
-        found = [index for index, line in enumerate(lines) if stream.LOC.search(line)]
-        if not found:
-            return cls(lines, [], [])
-        start, end = found[0], found[-1] + 1
-        return cls(lines[:start], lines[start:end], lines[end:])
+        found = enumerate(map(stream.LOC.search, lines))
+        places = [(match[1], place) for place, match in found if match]
+        if not places:
+            return cls(lines, [], [], {})
+        start, end = places[0][1], places[-1][1] + 1
+        index = {location: place - start for location, place in places}
+        return cls(lines[:start], lines[start:end], lines[end:], index)
 
     def part(self, start: int, end: int) -> tuple[str, bytes]:
         """Return a page of some of the entries: its checksum, and its gzipped bytes."""
@@ -83,11 +87,6 @@ class _Listing:
         compressor = kept.compressor()
         data = compressor.compress(text) + compressor.flush()
         return hashlib.sha256(text).hexdigest()[:32], data
-
-    def index(self) -> dict[bytes, int]:
-        """Return the place of each location."""
-        found = (stream.LOC.search(entry) for entry in self.entries)
-        return {match[1]: place for place, match in enumerate(found) if match}
 
 
 def _places(
@@ -105,27 +104,27 @@ def _places(
     was listed behind that place: then the entries' order is not that of the keys.
     """
     walk, known = ledger.walk_of(found), lookup(found.name)
-    index = listing.index()
     upper = ledger.upper_of(page)
     bounds = [
         None if page.lower is None else walk.key.loads(page.lower),
         *cuts,
         None if upper is None else walk.key.loads(upper),
     ]
-    firsts, lasts = list[int | None](), list[int | None]()
-    for lower, end in pairwise(bounds):
-        upwards = _listed(known, index, place, _upwards(walk, lower, end))
-        firsts.append(next(upwards, None))
-        downwards = _listed(known, index, place, _downwards(walk, lower, end))
-        lasts.append(next(downwards, None))
-    places, before = list[int](), list[int]()
-    for behind in reversed(firsts[1:]):
-        following = places[0] if places else len(listing.entries)
-        places.insert(0, following if behind is None else behind)
-    for last in lasts[:-1]:
-        preceding = before[-1] if before else -1
-        before.append(preceding if last is None else last)
-    certain = all(last < behind for last, behind in zip(before, places, strict=True))
+
+    def nearest(batches: Iterable[Sequence[KeyValue]]) -> int | None:
+        return next(_listed(known, listing.index, place, batches), None)
+
+    last, lasts, firsts = -1, list[int](), list[int | None]()
+    for lower, cut, end in zip(bounds, cuts, bounds[2:], strict=False):
+        before = nearest(_downwards(walk, lower, cut))
+        last = last if before is None else before
+        lasts.append(last)
+        firsts.append(nearest(_upwards(walk, cut, end)))
+    following, places = len(listing.entries), list[int]()
+    for first in reversed(firsts):
+        following = following if first is None else first
+        places.insert(0, following)
+    certain = all(last < place for last, place in zip(lasts, places, strict=True))
     return places if certain and places == sorted(places) else None
 
 
@@ -139,7 +138,7 @@ def _listed(
     for keys in batches:
         for paths in known.locations(keys, known.database).values():
             for path in paths:
-                text = escape(stream.address(path, place)).encode()
+                text = stream.written(path, place)
                 if text in index:
                     yield index[text]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -39,8 +39,6 @@ GAP = 1 << 32
 _WRITE_EVERY = 0.5
 #: Seconds between two looks whether the lease is free.
 _POLL = 0.05
-#: Pages that one statement changes.
-_ROWS = 500
 #: Times a row is made or found before its absence is an error.
 _TRIES = 5
 
@@ -304,18 +302,24 @@ def create_pages(
     owner: str,
     lowers: Sequence[str | None],
     positions: Sequence[int],
+    values: Sequence[Mapping[str, Any]] = (),
 ) -> list[Page]:
     """
     Add pages to ``section``, as the lease's owner, inside a transaction.
 
+    With further ``values`` for each, if there are any.
     Raises ``Busy`` if the lease was lost: then another process's bounds stand.
     """
     first = sections().take_numbers(section, owner, len(lowers))
     if first is None:
         raise _lost(section)
     return pages().bulk_create(
-        Page(section=section, number=first + index, lower=lower, position=position)
-        for index, (lower, position) in enumerate(zip(lowers, positions, strict=True))
+        Page(
+            section=section, number=first + index, lower=lower, position=position, **own
+        )
+        for index, (lower, position, own) in enumerate(
+            zip(lowers, positions, values or [{}] * len(lowers), strict=True)
+        )
     )
 
 
@@ -354,10 +358,8 @@ def split(source: Source, page: Page, fitting: int, divide: Divide) -> None:
             if not pages().made(page, **changes):
                 return
             positions = _positions(page, len(lowers))
-            made = create_pages(page.section, owner, lowers, positions)
-            for new, checksum in zip(made, listed[1:], strict=True):
-                new.listed, new.digest = checksum, page.digest
-            pages().bulk_update(made, ["listed", "digest"], batch_size=_ROWS)
+            values = [{"listed": part, "digest": page.digest} for part in listed[1:]]
+            create_pages(page.section, owner, lowers, positions, values)
 
 
 def _cuts(walk: Walk, page: Page, upper: str | None, fitting: int) -> list[KeyValue]:
@@ -409,4 +411,4 @@ def _spread(section: Section) -> None:
     start = (spread[-1].position if spread else 0) + GAP
     for index, page in enumerate(spread):
         page.position = start + index * GAP
-    pages().bulk_update(spread, ["position"], batch_size=_ROWS)
+    pages().bulk_update(spread, ["position"], batch_size=500)

@@ -14,7 +14,8 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -283,14 +284,11 @@ def serve(found: Source, page: Page, place: Place) -> Served:
     served = _fresh(page, current, place, begun)
     if served is not None:
         return served
-    owner = uuid.uuid4().hex
     deadline = time.monotonic() + WAIT
     while time.monotonic() < deadline:
-        if ledger.pages().claim(page.pk, owner, MAKING):
-            try:
+        with _claimed(page) as is_ours:
+            if is_ours:
                 return _serve_claimed(found, page.pk, place, current, begun)
-            finally:
-                _release(page, owner)
         time.sleep(_POLL)
         page = reload(page.pk)
         served = _fresh(page, current, place, begun)
@@ -300,6 +298,19 @@ def serve(found: Source, page: Page, place: Place) -> Served:
     if former is None:
         raise Busy(f"The page {page} is being made.")
     return former
+
+
+@contextmanager
+def _claimed(page: Page) -> Iterator[bool]:
+    """Try to be the one who makes a page, until the end; tells whether it succeeded."""
+    owner = uuid.uuid4().hex
+    if not ledger.pages().claim(page.pk, owner, MAKING):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        _release(page, owner)
 
 
 def _release(page: Page, owner: str) -> None:
@@ -408,16 +419,12 @@ def look_in_grace(found: Source, page: Page, place: Place) -> bool:
     Those that it had are served until its grace is over. Tells whether it was done;
     not if another process is at it. Raises what ``serve`` does.
     """
-    owner = uuid.uuid4().hex
-    if not ledger.pages().claim(page.pk, owner, MAKING):
-        return False
-    try:
-        page = reload(page.pk)
-        _refuse_known_bad(page)
-        make(found, page, place, publishes=page.grace_until <= time.time())
-    finally:
-        _release(page, owner)
-    return True
+    with _claimed(page) as is_ours:
+        if is_ours:
+            page = reload(page.pk)
+            _refuse_known_bad(page)
+            make(found, page, place, publishes=page.grace_until <= time.time())
+    return is_ours
 
 
 def _refuse_known_bad(page: Page) -> None:
@@ -581,8 +588,7 @@ def _comparable(page: Page, place: Place) -> bytes | None:
 
 def _found_out(page: Page, run: _Run) -> dict[str, Any]:
     """Return what is to be written of a page that was made."""
-    making, current = run.making, run.current
-    now = time.time()
+    making, now = run.making, time.time()
     changed = making.checksum != page.checksum
     newest = making.reader.tally.newest
     seen = None if newest is None else newest.timestamp()
@@ -590,8 +596,7 @@ def _found_out(page: Page, run: _Run) -> dict[str, Any]:
     observed = changed and page.checksum and page.digest.startswith(VERSION)
     lastmods = [page.lastmod, seen, now if observed else None]
     found: dict[str, Any] = {
-        "digest": current.digest,
-        "verified_at": run.begun,
+        **_looked_at(run),
         "grace_until": 0,
         "entries": making.entries,
         "items": making.items,
@@ -600,9 +605,6 @@ def _found_out(page: Page, run: _Run) -> dict[str, Any]:
         "lastmod": max(
             (known for known in lastmods if known is not None), default=None
         ),
-        "bad": len(making.bad),
-        "problems": _shown(making.bad),
-        "error": "",
     }
     if page.listed:
         found["listed"] = ""
@@ -616,16 +618,21 @@ def _found_out(page: Page, run: _Run) -> dict[str, Any]:
 
 def _found_in_grace(page: Page, run: _Run) -> dict[str, Any]:
     """Return what is to be written of a page whose former bytes are served on."""
-    found: dict[str, Any] = {
+    found = _looked_at(run)
+    if run.making.checksum != page.listed:
+        found["listed"] = run.making.checksum
+    return found
+
+
+def _looked_at(run: _Run) -> dict[str, Any]:
+    """Return what is to be written of any page whose rows were read."""
+    return {
         "digest": run.current.digest,
         "verified_at": run.begun,
         "bad": len(run.making.bad),
         "problems": _shown(run.making.bad),
         "error": "",
     }
-    if run.making.checksum != page.listed:
-        found["listed"] = run.making.checksum
-    return found
 
 
 def _note_newest(section: Section, current: Definition) -> None:

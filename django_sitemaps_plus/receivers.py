@@ -278,12 +278,6 @@ def _pre_delete(
     watchers = _watchers.get(sender)
     if watchers is None:
         return
-    waiting = Deletion.waiting(using)
-    if waiting is not None and not watchers.related_deletes:
-        # Thousands of objects are deleted at once: one more costs a list's append.
-        for recorder in watchers.own_deletes:
-            waiting.own[recorder.name].append(instance)
-        return
     with _harmless(sender, using):
         for recorder in watchers.own_deletes:
             Deletion.on(using).own[recorder.name].append(instance)

@@ -99,17 +99,12 @@ class Recorder:
         marker = marked(connection).get((self.name, text))
         if marker is not None and (marker.knows_old or not needs_old):
             return
-        entry = Entry(found, value, text, needs_old=needs_old)
-        if Update.is_worth_waiting_for(connection):
-            if can_record(using):
-                Update.of(instance, connection).add(entry)
-            return
-
-        def write(statements: Statements) -> None:
-            entry.write(statements, settled=True)
-            mark(connection, self.name, text, knows_old=needs_old)
-
-        harmlessly(connection, write)
+        update = Update.of(instance, connection)
+        update.add(Entry(found, value, text, needs_old=needs_old))
+        if not update.is_worth_waiting_for:
+            update.write(settled=True)
+        elif can_record(using):
+            update.wait()
 
     def saved(self, instance: Model, using: str, *, created: bool) -> None:
         """Write down that an object was created, or saved over one not loaded."""
@@ -219,17 +214,12 @@ class Deletion:
     is_waiting: bool = True
 
     @classmethod
-    def waiting(cls, using: str) -> Deletion | None:
-        """Return the one that this thread made last, if it waits on a connection."""
-        # To look up a connection takes longer than all else that one object costs.
-        found: Deletion | None = getattr(_last, "deletion", None)
-        if found is None or found.using != using or not found.is_waiting:
-            return None
-        return found if found.is_alive else None
-
-    @classmethod
     def on(cls, using: str) -> Deletion:
         """Return the one that waits on a connection; installed if there is none."""
+        # To look up a connection takes longer than all else that one object costs.
+        last: Deletion | None = getattr(_last, "deletion", None)
+        if last and last.using == using and last.is_waiting and last.is_alive:
+            return last
         connection = connections[using]
         for wrapper in connection.execute_wrappers:
             if isinstance(wrapper, cls) and wrapper.is_alive:

@@ -173,14 +173,6 @@ def may_be_ours(connection: Any, error: DatabaseError) -> bool:
     return bool(connection.connection.info.transaction_status in (_IDLE, _IN_ERROR))
 
 
-def recover(connection: Any) -> None:
-    """Go back to the savepoint of a ``guarded`` statement that failed, if one did."""
-    if connection.connection.info.transaction_status == _IN_ERROR:
-        with connection.cursor() as cursor:
-            cursor.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
-            cursor.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
-
-
 #: By connection: the driver's own, and whether what is selected for an INSERT is
 #: read without locks on it.
 _lockless: WeakKeyDictionary[Any, tuple[Any, bool]] = WeakKeyDictionary()
@@ -274,10 +266,7 @@ class Statements:
         for start in range(0, len(rows), ROWS):
             some = rows[start : start + ROWS]
             is_last = len(some) == len(rows)
-            found = [
-                (row.section, row.key, row.upto, row.old, row.definition, settled)
-                for row in some
-            ]
+            found = [_values(row, settled=settled) for row in some]
             if vendor == "postgresql" and len(some) > 1:
                 # psycopg spends a microsecond or three on each parameter.
                 self._execute(_MANY, [json.dumps(found)], is_last=is_last)
@@ -422,11 +411,15 @@ def insertion(
 ) -> Statement:
     """Return the statement that writes one row, with what ``former`` gives if any."""
     if former is None:
-        given = [row.section, row.key, row.upto, row.old, row.definition, settled]
-        return _insertion(vendor, 1), given
+        return _insertion(vendor, 1), _values(row, settled=settled)
     sql, params = former
     given = [row.section, row.key, *params, definition, settled]
     return _copying(vendor, sql), given
+
+
+def _values(row: Row, *, settled: bool) -> tuple[Any, ...]:
+    """Return what is written of a row, in the order of the columns."""
+    return (row.section, row.key, row.upto, row.old, row.definition, settled)
 
 
 @lru_cache

@@ -57,12 +57,12 @@ class Event:
 class Difference:
     """The entries that a page's former bytes and its new ones do not share."""
 
+    #: The new bytes, gzipped, and where they are.
+    new: bytes
+    place: Place
     gone: frozenset[str] = frozenset()
     added: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
-    #: The new bytes, gzipped, and where they are; empty if none were made.
-    new: bytes = b""
-    place: Place | None = None
     #: Whether what was listed before is known.
     is_known: bool = False
 
@@ -73,9 +73,7 @@ class Difference:
 
     def lists(self, location: str) -> bool:
         """Tell whether the new page lists a location; they are read if one is asked."""
-        if self.place is None:
-            return False
-        return escape(address(location, self.place)).encode() in self._listed
+        return written(location, self.place) in self._listed
 
     @cached_property
     def _listed(self) -> frozenset[bytes]:
@@ -130,6 +128,11 @@ def listed(packed: bytes) -> list[bytes]:
     return LOC.findall(kept.unpack(packed))
 
 
+def written(location: str, place: Place) -> bytes:
+    """Return a location as a page lists it."""
+    return escape(address(location, place)).encode()
+
+
 def compare(
     former: bytes | None, new: bytes, place: Place, *, same_definition: bool
 ) -> Difference:
@@ -140,7 +143,7 @@ def compare(
 
 
 def events(
-    claim: Claim, difference: Difference, since: Callable[[], Claim] = lambda: Claim("")
+    claim: Claim, difference: Difference, since: Callable[[], Claim]
 ) -> list[Event]:
     """
     Return what happened to the URLs of a page.
@@ -150,10 +153,11 @@ def events(
     because it came after the claim. ``since`` returns the changes that did.
     """
     found: dict[str, Event] = {}
-    now = _locations(claim)
-    if difference.place is not None:
-        # Saved again since the page was read: its next version tells of that.
-        now = {key: list(filter(difference.lists, now[key])) for key in now}
+    # Saved again since the page was read: its next version tells of that.
+    now = {
+        key: list(filter(difference.lists, paths))
+        for key, paths in _locations(claim).items()
+    }
     listed = {path for key in claim.old for path in now.get(key, [])}
     for key, old in claim.old.items():
         for event in _pairs(old, now.get(key, []), difference):

@@ -30,7 +30,6 @@ from .statements import (
     insertion,
     is_autocommit,
     may_be_ours,
-    recover,
     runs_several,
 )
 
@@ -114,7 +113,7 @@ class Update:
 
     @classmethod
     def of(cls, instance: Model, connection: Any) -> Update:
-        """Return what waits for an object, which does not wait until ``add()``."""
+        """Return what waits for an object, which does not wait until ``wait()``."""
         wrappers = connection.execute_wrappers
         for wrapper in wrappers:
             if isinstance(wrapper, cls) and wrapper._instance is instance:
@@ -122,14 +121,17 @@ class Update:
                 return wrapper
         return cls(instance, connection)
 
-    @staticmethod
-    def is_worth_waiting_for(connection: Any) -> bool:
-        """Tell whether it saves anything to write the rows together with the UPDATE."""
-        return is_autocommit(connection) or runs_several(connection)
+    @property
+    def is_worth_waiting_for(self) -> bool:
+        """Whether it saves anything to write the rows together with the UPDATE."""
+        return is_autocommit(self._connection) or runs_several(self._connection)
 
     def add(self, entry: Entry) -> None:
-        """Add a row, and wait for the next statement."""
+        """Add a row."""
         self._entries.append(entry)
+
+    def wait(self) -> None:
+        """Wait for the next statement."""
         # First of all: who leaves execute_wrapper() removes the last one.
         self._connection.execute_wrappers.insert(0, self)
 
@@ -147,7 +149,7 @@ class Update:
             return run()
         if not self._is_expected(sql, params):
             # Another receiver's, say. The rows must not be lost over it.
-            self._write(settled=not is_autocommit(self._connection))
+            self.write(settled=not is_autocommit(self._connection))
             return run()
         combined = self._combined(sql, params)
         if combined is None:
@@ -158,7 +160,8 @@ class Update:
             if not may_be_ours(self._connection, error):
                 raise
             # Then what is wrong with ours is logged, and the UPDATE done alone.
-            recover(self._connection)
+            with Statements(self._connection) as statements:
+                statements.recover()
             return self._run_after(run)
         self._note()
         return result
@@ -192,11 +195,11 @@ class Update:
         """Write the rows and run the UPDATE, in one transaction."""
         connection = self._connection
         if not is_autocommit(connection):
-            self._write(settled=True)
+            self.write(settled=True)
             return run()
         if connection.vendor == "sqlite":
             with transaction.atomic(using=connection.alias):
-                self._write(settled=True)
+                self.write(settled=True)
                 return run()
         with Together(connection) as statements:
             self._write_with(statements)
@@ -227,7 +230,9 @@ class Update:
         ]
         return list(params or ())[-len(own) :] == own
 
-    def _write(self, *, settled: bool) -> None:
+    def write(self, *, settled: bool) -> None:
+        """Write the rows, whatever comes after them."""
+
         def write(statements: Statements) -> None:
             for entry in self._entries:
                 entry.write(statements, settled=settled)

@@ -15,7 +15,7 @@ from django.db.models import F
 from django.urls import clear_script_prefix, set_script_prefix
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
-from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.models import Page, UrlChange
 
 from .testapp.models import Article
 
@@ -137,3 +137,11 @@ def run_command(*arguments: str) -> tuple[str, str, int]:
     except SystemExit as stop:
         return out.getvalue(), err.getvalue(), int(stop.code or 0)
     return out.getvalue(), err.getvalue(), 0
+
+
+def told() -> list[tuple[str, str, str]]:
+    """Return the stream, and forget it."""
+    rows = UrlChange.objects.order_by("pk")
+    found = [(row.kind, row.location, row.former) for row in rows]
+    rows.delete()
+    return found

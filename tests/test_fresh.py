@@ -17,7 +17,7 @@ from django_sitemaps_plus import Route, Sitemap, changes, making, pages, stream,
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 
 from .conftest import Register
-from .helpers import index, listed, locations, remove_sites, urlset
+from .helpers import index, listed, locations, remove_sites, told, urlset
 from .processes import at_once
 from .testapp.models import Article, Category
 
@@ -48,14 +48,6 @@ def articles(count: int, **values: Any) -> list[Article]:
     return Article.objects.bulk_create(
         Article(slug=f"a{number}", **values) for number in range(count)
     )
-
-
-def told() -> list[tuple[str, str, str]]:
-    """Return the stream, and forget it."""
-    rows = UrlChange.objects.order_by("pk")
-    found = [(row.kind, row.location, row.former) for row in rows]
-    rows.delete()
-    return found
 
 
 def settle() -> None:

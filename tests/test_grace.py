@@ -17,14 +17,13 @@ from django_sitemaps_plus.kept import Folder
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 
 from .conftest import Register
-from .helpers import listed, locations
+from .helpers import listed, locations, told
 from .ledger_world import age, place
 from .testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 START = "https://www.example.com"
-Told = tuple[str, str, str]
 
 
 class News(Sitemap):
@@ -53,14 +52,6 @@ def save(key: int, slug: str) -> None:
     article = Article.objects.get(pk=key)
     article.slug = slug
     article.save()
-
-
-def told() -> list[Told]:
-    """Return the stream, and forget it."""
-    rows = UrlChange.objects.order_by("pk")
-    found = [(row.kind, row.location, row.former) for row in rows]
-    rows.delete()
-    return found
 
 
 def look() -> None:

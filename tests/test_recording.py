@@ -335,7 +335,12 @@ def test_update_fields_of_nothing_that_decides_cost_one_insert(
     assert changes() == []
 
 
-@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "autocommit"])
+in_both_modes = pytest.mark.parametrize(
+    "atomic", [True, False], ids=["atomic", "autocommit"]
+)
+
+
+@in_both_modes
 def test_an_update_that_finds_no_row_is_still_an_error(
     register: Register, atomic: bool
 ) -> None:
@@ -390,7 +395,7 @@ if connection.vendor == "postgresql":
             assert queries(article.save) == ["UPDATE"], "recorded once"
         assert changes() == [("news", str(article.pk), ["/articles/a/"])]
 
-    @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "autocommit"])
+    @in_both_modes
     def test_a_save_that_breaks_a_constraint_is_not_tried_twice(
         register: Register, atomic: bool
     ) -> None:
@@ -413,7 +418,7 @@ if connection.vendor == "postgresql":
                 cursor.execute("DROP INDEX own")
         assert changes() == []
 
-    @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "autocommit"])
+    @in_both_modes
     def test_a_table_with_rules_takes_two_statements(
         register: Register, atomic: bool
     ) -> None:
