@@ -278,9 +278,18 @@ def _pre_delete(
     watchers = _watchers.get(sender)
     if watchers is None:
         return
-    with _harmless(sender, using):
+    deletion = Deletion.waiting(using)
+    if deletion is not None and not watchers.related_deletes:
+        # Thousands of objects are deleted at once: nothing can go wrong here, and what
+        # keeps it from doing harm would take as long again.
         for recorder in watchers.own_deletes:
-            Deletion.on(using).own[recorder.name].append(instance)
+            deletion.own[recorder.name].append(instance)
+        return
+    with _harmless(sender, using):
+        if watchers.own_deletes:
+            deletion = deletion or Deletion.on(using)
+            for recorder in watchers.own_deletes:
+                deletion.own[recorder.name].append(instance)
         for recorder, related in watchers.related_deletes:
             if not related.link:
                 recorder.losing(None)

@@ -214,12 +214,17 @@ class Deletion:
     is_waiting: bool = True
 
     @classmethod
+    def waiting(cls, using: str) -> Deletion | None:
+        """Return the one that this thread made last, if it waits on a connection."""
+        # To look up a connection takes longer than all else that one object costs.
+        found: Deletion | None = getattr(_last, "deletion", None)
+        if found is None or found.using != using or not found.is_waiting:
+            return None
+        return found if found.is_alive else None
+
+    @classmethod
     def on(cls, using: str) -> Deletion:
         """Return the one that waits on a connection; installed if there is none."""
-        # To look up a connection takes longer than all else that one object costs.
-        last: Deletion | None = getattr(_last, "deletion", None)
-        if last and last.using == using and last.is_waiting and last.is_alive:
-            return last
         connection = connections[using]
         for wrapper in connection.execute_wrappers:
             if isinstance(wrapper, cls) and wrapper.is_alive:
