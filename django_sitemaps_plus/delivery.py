@@ -151,7 +151,7 @@ class Courier:
         if not self._is_proved():
             return
         while time.monotonic() < self.order.deadline:
-            if patiently(lambda: states().is_paused(self.state.pk, self.now())):
+            if patiently(submissions().db, lambda: states().is_paused(self.state.pk, self.now())):
                 # Another deliverer was sent away since this one looked.
                 return
             rows = self._claimed()
@@ -165,7 +165,7 @@ class Courier:
     def _first(self, count: int) -> list[int]:
         """Return what has been due the longest: in the order of the index."""
         due = self._due().order_by("due_at").values_list("pk", flat=True)
-        return patiently(lambda: list(due[:count]))
+        return patiently(submissions().db, lambda: list(due[:count]))
 
     # The proof
 
@@ -179,7 +179,7 @@ class Courier:
         if finding.is_good:
             mended = bool(self.state.problem)
             pk, now = self.state.pk, self.now()
-            patiently(lambda: states().verified(pk, known, now, mended=mended))
+            patiently(submissions().db, lambda: states().verified(pk, known, now, mended=mended))
             if mended:
                 self.state.failures = 0
             return True
@@ -187,7 +187,7 @@ class Courier:
         until = self.now() + pause(self.state.failures)
         failures = self.state.failures + 1
         pk, note = self.state.pk, self.line.note
-        patiently(lambda: states().unverified(pk, note, until, failures))
+        patiently(submissions().db, lambda: states().unverified(pk, note, until, failures))
         return False
 
     def _verify(self) -> Finding:
@@ -218,8 +218,8 @@ class Courier:
 
     def _claim(self, ids: Sequence[int], until: float, now: float) -> list[Claimed]:
         """Claim what nobody else has claimed; returns that."""
-        patiently(lambda: submissions().claim(ids, self.owner, until, now))
-        return patiently(lambda: list(submissions().claimed(ids, self.owner)))
+        patiently(submissions().db, lambda: submissions().claim(ids, self.owner, until, now))
+        return patiently(submissions().db, lambda: list(submissions().claimed(ids, self.owner)))
 
     def _send(self, rows: Sequence[Claimed]) -> bool:
         """Send what was claimed; False where the engine wants to be left alone."""
@@ -286,7 +286,7 @@ class Courier:
         )
         told = {"status": answer.status, "message": self._clean(answer.message)}
         pk, now = self.state.pk, self.now()
-        patiently(lambda: states().answered(pk, succeeded=accepted, now=now, **told))
+        patiently(submissions().db, lambda: states().answered(pk, succeeded=accepted, now=now, **told))
         self.state.failures = 0
 
     def _finish(
@@ -295,7 +295,7 @@ class Courier:
         told = self._told(answer, seconds)
         interval = self.engine.interval
         ids = _ids(rows)
-        patiently(
+        patiently(submissions().db, 
             lambda: submissions().settle(ids, self.owner, state, interval, **told)
         )
         count = getattr(self.line, state)
@@ -325,7 +325,7 @@ class Courier:
         self.state.failures += 1
         pk, failures = self.state.pk, self.state.failures
         told = {"status": answer.status, "message": self._clean(answer.message)}
-        patiently(lambda: states().pause(pk, now + wait, now, failures, **told))
+        patiently(submissions().db, lambda: states().pause(pk, now + wait, now, failures, **told))
         over = [row for row in rows if _is_over(row, now)]
         if over:
             self._finish(over, State.FAILED, answer, seconds)
@@ -338,7 +338,7 @@ class Courier:
 
     def _put_back(self, rows: Sequence[Claimed], wait: float, **told: Any) -> None:
         due_at, ids = self.now() + wait, _ids(rows)
-        patiently(lambda: submissions().put_back(ids, self.owner, due_at, **told))
+        patiently(submissions().db, lambda: submissions().put_back(ids, self.owner, due_at, **told))
         self.line.postponed += len(rows)
 
     def _told(self, answer: Answer, seconds: float) -> dict[str, Any]:

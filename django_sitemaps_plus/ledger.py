@@ -164,7 +164,7 @@ class Walk:
         items = self.source.sitemap.items().order_by()
         return bounded(items, self.key, lower, upper)
 
-    def hop(
+    def nth_key_after(
         self, lower: KeyValue | None, rows: int, upper: KeyValue | None = None
     ) -> KeyValue | None:
         """
@@ -189,7 +189,7 @@ def first_key(source: Source, page: Page) -> KeyValue | None:
     """Return the first key of a page's rows; None if it has no row."""
     walk = walk_of(source)
     upper = upper_of(page)
-    return walk.hop(
+    return walk.nth_key_after(
         None if page.lower is None else walk.key.loads(page.lower),
         0,
         None if upper is None else walk.key.loads(upper),
@@ -242,7 +242,7 @@ class _Filling:
         start = None if last.lower is None else self.walk.key.loads(last.lower)
         before, pending = start, list[KeyValue]()
         written = time.monotonic()
-        while (found := self.walk.hop(start, size)) is not None:
+        while (found := self.walk.nth_key_after(start, size)) is not None:
             if pending:
                 before = pending[-1]
             pending.append(found)
@@ -260,7 +260,7 @@ class _Filling:
                         f"pages ({last.number} so far)."
                     )
         most = self.walk.source.items_per_page
-        if pending and self.walk.hop(before, most) is None:
+        if pending and self.walk.nth_key_after(before, most) is None:
             pending.pop()
         self._write(last, pending, filled=True)
 
@@ -371,17 +371,17 @@ def _cuts(walk: Walk, page: Page, upper: str | None, fitting: int) -> list[KeyVa
     size = max(1, math.floor(walk.source.items_per_page * FILL))
     cuts: list[KeyValue] = []
     if end is None:
-        cut = walk.hop(lower, max(1, fitting))
+        cut = walk.nth_key_after(lower, max(1, fitting))
         while cut is not None:
             cuts.append(cut)
-            cut = walk.hop(cut, size)
+            cut = walk.nth_key_after(cut, size)
         return cuts
     count = walk.count(lower, end)
     pieces = max(2, math.ceil(count / size))
     ends = [count * piece // pieces for piece in range(pieces)]
     cut = lower
     for start, stop in pairwise(ends):
-        cut = walk.hop(cut, max(1, stop - start), end)
+        cut = walk.nth_key_after(cut, max(1, stop - start), end)
         if cut is None:
             break
         cuts.append(cut)

@@ -67,13 +67,13 @@ def states() -> EngineStateQuerySet:
     return found
 
 
-def patiently(action: Callable[[], Result]) -> Result:
+def patiently(using: str, action: Callable[[], Result]) -> Result:
     """
-    Run a transaction, again where the database ended it.
+    Run a transaction of the database ``using``, again where that ended it.
 
     As it does with one of two that wait for each other, and when it is restarted.
     """
-    connection = connections[submissions().db]
+    connection = connections[using]
     for turn in range(1, TRIES):
         if connection.in_atomic_block:
             break
@@ -102,7 +102,7 @@ def enqueue(*, at_once: bool = False) -> int:
     sitemaps = sitemaps_of(place)
     done = 0
     while True:
-        taken = patiently(lambda: _enqueue_some(place, sitemaps, max(0.0, delay)))
+        taken = patiently(submissions().db, lambda: _enqueue_some(place, sitemaps, max(0.0, delay)))
         done += taken
         if taken < CHUNK:
             return done
@@ -189,7 +189,7 @@ def ask(
     done = 0
     while some := list(islice(rest, CHUNK)):
         wanted = [wanted_at(url, place, Kind.ASKED, section) for url, section in some]
-        patiently(lambda some=wanted: _put_now(some, chosen))  # type: ignore[misc]
+        patiently(submissions().db, lambda some=wanted: _put_now(some, chosen))  # type: ignore[misc]
         done += len(some)
         progress(done)
     return done

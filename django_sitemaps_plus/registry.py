@@ -20,8 +20,6 @@ SitemapType = TypeVar("SitemapType", bound=type)
 #: are in no stubs.
 AnySitemap: TypeAlias = Any
 
-#: What the views take for a section: a class, a factory or an instance.
-Source: TypeAlias = Any
 
 _LEGAL_NAME = re.compile(r"[\w-]{1,100}")
 _PAGE_LIKE = re.compile(r"(.+)-([0-9]+)")
@@ -31,12 +29,12 @@ class Registry:
     """The registered sections, by name, in the order of their registration."""
 
     def __init__(self) -> None:
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, Any] = {}
         #: All sections, those of the settings too; None until they are asked for.
-        self._all: dict[str, Source] | None = None
+        self._all: dict[str, Any] | None = None
         self._listeners: list[Callable[[], object]] = []
 
-    def add(self, name: str, source: Source) -> None:
+    def add(self, name: str, source: Any) -> None:
         """
         Register ``source`` as the section ``name``.
 
@@ -64,7 +62,7 @@ class Registry:
         for listener in self._listeners:
             listener()
 
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, Any]:
         """
         Return every section's source by name.
 
@@ -75,7 +73,7 @@ class Registry:
             self._all = self._gather()
         return self._all
 
-    def _gather(self) -> dict[str, Source]:
+    def _gather(self) -> dict[str, Any]:
         named = _load(get_settings().SITEMAPS)
         for name in named.keys() & self._sources.keys():
             raise ConfigurationError(
@@ -146,24 +144,24 @@ def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
     return found
 
 
-def instance(source: Source) -> AnySitemap:
+def instance(source: Any) -> AnySitemap:
     """Return the sitemap that ``source`` (an instance, a class, a factory) means."""
     return source() if callable(source) else source
 
 
-def _identity(source: Source) -> object:
+def _identity(source: Any) -> object:
     """What stays the same when a module is imported again."""
     if isinstance(source, type):
         return source.__module__, source.__qualname__
     return id(source)
 
 
-def _label(source: Source) -> str:
+def _label(source: Any) -> str:
     described = source if isinstance(source, type) else type(source)
     return f"{described.__module__}.{described.__qualname__}"
 
 
-def _load(path: str | None) -> dict[str, Source]:
+def _load(path: str | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:

@@ -75,7 +75,7 @@ Attempt: TypeAlias = Callable[
     [Callable[[Any], Any], Sequence[Any], dict[int, str]], list[Any]
 ]
 
-_MEDIA = ("images", "videos", "news")
+MEDIA = ("images", "videos", "news")
 _OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
 
 
@@ -148,7 +148,7 @@ class Source:
     @property
     def media(self) -> dict[str, bool]:
         """Which of images, videos and news the section declares."""
-        return {name: getattr(self.sitemap, name, None) is not None for name in _MEDIA}
+        return {name: getattr(self.sitemap, name, None) is not None for name in MEDIA}
 
 
 @rendering_context(ANYWHERE)
@@ -418,7 +418,7 @@ class Reader:
             with rendering_context(self.place, language):
                 locations[language] = TextLocations(column("location", language))
                 if whole and any(self.source.media.values()):
-                    media[language] = {name: column(name, language) for name in _MEDIA}
+                    media[language] = {name: column(name, language) for name in MEDIA}
         first = next(iter(languages), None)
         with rendering_context(self.place):
             return Batch(
@@ -477,7 +477,7 @@ class Reader:
             output = self.source.items().query.annotations[alias(name)].output_field
         except FieldError:
             output = None
-        return _file_url(output) if isinstance(output, FileField) else _unchanged
+        return file_url(output) if isinstance(output, FileField) else unchanged
 
 
 @dataclass(frozen=True)
@@ -729,9 +729,9 @@ class RowPlan:
     def _media(
         self, columns: list[Sequence[Any]], languages: tuple[str | None, ...]
     ) -> dict[str | None, dict[str, Sequence[Any]]]:
-        if all(getattr(self.sitemap, name, None) is None for name in _MEDIA):
+        if all(getattr(self.sitemap, name, None) is None for name in MEDIA):
             return {}
-        media = {name: self._column(name, columns) for name in _MEDIA}
+        media = {name: self._column(name, columns) for name in MEDIA}
         return dict.fromkeys(languages, media)
 
 
@@ -779,7 +779,7 @@ def _converters(compiler: Any, connection: Any) -> dict[int, Callable[[Any], Any
     for index, expression in enumerate(selected):
         output = getattr(expression, "output_field", None)
         if isinstance(output, FileField):
-            found[index] = _file_url(output)
+            found[index] = file_url(output)
     return found
 
 
@@ -792,10 +792,10 @@ def _chain(steps: Any, expression: Any, connection: Any) -> Callable[[Any], Any]
     return convert
 
 
-def _unchanged(value: Any) -> Any:
+def unchanged(value: Any) -> Any:
     return value
 
 
-def _file_url(field: FileField) -> Callable[[Any], Any]:
+def file_url(field: FileField) -> Callable[[Any], Any]:
     """Turn a stored file's name into its address."""
     return lambda name: field.storage.url(name) if name else None

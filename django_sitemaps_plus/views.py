@@ -32,7 +32,6 @@ from .models import tables_exist
 from .origin import Place, of_request, rendering_context
 from .protocol.errors import PageFull
 from .protocol.robots import closed, robots_txt
-from .registry import Source as SitemapSource
 from .registry import instance
 from .rows import Source, source_of
 from .templates import is_own
@@ -310,7 +309,7 @@ def _takes_gzip(request: HttpRequest) -> bool:
 
 def index(
     request: HttpRequest,
-    sitemaps: Mapping[str, SitemapSource],
+    sitemaps: Mapping[str, Any],
     template_name: str = "sitemap_index.xml",
     content_type: str = "application/xml",
     sitemap_url_name: str = _CONTRIB_URL_NAME,
@@ -352,7 +351,7 @@ def index(
 
 def sitemap(
     request: HttpRequest,
-    sitemaps: Mapping[str, SitemapSource],
+    sitemaps: Mapping[str, Any],
     section: str | None = None,
     template_name: str = "sitemap.xml",
     content_type: str = "application/xml",

@@ -343,7 +343,7 @@ def test_a_hop_asks_for_the_key_alone(
     site.insert(range(30))
     walk = ledger.walk_of(site.source)
     with django_assert_num_queries(1) as captured:
-        assert walk.hop((3,), 9) == (12,)
+        assert walk.nth_key_after((3,), 9) == (12,)
     (query,) = captured.captured_queries
     assert "slug" not in query["sql"]
     assert "updated" not in query["sql"]
