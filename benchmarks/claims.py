@@ -78,7 +78,7 @@ def fill(rows: int) -> None:
     """Have the database write changes of all books, as saves do."""
     from django.db import connection
 
-    from django_sitemaps_plus.clock import clock_sql
+    from django_sitemaps_plus.db import clock_sql
     from django_sitemaps_plus.models import Change
 
     from .shop.models import Book
@@ -115,20 +115,22 @@ def analyze() -> None:
 
 def sort() -> list[str]:
     """Find the pages of all changes; returns the query that reads some of them."""
-    from django_sitemaps_plus import changes, definitions, ledger
+    from django_sitemaps_plus.changes import assignment
+    from django_sitemaps_plus.pagination import ledger
+    from django_sitemaps_plus.sitemaps import sections
 
-    source = definitions.source("book")
+    source = sections.source("book")
     section = ledger.fill(source)
-    queries = captured(lambda: changes.sort(source, section, seconds=0.001))
-    changes.sort(source, section, seconds=3_600)
+    queries = captured(lambda: assignment.sort(source, section, seconds=0.001))
+    assignment.sort(source, section, seconds=3_600)
     return queries
 
 
 def claim(number: int) -> Any:
     """Claim the changes of a page."""
-    from django_sitemaps_plus import changes
+    from django_sitemaps_plus.changes import assignment
 
-    return changes.claim("book", number)
+    return assignment.claim("book", number)
 
 
 def captured(run: Callable[[], Any]) -> list[str]:

@@ -43,7 +43,7 @@ def measure(rows: int, port: int, report: bench.Report) -> None:
     """Enqueue and deliver."""
     from django.db import connection
 
-    from django_sitemaps_plus import delivery, outbox
+    from django_sitemaps_plus.delivery import dispatcher, outbox
 
     idle, _ = memory._held()
     with watched() as statements:
@@ -52,7 +52,7 @@ def measure(rows: int, port: int, report: bench.Report) -> None:
         between = time.perf_counter()
         analyze()
         again = time.perf_counter()
-        delivered = delivery.deliver()
+        delivered = dispatcher.deliver()
         ended = time.perf_counter()
     _, peak = memory._held()
     told = listener.told(port)
@@ -103,7 +103,7 @@ def fill(rows: int) -> None:
     """Have the database write what happened to the addresses of all books."""
     from django.db import connection
 
-    from django_sitemaps_plus.clock import clock_sql
+    from django_sitemaps_plus.db import clock_sql
     from django_sitemaps_plus.models import UrlChange
 
     from .shop.models import Book

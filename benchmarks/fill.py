@@ -80,10 +80,11 @@ def statements(section: str) -> list[str]:
 
 def lowers(section: str) -> list[str]:
     """Return the bounds in the ledger, as psql prints them."""
-    from django_sitemaps_plus import definitions, ledger
+    from django_sitemaps_plus.pagination import ledger
+    from django_sitemaps_plus.sitemaps import sections
 
-    source = definitions.source(section)
-    key = ledger.walk_of(source).key
+    source = sections.source(section)
+    key = ledger.key_range_of(source).key
     return [
         str(key.loads(page.lower)[0])
         for page in ledger.ordered(ledger.fill(source))

@@ -46,7 +46,7 @@ def main() -> int:
 
 def only(section: str) -> None:
     """Leave one section registered, so that the site's index is its index."""
-    from django_sitemaps_plus.registry import registry
+    from django_sitemaps_plus.sitemaps.registry import registry
 
     for name in set(registry.sources()) - {section}:
         registry.remove(name)

@@ -81,9 +81,9 @@ def change(pk: int, freshen: Any) -> tuple[float, list[str]]:
 
 def refresh(pk: int) -> None:
     """Do what the background thread does."""
-    from django_sitemaps_plus import jobs
+    from django_sitemaps_plus.delivery import background
 
-    jobs.refresh_all()
+    background.refresh_all()
 
 
 def request(pk: int) -> None:
@@ -93,10 +93,11 @@ def request(pk: int) -> None:
 
 def page_of(pk: int) -> int:
     """Return the number of the page that lists a row."""
-    from django_sitemaps_plus import definitions, ledger
+    from django_sitemaps_plus.pagination import ledger
+    from django_sitemaps_plus.sitemaps import sections
 
-    source = definitions.source("track")
-    key = ledger.walk_of(source).key
+    source = sections.source("track")
+    key = ledger.key_range_of(source).key
     own = 0
     for page in ledger.ordered(ledger.fill(source)):
         if page.lower is not None and key.loads(page.lower)[0] > pk:

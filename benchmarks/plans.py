@@ -13,10 +13,10 @@ def of_page(section: str, number: int) -> tuple[str, list[str]]:
     """
     from django.db import connection
 
-    from django_sitemaps_plus import definitions
+    from django_sitemaps_plus.sitemaps import sections
 
     site.chill(section, number)
-    table = definitions.source(section).sitemap.items().model._meta.db_table
+    table = sections.source(section).sitemap.items().model._meta.db_table
     statements = [
         statement
         for statement in site.queries_of(f"/sitemap-{section}-{number}.xml")

@@ -12,7 +12,7 @@ from . import bench
 
 def on() -> None:
     """Listen to the models, with nothing recorded yet."""
-    from django_sitemaps_plus import receivers
+    from django_sitemaps_plus.changes import receivers
 
     empty()
     receivers.connect()
@@ -26,7 +26,7 @@ def off() -> None:
 
 def stop() -> None:
     """Listen to nothing: what a project without this package has."""
-    from django_sitemaps_plus import receivers
+    from django_sitemaps_plus.changes import receivers
 
     receivers.disconnect()
 
@@ -48,7 +48,7 @@ def compare(
     run: Callable[[], object],
 ) -> None:
     """Compare what ``run`` records, keys and former paths, with what is wanted."""
-    from django_sitemaps_plus.changes import former_paths
+    from django_sitemaps_plus.changes.assignment import former_paths
     from django_sitemaps_plus.models import Change
 
     on()

@@ -104,17 +104,19 @@ def forget(section: str) -> None:
 
 def fill(section: str) -> int:
     """Find the bounds of a section's pages, if need be; return how many there are."""
-    from django_sitemaps_plus import definitions, ledger
+    from django_sitemaps_plus.pagination import ledger
+    from django_sitemaps_plus.sitemaps import sections
 
-    return ledger.ordered(ledger.fill(definitions.source(section))).count()
+    return ledger.ordered(ledger.fill(sections.source(section))).count()
 
 
 def bounds(section: str, number: int) -> tuple[Any, Any]:
     """Return the first key of a page and of the page that follows it."""
-    from django_sitemaps_plus import definitions, ledger
+    from django_sitemaps_plus.pagination import ledger
+    from django_sitemaps_plus.sitemaps import sections
 
-    source = definitions.source(section)
-    key = ledger.walk_of(source).key
+    source = sections.source(section)
+    key = ledger.key_range_of(source).key
     page = ledger.ordered(ledger.fill(source)).get(number=number)
     texts = (page.lower, ledger.upper_of(page))
     lower, upper = (None if text is None else key.loads(text)[0] for text in texts)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .gathering import gather_changes
-from .registry import register
-from .routes import Route
+from .changes.gathering import gather_changes
+from .changes.touch import touch
 from .signals import submission_finished
-from .sitemaps import GenericSitemap, Sitemap, StaticSitemap
-from .touching import touch
+from .sitemaps.classes import GenericSitemap, Sitemap, StaticSitemap
+from .sitemaps.registry import register
+from .sitemaps.routes import Route
 
 __all__ = [
     "GenericSitemap",

@@ -23,18 +23,21 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
-from . import definitions, indexes, kept, ledger, pages
 from .conf import get_settings
-from .engine_settings import files_of
+from .delivery.engines import files_of
 from .exceptions import ConfigurationError, NotReady, TooManyBadRows
-from .indexes import Document
 from .models import tables_exist
-from .origin import Place, of_request, rendering_context
+from .pagination import ledger
 from .protocol.errors import PageFull
 from .protocol.robots import closed, robots_txt
-from .registry import instance
-from .rows import Source, source_of
-from .templates import is_own
+from .publishing import compression, pages, storage
+from .publishing import index as indexes
+from .publishing.index import Document
+from .sitemaps import sections
+from .sitemaps.contrib_templates import is_own
+from .sitemaps.registry import instance
+from .sitemaps.sections import SectionSource, source_of
+from .sitemaps.site import SiteAddress, of_request, rendering_context
 
 View = Callable[..., HttpResponseBase]
 
@@ -108,7 +111,7 @@ def site_part(request: HttpRequest, part: int, *, gz: bool = False) -> HttpRespo
 @_guarded
 def section(request: HttpRequest, name: str, *, gz: bool = False) -> HttpResponseBase:
     """``/sitemap-<section>.xml``: the section's entries, or its index."""
-    sources = [definitions.source(name)]
+    sources = [sections.source(name)]
     document = indexes.document_of(name, sources, of_request(request))
     return _send(request, document, gz=gz)
 
@@ -120,7 +123,7 @@ def section_part(
     """``/sitemap-<section>-index-<part>.xml``: a further file of its index."""
     document = None
     if part > 1:
-        sources = [definitions.source(name)]
+        sources = [sections.source(name)]
         document = indexes.document_of(name, sources, of_request(request), part)
     if document is None:
         raise Http404(f"The index of the section {name!r} has no part {part}.")
@@ -142,7 +145,7 @@ def page(
     response = _send_kept(request, name, number, place, gz=gz)
     if response is not None:
         return response
-    source = definitions.source(name)
+    source = sections.source(name)
     document = indexes.page_document(source, number, place)
     if document is None and source.key is not None:
         ledger.fill(source, indexes.FILL_SECONDS)
@@ -153,7 +156,7 @@ def page(
 
 
 def _send_kept(
-    request: HttpRequest, name: str, number: int, place: Place, *, gz: bool
+    request: HttpRequest, name: str, number: int, place: SiteAddress, *, gz: bool
 ) -> HttpResponseBase | None:
     """Send a fresh page by one query, its bytes read only if they are wanted."""
     state = pages.fresh_state(name, number)
@@ -163,7 +166,7 @@ def _send_kept(
     response = _not_modified(request, tag, state.changed_at, gz=gz)
     if response is not None:
         return response
-    data = kept.read(kept.file_name(name, number, state.checksum, place))
+    data = storage.read(storage.file_name(name, number, state.checksum, place))
     if data is None:
         return None
     return _send(request, Document(tag, data, state.changed_at), gz=gz)
@@ -258,7 +261,7 @@ class _GzipFile(HttpResponse):
 
 
 def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
-    body = document.packed if packed or gz else kept.unpack(document.packed)
+    body = document.packed if packed or gz else compression.unpack(document.packed)
     response: HttpResponse
     if gz:
         response = _GzipFile(body, content_type="application/gzip")
@@ -391,7 +394,7 @@ def sitemap(
     return _contrib_response(b"".join(made.chunks), content_type, made.lastmods)
 
 
-def _page_number(request: HttpRequest, sources: Sequence[Source]) -> int:
+def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:
     """Return ``?p=``; 404 with contrib's texts if there is no such page."""
     text = request.GET.get("p", "1")
     try:

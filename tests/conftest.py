@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus import kept
-from django_sitemaps_plus.registry import registry
+from django_sitemaps_plus.publishing import storage
+from django_sitemaps_plus.sitemaps.registry import registry
 
 Register = Callable[..., Any]
 
@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(
 
 
 @pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, settings: Any) -> kept.Folder:
+def shelf(tmp_path: Path, settings: Any) -> storage.Folder:
     """Keep each test's files in a folder of its own."""
     settings.STORAGES = {
         **settings.STORAGES,
@@ -38,7 +38,7 @@ def shelf(tmp_path: Path, settings: Any) -> kept.Folder:
             "OPTIONS": {"location": str(tmp_path / "sitemaps")},
         },
     }
-    return kept.Folder(tmp_path / "sitemaps")
+    return storage.Folder(tmp_path / "sitemaps")
 
 
 @pytest.fixture

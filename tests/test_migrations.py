@@ -9,8 +9,7 @@ from django.db import IntegrityError, connections, transaction
 from django.db.migrations.loader import MigrationLoader
 
 from django_sitemaps_plus.models import Page, Section, can_record, tables_exist
-
-from .helpers import run_command
+from tests.support.helpers import run_command
 
 
 @pytest.mark.django_db(databases=["default", "other"])

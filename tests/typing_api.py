@@ -26,8 +26,7 @@ from django_sitemaps_plus import (
 )
 from django_sitemaps_plus.engines.base import Answer, Batch, Engine, Outcome, secret
 from django_sitemaps_plus.protocol.entries import Image, News, Video
-
-from .testapp.models import Article
+from tests.testapp.models import Article
 
 
 @register

@@ -8,9 +8,9 @@ pages made again, confirm that what is held may be told, and have it told again.
 
 from __future__ import annotations
 
-from .engines import EngineStateAdmin, SubmissionAdmin
 from .pages import ChangeAdmin, PageAdmin, SectionAdmin, UrlChangeAdmin
 from .states import with_states
+from .submissions import EngineStateAdmin, SubmissionAdmin
 
 __all__ = [
     "ChangeAdmin",

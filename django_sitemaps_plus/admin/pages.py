@@ -18,15 +18,17 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus import changes, ledger, pages, stream
-from django_sitemaps_plus.definitions import source
+from django_sitemaps_plus.changes import assignment, events
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
-from django_sitemaps_plus.origin import of_request
-from django_sitemaps_plus.registry import registry
-from django_sitemaps_plus.serializer import describe
+from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.publishing import pages
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import source
+from django_sitemaps_plus.sitemaps.site import of_request
 
-from .lists import (
+from .base import (
     DatabaseFilter,
     PageSectionFilter,
     ProblemsFilter,
@@ -35,7 +37,7 @@ from .lists import (
     StateFilter,
     TimeFilter,
 )
-from .shown import ago, link, registered, when
+from .display import ago, link, registered, when
 from .states import STATES, health, problem_of, with_states, without_pages
 
 #: Pages that one click makes while somebody waits.
@@ -317,7 +319,7 @@ class ChangeAdmin(ReadOnly):
         """Return where the object was listed before it was saved or deleted."""
         paths = None
         if change.definition is None or change.section in registry.sources():
-            (paths,) = changes.former_paths(change.section, [change])
+            (paths,) = assignment.former_paths(change.section, [change])
         if paths is None:
             return gettext("not known")
         return ", ".join(paths) or gettext("nowhere")
@@ -359,7 +361,7 @@ class UrlChangeAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the stream."""
-        return stream.url_changes()
+        return events.url_changes()
 
     @admin.display(description=_("location"))
     def address(self, change: UrlChange) -> str:
@@ -389,7 +391,7 @@ class UrlChangeAdmin(ReadOnly):
         """Let all that is held of the chosen rows' sections be told."""
         held = queryset.filter(held=True).order_by()
         names = list(held.values_list("section", flat=True).distinct())
-        told = sum(stream.confirm(name) for name in names)
+        told = sum(events.confirm(name) for name in names)
         text = ngettext(
             "%(n)d URL of the sections %(names)s may be told.",
             "%(n)d URLs of the sections %(names)s may be told.",

@@ -21,15 +21,18 @@ from django.db.models import (
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus import changes, ledger, pages
-from django_sitemaps_plus.definitions import Definition, definition, source
+from django_sitemaps_plus.changes import assignment
+from django_sitemaps_plus.changes.reporting import lookup
+from django_sitemaps_plus.changes.statements import can_record
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.lookups import lookup
 from django_sitemaps_plus.models import Change
-from django_sitemaps_plus.serializer import describe
-from django_sitemaps_plus.statements import can_record
+from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.publishing import pages
+from django_sitemaps_plus.rendering.digest import Definition, definition
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.sitemaps.sections import source
 
-from .shown import MOST, registered
+from .display import MOST, registered
 
 #: Seconds after which a change that still waits is worth a look.
 LATE = 900
@@ -105,23 +108,23 @@ def _due(kept: Mapping[str, Definition], now: float) -> Iterator[Q]:
             verified_at__lte=now,
         )
         if current.ticks:
-            since = now - changes.TICK
+            since = now - assignment.TICK
             fresh &= Q(section__ticked_at__gt=since, section__ticked_at__lte=now)
         yield Q(section__name=name) & ~fresh
 
 
 def _waiting(names: Iterable[str]) -> Iterator[Q]:
     """Yield the conditions of pages that a recorded change may concern."""
-    near, far = changes.apart(names, ledger.pages().db)
+    near, far = assignment.apart(names, ledger.pages().db)
     if near:
         concerned = Change.objects.filter(
-            changes.of_page(OuterRef("number")), section=OuterRef("section__name")
+            assignment.of_page(OuterRef("number")), section=OuterRef("section__name")
         )
         yield Q(Exists(concerned), section__name__in=near)
     for name in far:
         if not can_record(lookup(name).database):
             continue
-        recorded = changes.recorded(name).order_by()
+        recorded = assignment.recorded(name).order_by()
         if recorded.filter(page=None).exists():
             yield Q(section__name=name)
         numbers = recorded.exclude(page=None).values_list("page", flat=True).distinct()

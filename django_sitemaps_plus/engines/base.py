@@ -72,7 +72,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """What one look at a prerequisite showed."""
 
     is_good: bool
@@ -162,15 +162,15 @@ class Engine(ABC):
         """
         return ""
 
-    def verify(self, origin: str, *, force: bool = False) -> Finding:
+    def verify(self, origin: str, *, force: bool = False) -> CheckResult:
         """
         Look whether the engine will find what proves that the host is ours.
 
         ``force`` allows private addresses.
         """
-        return Finding(is_good=True, text=f"{self.name} needs no proof.")
+        return CheckResult(is_good=True, text=f"{self.name} needs no proof.")
 
-    def check(self, origin: str, *, force: bool = False) -> list[Finding]:
+    def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Look at all that submissions need: a sentence each, with the fix."""
         return [self.verify(origin, force=force)]
 
@@ -210,9 +210,9 @@ class Engine(ABC):
             is_unsent=is_unsent,
         )
 
-    def _finding(self, problem: str, fix: str = "") -> Finding:
+    def _finding(self, problem: str, fix: str = "") -> CheckResult:
         """Return what is wrong, without secrets."""
-        return Finding(
+        return CheckResult(
             is_good=False,
             text=printable(self.redact(problem)),
             fix=printable(self.redact(fix)),

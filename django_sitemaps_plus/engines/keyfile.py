@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from . import http
-from .base import Finding
+from .base import CheckResult
 from .errors import TransportError
 
 _KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
@@ -22,7 +22,7 @@ _INCLUDE = 'include("django_sitemaps_plus.urls") at the root of the URLconf'
 
 def look(
     url: str, key: str, *, former: Sequence[str], timeout: float, force: bool
-) -> Finding:
+) -> CheckResult:
     """Fetch a key file and say in a sentence what it is, and what to do about it."""
     try:
         response = http.send(
@@ -39,10 +39,10 @@ def look(
         )
     if response.body != key.encode():
         return _different(response, key, former)
-    return Finding(is_good=True, text=f"The key file is at {url}.")
+    return CheckResult(is_good=True, text=f"The key file is at {url}.")
 
 
-def _refused(response: http.Response) -> Finding:
+def _refused(response: http.Response) -> CheckResult:
     status = response.status
     if 300 <= status < 400:
         where = response.headers.get("location", "nowhere")[:200]
@@ -69,7 +69,7 @@ def _refused(response: http.Response) -> Finding:
     return _bad(f"The key file's status is {status}.", "It must be 200.")
 
 
-def _different(response: http.Response, key: str, former: Sequence[str]) -> Finding:
+def _different(response: http.Response, key: str, former: Sequence[str]) -> CheckResult:
     """Say how a file differs from the key that it should be."""
     body = response.body
     text = response.text.strip()
@@ -115,5 +115,5 @@ def _fix_of(error: TransportError) -> str:
     return "Let the site be reached from here under the address that BASE_URL has."
 
 
-def _bad(text: str, fix: str) -> Finding:
-    return Finding(is_good=False, text=text, fix=fix)
+def _bad(text: str, fix: str) -> CheckResult:
+    return CheckResult(is_good=False, text=text, fix=fix)

@@ -15,7 +15,8 @@ import pytest
 
 from django_sitemaps_plus.engines import errors
 from django_sitemaps_plus.engines.base import EXCERPT, Answer, Engine, Outcome
-from tests.fakes.faults import (
+from tests.engines.setups import REMOTE, SETUPS, Setup, found
+from tests.support.fakes.faults import (
     Cut,
     Drip,
     Endless,
@@ -26,10 +27,8 @@ from tests.fakes.faults import (
     reply,
     throttle,
 )
-from tests.fakes.server import FakeServer
-from tests.fakes.site import FakeSite
-
-from .setups import REMOTE, SETUPS, Setup, found
+from tests.support.fakes.server import FakeServer
+from tests.support.fakes.site import FakeSite
 
 ENGINES = found()
 

@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding
 
 from django_sitemaps_plus.engines import http
-from tests.fakes.google import ACCOUNT, SCOPE, FakeGoogle
-from tests.fakes.indexnow import FakeIndexNow
-from tests.fakes.server import fetch
-from tests.fakes.site import FakeSite
+from tests.support.fakes.google import ACCOUNT, SCOPE, FakeGoogle
+from tests.support.fakes.indexnow import FakeIndexNow
+from tests.support.fakes.server import fetch
+from tests.support.fakes.site import FakeSite
 
 ROOT = Path(__file__).parent.parent.parent
 HOST = "www.example.com"
@@ -246,7 +246,7 @@ def test_google_knows_accounts_properties_and_what_is_of_them(
 @contextlib.contextmanager
 def script(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", f"tests.fakes.{name}", "--port", "0", *arguments],
+        [sys.executable, "-m", f"tests.support.fakes.{name}", "--port", "0", *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from django_sitemaps_plus import engines
-from tests.imports import imported
+from tests.support.imports import imported
 
 MODULES = sorted(Path(engines.__file__).parent.glob("*.py"))
 #: What talks to others; each has its one place.

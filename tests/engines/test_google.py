@@ -16,13 +16,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth.exceptions import TransportError
 
-from django_sitemaps_plus.engines import tokens
+from django_sitemaps_plus.engines import google_auth
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.google import SearchConsole
-from tests.fakes.faults import Cut, Reply, Slow, html, reply
-from tests.fakes.google import ACCOUNT, SCOPE, FakeGoogle
-from tests.fakes.site import FakeSite
+from tests.support.fakes.faults import Cut, Reply, Slow, html, reply
+from tests.support.fakes.google import ACCOUNT, SCOPE, FakeGoogle
+from tests.support.fakes.site import FakeSite
 
 ROOT = Path(__file__).parent.parent.parent
 ORIGIN = "https://www.example.com"
@@ -230,7 +230,7 @@ def test_plain_http_is_for_that_metadata_only(monkeypatch: pytest.MonkeyPatch) -
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", nowhere)
-    fetch = tokens._Fetch(1.0)
+    fetch = google_auth._Fetch(1.0)
     with pytest.raises(TransportError, match="cannot be resolved"):
         fetch("http://metadata.google.internal/computeMetadata/v1/x")
     with pytest.raises(TransportError, match=r"169\.254\.169\.254 cannot be resolved"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from django_sitemaps_plus.engines import robots
-from tests.fakes.faults import Reply
-from tests.fakes.site import FakeSite, Page
+from django_sitemaps_plus.engines import robots_check
+from tests.support.fakes.faults import Reply
+from tests.support.fakes.site import FakeSite, Page
 
 CLOSED = "User-agent: *\nDisallow: /\n"
 
@@ -32,16 +32,16 @@ def test_what_is_served_and_what_it_means(
 ) -> None:
     if page is not None:
         site.pages["/robots.txt"] = page
-    finding = robots.look(site.origin, timeout=5, private=True)
+    finding = robots_check.look(site.origin, timeout=5, private=True)
     assert finding.is_good is not bool(said)
     assert said in finding.text
     assert bool(finding.fix) is bool(said)
 
 
 def test_a_site_that_cannot_be_reached(site: FakeSite) -> None:
-    assert "no public address" in robots.look(site.origin, timeout=5).text
+    assert "no public address" in robots_check.look(site.origin, timeout=5).text
     assert site.requests == []
     site.stop()
-    finding = robots.look(site.origin, timeout=5, private=True)
+    finding = robots_check.look(site.origin, timeout=5, private=True)
     assert not finding.is_good
     assert "refuses connections" in finding.text

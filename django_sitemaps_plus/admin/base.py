@@ -1,0 +1,178 @@
+"""Lists in which nothing is edited, and their filters."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db import router
+from django.db.models import (
+    QuerySet,
+)
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemaps_plus.models import Change
+
+from .display import MOST, known_engines, registered
+from .states import STATES, recording_databases
+
+if TYPE_CHECKING:
+    Base: TypeAlias = admin.ModelAdmin[Any]
+else:
+    # Django's class takes no parameters while it runs.
+    Base = admin.ModelAdmin
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]
+    """Counts some thousand rows at most, however many there are."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return how many rows the list can show."""
+        rows: Any = self.object_list
+        return int(rows.order_by()[:MOST].count())
+
+
+class SectionFilter(admin.SimpleListFilter):
+    """By section; the names are the registered ones, so no row is read for them."""
+
+    title = _("section")
+    parameter_name = "of"
+    field = "section"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the registered sections."""
+        return [(name, name) for name in registered()[0]]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        value = self.value()
+        return queryset.filter(**{self.field: value}) if value else queryset
+
+
+class PageSectionFilter(SectionFilter):
+    """By section, of pages."""
+
+    field = "section__name"
+
+
+class StateFilter(admin.SimpleListFilter):
+    """By state."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the states."""
+        return [(state, word) for state, (word, _colour) in STATES.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        return queryset.filter(state=self.value()) if self.value() else queryset
+
+
+class ProblemsFilter(admin.SimpleListFilter):
+    """By whether rows were left out."""
+
+    title = _("problems")
+    parameter_name = "bad"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return yes and no."""
+        return [("yes", _("Has bad rows")), ("no", _("Has none"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        if self.value() is None:
+            return queryset
+        return queryset.filter(**{"bad" if self.value() == "no" else "bad__gt": 0})
+
+
+class TimeFilter(admin.SimpleListFilter):
+    """By how long ago."""
+
+    title = _("time")
+    parameter_name = "since"
+    field = "at"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the last hour, day and week."""
+        return [
+            ("3600", _("Last hour")),
+            ("86400", _("Last day")),
+            ("604800", _("Last week")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        value = self.value()
+        if value not in ("3600", "86400", "604800"):
+            return queryset
+        return queryset.filter(**{f"{self.field}__gte": time.time() - int(value)})
+
+
+class CreatedFilter(TimeFilter):
+    """By how long ago, of submissions."""
+
+    field = "created_at"
+
+
+class EngineFilter(admin.SimpleListFilter):
+    """By engine; the aliases are those of the settings, so no row is read for them."""
+
+    title = _("engine")
+    parameter_name = "engine"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the aliases."""
+        return [(alias, alias) for alias in known_engines()[0]]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        return queryset.filter(engine=self.value()) if self.value() else queryset
+
+
+class DatabaseFilter(admin.SimpleListFilter):
+    """By database, where changes are recorded in several."""
+
+    title = _("database")
+    parameter_name = "database"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the databases other than the one that is shown without a filter."""
+        main = router.db_for_write(Change)
+        return [(using, using) for using in recording_databases() if using != main]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Read another database."""
+        value = self.value()
+        return queryset.using(value) if value in recording_databases() else queryset
+
+
+class ReadOnly(Base):
+    """A list in which nothing is added, edited or deleted."""
+
+    show_full_result_count = False
+    paginator = BoundedPaginator
+    empty_value_display = "–"
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        """Nobody adds."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody edits; what may be done are the actions."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody deletes."""
+        return False
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Tell whether a user may run the actions: with the change permission."""
+        name = f"sitemaps_plus.change_{self.opts.model_name}"
+        return bool(request.user.has_perm(name))
