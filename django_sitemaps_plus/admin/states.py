@@ -67,7 +67,7 @@ def with_states(found: QuerySet[Any], now: float) -> QuerySet[Any]:
     Add to pages their ``state``, a key of ``STATES``, and their section's ``problem``.
 
     By expressions, so that one query reads a list and a filter finds what it shows.
-    What they call fresh ``pages.is_fresh`` does, too.
+    What they call fresh ``publishing.pages.is_fresh`` does, too.
     """
     problems = {name: problem_of(name) for name in registered()[0]}
     broken = {name: problem for name, problem in problems.items() if problem}

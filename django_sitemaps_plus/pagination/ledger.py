@@ -188,17 +188,17 @@ class KeyRange:
 @rendering_context(PLACEHOLDER_SITE)
 def first_key(source: SectionSource, page: Page) -> KeyValue | None:
     """Return the first key of a page's rows; None if it has no row."""
-    walk = key_range_of(source)
+    key_range = key_range_of(source)
     upper = upper_of(page)
-    return walk.nth_key_after(
-        None if page.lower is None else walk.key.loads(page.lower),
+    return key_range.nth_key_after(
+        None if page.lower is None else key_range.key.loads(page.lower),
         0,
-        None if upper is None else walk.key.loads(upper),
+        None if upper is None else key_range.key.loads(upper),
     )
 
 
 def key_range_of(source: SectionSource) -> KeyRange:
-    """Return the walk over a section that is paged by key."""
+    """Return the keys of a section that is paged by key."""
     if source.key is None:
         raise TypeError(f"The section {source.name!r} is paged by position.")
     return KeyRange(source=source, key=source.key)
@@ -231,19 +231,19 @@ def fill(
 class _Filling:
     """One run of ``fill``, under the section's lease."""
 
-    walk: KeyRange
+    key_range: KeyRange
     section: Section
     owner: str
     deadline: float | None
     report: Report | None
 
     def run(self) -> None:
-        size = max(1, math.floor(self.walk.source.items_per_page * FILL))
+        size = max(1, math.floor(self.key_range.source.items_per_page * FILL))
         last = self._last_page()
-        start = None if last.lower is None else self.walk.key.loads(last.lower)
+        start = None if last.lower is None else self.key_range.key.loads(last.lower)
         before, pending = start, list[KeyValue]()
         written = time.monotonic()
-        while (found := self.walk.nth_key_after(start, size)) is not None:
+        while (found := self.key_range.nth_key_after(start, size)) is not None:
             if pending:
                 before = pending[-1]
             pending.append(found)
@@ -260,8 +260,8 @@ class _Filling:
                         f"The section {self.section.name!r} is being divided into "
                         f"pages ({last.number} so far)."
                     )
-        most = self.walk.source.items_per_page
-        if pending and self.walk.nth_key_after(before, most) is None:
+        most = self.key_range.source.items_per_page
+        if pending and self.key_range.nth_key_after(before, most) is None:
             pending.pop()
         self._write(last, pending, filled=True)
 
@@ -284,7 +284,7 @@ class _Filling:
                 last = create_pages(
                     self.section,
                     self.owner,
-                    [self.walk.key.dumps(bound) for bound in bounds],
+                    [self.key_range.key.dumps(bound) for bound in bounds],
                     [last.position + GAP * step for step in range(1, len(bounds) + 1)],
                 )[-1]
             if filled:
@@ -339,14 +339,14 @@ def split(source: SectionSource, page: Page, fitting: int, divide: Divide) -> No
     What each of them is compared with when it is made, ``divide`` tells. A page that
     somebody else has changed meanwhile is left alone.
     """
-    walk = key_range_of(source)
+    key_range = key_range_of(source)
     with lease(page.section) as owner:
         page.section.refresh_from_db()
         upper = upper_of(page)
-        bounds = _cuts(walk, page, upper, fitting)
+        bounds = _cuts(key_range, page, upper, fitting)
         if not bounds:
             return
-        lowers = [walk.key.dumps(bound) for bound in bounds]
+        lowers = [key_range.key.dumps(bound) for bound in bounds]
         parts = divide(page.section.next_number, bounds)
         listed = [""] * (len(bounds) + 1) if parts is None else parts.listed
         now = time.time()
@@ -364,27 +364,27 @@ def split(source: SectionSource, page: Page, fitting: int, divide: Divide) -> No
 
 
 def _cuts(
-    walk: KeyRange, page: Page, upper: str | None, fitting: int
+    key_range: KeyRange, page: Page, upper: str | None, fitting: int
 ) -> list[KeyValue]:
     """Return the keys at which ``page`` is cut."""
-    lower = None if page.lower is None else walk.key.loads(page.lower)
-    end = None if upper is None else walk.key.loads(upper)
+    lower = None if page.lower is None else key_range.key.loads(page.lower)
+    end = None if upper is None else key_range.key.loads(upper)
     # How many bytes the rest has is not known: one long entry would else be reason
     # to cut thousands of pages. What is still too long is cut when it is made.
-    size = max(1, math.floor(walk.source.items_per_page * FILL))
+    size = max(1, math.floor(key_range.source.items_per_page * FILL))
     cuts: list[KeyValue] = []
     if end is None:
-        cut = walk.nth_key_after(lower, max(1, fitting))
+        cut = key_range.nth_key_after(lower, max(1, fitting))
         while cut is not None:
             cuts.append(cut)
-            cut = walk.nth_key_after(cut, size)
+            cut = key_range.nth_key_after(cut, size)
         return cuts
-    count = walk.count(lower, end)
+    count = key_range.count(lower, end)
     pieces = max(2, math.ceil(count / size))
     ends = [count * piece // pieces for piece in range(pieces)]
     cut = lower
     for start, stop in pairwise(ends):
-        cut = walk.nth_key_after(cut, max(1, stop - start), end)
+        cut = key_range.nth_key_after(cut, max(1, stop - start), end)
         if cut is None:
             break
         cuts.append(cut)

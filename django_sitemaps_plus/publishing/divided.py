@@ -106,12 +106,12 @@ def _places(
     they were. If rows have taken each other's locations, the last of those before it
     was listed behind that place: then the entries' order is not that of the keys.
     """
-    walk, known = ledger.key_range_of(found), lookup(found.name)
+    key_range, known = ledger.key_range_of(found), lookup(found.name)
     upper = ledger.upper_of(page)
     bounds = [
-        None if page.lower is None else walk.key.loads(page.lower),
+        None if page.lower is None else key_range.key.loads(page.lower),
         *cuts,
-        None if upper is None else walk.key.loads(upper),
+        None if upper is None else key_range.key.loads(upper),
     ]
 
     def nearest(batches: Iterable[Sequence[KeyValue]]) -> int | None:
@@ -119,10 +119,10 @@ def _places(
 
     last, lasts, firsts = -1, list[int](), list[int | None]()
     for lower, cut, end in zip(bounds, cuts, bounds[2:], strict=False):
-        before = nearest(_downwards(walk, lower, cut))
+        before = nearest(_downwards(key_range, lower, cut))
         last = last if before is None else before
         lasts.append(last)
-        firsts.append(nearest(_upwards(walk, cut, end)))
+        firsts.append(nearest(_upwards(key_range, cut, end)))
     following, places = len(listing.entries), list[int]()
     for first in reversed(firsts):
         following = following if first is None else first
@@ -147,12 +147,14 @@ def _listed(
 
 
 def _upwards(
-    walk: KeyRange, lower: KeyValue | None, upper: KeyValue | None
+    key_range: KeyRange, lower: KeyValue | None, upper: KeyValue | None
 ) -> Iterator[list[KeyValue]]:
     """Yield the keys of a range from the first on."""
     some, skipped = FEW, 0
     while True:
-        rows = walk.key.order(walk.rows(lower, upper)).values_list(*walk.key.names)
+        rows = key_range.key.order(key_range.rows(lower, upper)).values_list(
+            *key_range.key.names
+        )
         keys = list(rows[skipped : skipped + some])
         yield keys
         if len(keys) < some or keys[-1] == lower:
@@ -162,13 +164,13 @@ def _upwards(
 
 
 def _downwards(
-    walk: KeyRange, lower: KeyValue | None, upper: KeyValue | None
+    key_range: KeyRange, lower: KeyValue | None, upper: KeyValue | None
 ) -> Iterator[list[KeyValue]]:
     """Yield the keys of a range from the last on."""
     some = FEW
     while True:
-        rows = walk.key.order(walk.rows(lower, upper)).reverse()
-        keys = list(rows.values_list(*walk.key.names)[:some])
+        rows = key_range.key.order(key_range.rows(lower, upper)).reverse()
+        keys = list(rows.values_list(*key_range.key.names)[:some])
         yield keys
         if len(keys) < some:
             return

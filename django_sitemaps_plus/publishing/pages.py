@@ -682,11 +682,11 @@ def differs(found: SectionSource, page: Page) -> bool:
 
 @rendering_context(PLACEHOLDER_SITE)
 def _count_and_newest(found: SectionSource, page: Page) -> tuple[int, float | None]:
-    walk = ledger.key_range_of(found)
+    key_range = ledger.key_range_of(found)
     upper = ledger.upper_of(page)
-    rows = walk.rows(
-        None if page.lower is None else walk.key.loads(page.lower),
-        None if upper is None else walk.key.loads(upper),
+    rows = key_range.rows(
+        None if page.lower is None else key_range.key.loads(page.lower),
+        None if upper is None else key_range.key.loads(upper),
     )
     lastmod = getattr(found.sitemap, "lastmod", None)
     if not is_expression(lastmod):
