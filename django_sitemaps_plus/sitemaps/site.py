@@ -167,7 +167,7 @@ def rendering_context(
 
 def as_rendered() -> AbstractContextManager[None]:
     """
-    Give ``rendering_context(ANYWHERE)``, or nothing where all is so already.
+    Give ``rendering_context(PLACEHOLDER_SITE)``, or nothing where all is so already.
 
     Outside of requests with a language of their own it is. To find out takes a
     tenth of the time of setting everything and setting it back.
