@@ -41,6 +41,10 @@ class SiteAddress:
             return self
         return replace(self, origin=Origin(scheme=scheme, host=self.origin.host))
 
+    def url(self, location: str) -> str:
+        """Return the URL of a location: of a path of the site, or of a whole URL."""
+        return f"{self.origin}{location}" if location.startswith("/") else location
+
     @property
     def tag(self) -> str:
         """A short name of origin and prefix, fit for a file name and an ETag."""
@@ -109,6 +113,22 @@ def of_request(request: HttpRequest) -> SiteAddress:
         # ALLOWED_HOSTS = [".example.com"] lets "a..example.com" pass.
         raise DisallowedHost(f"Invalid HTTP_HOST header: {host!r}: {error}") from error
     return SiteAddress(origin=origin, prefix=get_script_prefix())
+
+
+def stored_address(site: SiteAddress) -> SiteAddress:
+    """
+    Return the address that stored pages carry where ``site`` was asked for.
+
+    Without ``BASE_URL`` and Sites that is the request's host without a port of its own,
+    or each port would have pages of its own.
+    """
+    if get_settings().BASE_URL or apps.is_installed("django.contrib.sites"):
+        return site
+    host = site.origin.host
+    # The colons within brackets are an IPv6 address's.
+    colon = host.rfind(":")
+    name = host[:colon] if colon > host.rfind("]") else host
+    return replace(site, origin=Origin(scheme=site.origin.scheme, host=name))
 
 
 def _site_domain(request: HttpRequest | None) -> str | None:
