@@ -10,12 +10,14 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db import connections, transaction
 from django.db.models import DateField, DecimalField, IntegerField
 
+from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import ordered, pages, sections
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
@@ -68,14 +70,34 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
         if bounds is None:
             return crossed
         keys = {row.pk: row.key for row in rows if bounds.is_single(row)}
-        _assign_keys(source.name, keys, bounds)
-        _mark_pages(source, [row for row in rows if row.pk not in keys], bounds)
-        if bounds.are_current():
+        others = [row for row in rows if row.pk not in keys]
+        found = bounds.pages(set(keys.values()))
+        write = partial(_write, source, bounds, keys, found, others)
+        if retrying(changes().db, write):
             last = rows[-1].pk
         else:
-            # A page was divided: nobody may take for it what another owns by now.
-            changes(source.name).filter(pk__in=list(keys)).update(page=None)
+            # A page was divided meanwhile.
             bounds = None
+    return True
+
+
+def _write(
+    source: SectionSource,
+    bounds: _Bounds,
+    keys: Mapping[int, str],
+    found: Mapping[str, int],
+    others: Sequence[_Row],
+) -> bool:
+    """Assign keys to pages, unless a page was divided since the bounds were read."""
+    by_page: dict[int, list[int]] = {}
+    for pk, key in keys.items():
+        by_page.setdefault(found[key], []).append(pk)
+    with transaction.atomic(using=changes().db):
+        if not bounds.lock():
+            return False
+        for page, ids in by_page.items():
+            changes(source.name).filter(pk__in=ids).update(page=page)
+        _mark_pages(source, others, bounds)
     return True
 
 
@@ -83,15 +105,6 @@ def _unassigned(name: str, after: int) -> list[_Row]:
     rows = changes(name).filter(page=None, pk__gt=after).order_by("pk")
     values = rows.values_list("pk", "key", "upto", "related")
     return [_Row(*row) for row in values[:CHUNK]]
-
-
-def _assign_keys(name: str, keys: Mapping[int, str], bounds: _Bounds) -> None:
-    found = bounds.pages(set(keys.values()))
-    by_page: dict[int, list[int]] = {}
-    for pk, key in keys.items():
-        by_page.setdefault(found[key], []).append(pk)
-    for page, ids in by_page.items():
-        changes(name).filter(pk__in=ids).update(page=page)
 
 
 def _mark_pages(source: SectionSource, rows: Sequence[_Row], bounds: _Bounds) -> None:
@@ -145,10 +158,11 @@ class _Bounds:
         database = database_of(source.sitemap.items())
         return cls(database, key, section.pk, next_number, numbers, lowers)
 
-    def are_current(self) -> bool:
-        """Tell whether no page has been divided since these were read."""
-        rows = sections().filter(pk=self.section, filled=True)
-        return rows.filter(next_number=self.next_number).exists()
+    def lock(self) -> bool:
+        """Keep pages from being divided; False if one was since these were read."""
+        rows = sections().select_for_update().filter(pk=self.section, filled=True)
+        found = rows.filter(next_number=self.next_number).values_list("pk")
+        return bool(list(found))
 
     def is_single(self, row: _Row) -> bool:
         """Tell whether a change is of one key."""

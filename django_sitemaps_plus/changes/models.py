@@ -106,7 +106,7 @@ class RelatedState(models.Model):
     section = models.CharField(max_length=100)
     model = models.CharField(max_length=100)
     key = models.CharField(max_length=255)
-    #: A fingerprint of the fields; of an object that belongs to one row, that row's key.
+    #: A fingerprint of the fields; of an object that belongs to one row, its key.
     state = models.CharField(max_length=255)
 
     class Meta:

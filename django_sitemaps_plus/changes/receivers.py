@@ -54,7 +54,7 @@ class Recorder:
             bag()
 
     def of_pk(self, pk: Any) -> None:
-        """Remember the row with a primary key, of which something changed; None: any."""
+        """Remember a row by its primary key, because something changed; None: any."""
         bag, is_due = bag_of(self.database)
         keys = bag.keys(self.name, self.key, self.database)
         if pk is None:

@@ -2,9 +2,10 @@
 What was saved and deleted: remembered in the transaction, written after its commit.
 
 Nothing here runs inside the user's transaction but Python: no statement, no savepoint,
-no lock. What an ``atomic()`` rolls back is forgotten with it. What is written is a hint,
-"look at this key again"; a hint that is lost (the process was killed between the commit
-and the INSERT) is found when its page is next compared with the rows.
+no lock. What an ``atomic()`` rolls back is forgotten with it. What is written is a
+hint, "look at this key again". Where one is lost, because the process was killed
+between the commit and the INSERT, the next comparison of its page with the rows finds
+what happened.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -103,10 +104,10 @@ class _Keys:
         rows = self.key.model._base_manager.using(self.database)
         found = rows.filter(pk__in=list(self.unloaded)).values_list(*self.key.names)
         keys = list(found)
+        # Whoever deleted an object has taken its key along.
+        self.whole = len(keys) < len(self.unloaded)
         for value in keys:
             self.add(value)
-        # Whoever deleted an object has taken its key along.
-        self.whole = self.whole or len(keys) < len(self.unloaded)
 
 
 class Bag:
@@ -177,7 +178,9 @@ def _drain(connection: Any) -> list[Hint]:
 def remembers(using: str, section: str) -> bool:
     """Tell whether the open transaction of a connection changed a section."""
     bags = _open.get(connections[using])
-    return bool(bags) and any(section in bag.sections for bag in list(bags.values()))
+    if not bags:
+        return False
+    return any(section in bag.sections for bag in list(bags.values()))
 
 
 def write_remembered(using: str) -> None:
@@ -320,17 +323,13 @@ def _insertion(vendor: str, count: int, *, alone: bool) -> str:
         row = f"(%s, %s, %s, %s, %s, {clock}, '')"
         return f"{into} VALUES {', '.join([row] * count)}"
     # Waiting for the disk takes twice as long as the rest. What a crash of the server
-    # loses, half a second at most, the next comparison finds. SET LOCAL would do nothing
-    # in autocommit.
+    # loses, half a second at most, the next comparison finds. SET LOCAL would do
+    # nothing in autocommit.
     row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
+    given = ", ".join([row] * count)
     return (
         "WITH quick AS MATERIALIZED "
         "(SELECT set_config('synchronous_commit', 'off', true)) "
-        f"{into} SELECT given.*, {clock}, '' "
-        f"FROM (VALUES {', '.join([row] * count)}) AS given, quick"
+        f"{into} SELECT given.*, {clock}, '' "  # noqa: S608 (no value is in it)
+        f"FROM (VALUES {given}) AS given, quick"
     )
-
-
-def hints_of(section: str, keys: Iterable[str]) -> list[Hint]:
-    """Return a hint for each key, as text."""
-    return [Hint(section, key) for key in keys]

@@ -113,8 +113,8 @@ def _still_unqueued(found: Sequence[UrlChange]) -> list[UrlChange]:
 
 def _unqueued() -> QuerySet[UrlChange]:
     """Return the first changes of URLs that are not in the outbox."""
-    # As an expression, which gives "on_hold = false": NOT is looked up in no index where
-    # there is no boolean type, and IN is sorted.
+    # As an expression, which gives "on_hold = false": NOT is looked up in no index
+    # where there is no boolean type, and IN is sorted.
     found = url_changes().filter(queued_at=None, on_hold=Value(False))
     broken = pages().exclude(error="").order_by()
     names = list(broken.values_list("section__name", flat=True).distinct())

@@ -60,7 +60,7 @@ def everything(
     """Yield all URLs that sections list."""
     for name in sections:
         source = declared_sections.source(name)
-        for item in index.listed(name, [source], place).pages:
+        for item in index.listed(name, [source]).pages:
             document = index.page_document(source, item.number, place)
             body = unpack(document.packed) if document else b""
             for found in locations_of(body):

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from django.db import transaction
@@ -210,9 +211,7 @@ def cuts(key_range: KeyRange, page: Page, fitting: int, most: int) -> list[KeyVa
         ends = [count * piece // pieces for piece in range(pieces)]
         # The first piece has to fit: what it has listed is known of it alone.
         ends[1] = max(1, min(ends[1], fitting))
-        steps = [
-            max(1, stop - start) for start, stop in zip(ends, ends[1:], strict=False)
-        ]
+        steps = [max(1, stop - start) for start, stop in pairwise(ends)]
     found: list[KeyValue] = []
     cut = lower
     for step in steps:

@@ -1,9 +1,9 @@
 """
 Which code is the newest, while old and new code run side by side.
 
-In a deploy both know the same section by different definitions. The newest one's counts:
-older code serves what is stored, and neither stores nor reports anything, or both would
-rebuild each other's pages all the time.
+In a deploy both know the same section by different definitions. The newest one's
+counts: older code serves what is stored, and neither stores nor reports anything, or
+both would rebuild each other's pages all the time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .queries import sections
 
 #: When this process was started.
 STARTED = time.time()
-#: Seconds after which a definition is not in use any more if no process said that it is:
-#: else an old process that was started last would have the last word for ever.
+#: Seconds after which a definition is not in use any more if no process said that it
+#: is: else an old process that was started last would have the last word for ever.
 IN_USE = 900.0
 #: Seconds between two times that a process says so.
 SAY_AGAIN = 60.0
@@ -27,9 +27,17 @@ SAY_AGAIN = 60.0
 class Newest(Protocol):
     """What a section's row says of the newest definition."""
 
-    digest: str
-    digest_since: float
-    digest_seen: float
+    @property
+    def digest(self) -> str:
+        """The definition."""
+
+    @property
+    def digest_since(self) -> float:
+        """Since when it is the newest."""
+
+    @property
+    def digest_seen(self) -> float:
+        """When code that has it said so."""
 
 
 def is_outdated(section: Newest, digest: str) -> bool:

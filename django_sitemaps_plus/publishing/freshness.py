@@ -85,7 +85,9 @@ class PageState:
     @classmethod
     def of_row(cls, row: tuple[Any, ...]) -> PageState:
         """Return the state that a row of ``_COLUMNS`` says, with ``waits``."""
-        return cls(*row[:10], _Newest(*row[10:13]), row[13], bool(row[14]))
+        known = dict(zip(_COLUMNS[:10], row, strict=False))
+        newest = _Newest(*row[10:13])
+        return cls(**known, newest=newest, ticked_at=row[13], waits=bool(row[14]))
 
     @classmethod
     def of(cls, page: Page, *, waits: bool) -> PageState:
@@ -154,7 +156,7 @@ def _statement(using: str, *, bytes_too: bool) -> tuple[str, tuple[Any, ...]]:
     waits = Exists(Change.objects.filter(of_page(_ANY_NUMBER), section="<name>"))
     if not bytes_too:
         rows = pages().using(using).filter(**_of_page(""))
-        columns = rows.annotate(waits=waits).values_list(*_COLUMNS, "waits")
+        columns: Any = rows.annotate(waits=waits).values_list(*_COLUMNS, "waits")
     else:
         served = Case(
             When(
@@ -188,7 +190,12 @@ def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
     if key is None:
         return []
     using = pages().db
-    given = {"<name>": name, "<key>": key, _ANY_NUMBER: number, _ANY_TIME: now}
+    given: dict[Any, Any] = {
+        "<name>": name,
+        "<key>": key,
+        _ANY_NUMBER: number,
+        _ANY_TIME: now,
+    }
     statement, params = _statement(using, bytes_too=bytes_too)
     with connections[using].cursor() as cursor:
         cursor.execute(statement, [given.get(param, param) for param in params])

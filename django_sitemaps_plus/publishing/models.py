@@ -1,4 +1,4 @@
-"""The table of built pages: their bytes, apart from the rows that each request reads."""
+"""The table of pages' bytes, apart from the rows that each request reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class PageFile(models.Model):
     """
     A piece of a page's gzipped bytes.
 
-    In pieces of 1 MB, because MariaDB refuses larger packets than ``max_allowed_packet``.
+    In pieces of 1 MB: MariaDB refuses packets that are larger than its setting
+    ``max_allowed_packet``.
     """
 
     page = models.ForeignKey(Page, on_delete=models.CASCADE, related_name="files")

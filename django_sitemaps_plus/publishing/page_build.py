@@ -1,9 +1,9 @@
 """
 One build of a page: read its rows, write its bytes, and what happened to its URLs.
 
-Which changes wait is read first, then the rows; then the page, its bytes, the events and
-the end of those changes are written in one transaction, where the page is still the one
-that was read and nobody else has taken the changes.
+Which changes wait is read first, then the rows. Then the page, its bytes, the events
+and the end of those changes are written in one transaction, where the page is still the
+one that was read and nobody else has taken the changes.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ class Built:
 
     page: Page
     stored: StoredBytes
-    #: Of the bytes, which were stored unless that could not be.
     checksum: str
+    #: Whether the bytes were stored.
+    is_stored: bool = True
 
 
 def can_store(source: SectionSource) -> bool:
@@ -129,7 +130,7 @@ def _unstored(source: SectionSource, page: Page, site: SiteAddress) -> Built:
         raise Busy(f"The page {page} has to be split.")
     _refuse_bad(writer, page)
     stored = StoredBytes(storage.address_of(site), writer.data)
-    return Built(page, stored, writer.checksum)
+    return Built(page, stored, writer.checksum, is_stored=False)
 
 
 @dataclass
@@ -154,11 +155,14 @@ class _Build:
         if overflow is not None:
             return self._split(overflow)
         self._refuse_bad(writer)
-        values = {**self._values(writer, self.page), **self._grace_over()}
+        values = {**self._grace_over(), **self._values(writer, self.page)}
         retrying(pages().db, lambda: self._commit(writer, values))
         note_definition(self.page.section_id, self.page.section, self.current.digest)
         log_bad(self.source.name, writer.bad)
-        return self._built(writer)
+        for name, value in values.items():
+            if not hasattr(value, "resolve_expression"):
+                setattr(self.page, name, value)
+        return self._built(self.page, writer)
 
     def _read_first(self) -> None:
         """Read what must be known before the rows are."""
@@ -201,8 +205,7 @@ class _Build:
         if not same or writer.checksum != page.checksum or page.grace_checksum:
             storage.write(page, writer.checksum, self.site, writer.data, keep=keep)
 
-    def _built(self, writer: PageWriter) -> Built:
-        page = reload(self.page.pk)
+    def _built(self, page: Page, writer: PageWriter) -> Built:
         now = time.time()
         if page.grace_until > now and page.grace_checksum:
             former = storage.read(page, page.grace_checksum)
@@ -233,6 +236,9 @@ class _Build:
             "problems": _shown(writer.bad),
             "error": "",
             "failures": 0,
+            # The claim ends with it: another statement would be another commit.
+            "building_by": "",
+            "building_until": 0,
         }
         if latest is not None:
             known = Coalesce(F("lastmod"), Value(0.0))
@@ -241,7 +247,10 @@ class _Build:
             values["checksum"] = writer.checksum
             # Last-Modified says whole seconds, rounded up. Each change has one of its
             # own, or a later 304 might be false.
-            values["changed_at"] = max(now, math.ceil(page.changed_at) + 1.0)
+            former = page.changed_at
+            if page.grace_until < now:
+                former = max(former, page.grace_until)
+            values["changed_at"] = max(now, math.ceil(former) + 1.0)
         if self.asked:
             values["asked_at"] = now
         return values
@@ -251,8 +260,8 @@ class _Build:
         if not self.page.grace_checksum or self.page.grace_until > time.time():
             return {}
         # Since the grace is over the new bytes are news.
-        served = Greatest(F("changed_at"), F("grace_until"))
-        return {"grace_checksum": "", "grace_until": 0, "changed_at": served}
+        changed_at = max(self.page.changed_at, self.page.grace_until)
+        return {"grace_checksum": "", "grace_until": 0, "changed_at": changed_at}
 
     def _write_events(self, writer: PageWriter) -> None:
         """Compare what was known with what is listed now, and write what happened."""
@@ -311,9 +320,9 @@ class _Build:
                 pages().db, lambda: self._commit_split(owner, lowers, first, pieces[1:])
             )
         note_definition(section.pk, section, self.current.digest)
-        for writer in pieces:
-            log_bad(self.source.name, writer.bad if writer else ())
-        return self._built(first)
+        for piece in pieces:
+            log_bad(self.source.name, piece.bad if piece is not None else ())
+        return self._built(reload(self.page.pk), first)
 
     def _commit_split(
         self,
@@ -338,7 +347,8 @@ class _Build:
                 raise _OvertakenError
             # Of the others, that came since, the pages are looked for again.
             unassign(self.source.name, [self.page.number])
-            bad = sum(len(writer.bad) for writer in (first, *others) if writer)
+            built = [first, *(writer for writer in others if writer is not None)]
+            bad = sum(len(writer.bad) for writer in built)
             new = {**elsewhere, **listing_of(unpack(first.data))}
             self._compare(new, bad, is_whole=is_whole)
 

@@ -62,8 +62,9 @@ class Served:
     page: Page
     stored: StoredBytes
     checksum: str
-    #: Since when they are served, in seconds since the epoch.
-    changed_at: float
+    #: Since when they are served, in seconds since the epoch; None if they are not
+    #: stored.
+    changed_at: float | None
     #: Why they are not compared with the rows; empty if they are.
     problem: str = ""
 
@@ -86,17 +87,16 @@ def serve(
     Raises ``Busy`` if another process builds the page and there are no former bytes,
     and whatever the rows or their database raise.
     """
+    if not can_store(source):
+        return _fresh(source, page) or _served(build(source, page, site))
     rows = definition(source.name).database
-    if can_store(source):
-        if remembers(rows, source.name):
-            write_remembered(rows)
-        assign(source, page.section)
+    if remembers(rows, source.name):
+        write_remembered(rows)
+    if assign(source, page.section):
+        page = reload(page.pk)
     fresh = _fresh(source, page)
     if fresh is not None:
         return fresh
-    page = reload(page.pk)
-    if not can_store(source):
-        return _served(build(source, page, site))
     with claimed(page) as claim:
         if claim is not None:
             return _build_or_former(source, page, site, claim, asked=asked)
@@ -105,17 +105,23 @@ def serve(
 
 def _served(built: Built) -> Served:
     page = built.page
+    if not built.is_stored:
+        return Served(page, built.stored, built.checksum, None)
     since = page.grace_changed_at if built.checksum == page.grace_checksum else None
     changed_at = max(page.changed_at, page.grace_until) if since is None else since
     return Served(page, built.stored, built.checksum, changed_at)
 
 
 def _fresh(source: SectionSource, page: Page) -> Served | None:
+    current = definition(source.name)
+    if not is_fresh(PageState.of(page, waits=False), current, time.time()):
+        return None
     # Asked before the page is read: whoever builds it deletes its changes with it.
-    pending = waits(source.name, page.number)
+    pending = remembers(current.database, source.name) or waits(
+        source.name, page.number
+    )
     page = reload(page.pk)
-    state = PageState.of(page, waits=pending)
-    if not is_fresh(state, definition(source.name), time.time()):
+    if not is_fresh(PageState.of(page, waits=pending), current, time.time()):
         return None
     return _stored(page)
 
@@ -123,7 +129,8 @@ def _fresh(source: SectionSource, page: Page) -> Served | None:
 def _stored(page: Page) -> Served | None:
     now = time.time()
     state = PageState.of(page, waits=False)
-    for checksum, changed_at in {state.served(now), (page.checksum, page.changed_at)}:
+    own = page.checksum, page.changed_at
+    for checksum, changed_at in dict.fromkeys([state.served(now), own]):
         stored = storage.read(page, checksum) if checksum else None
         if stored is not None:
             return Served(page, stored, checksum, changed_at)
@@ -143,6 +150,8 @@ class Claim:
 
     def __init__(self, page: Page, owner: str) -> None:
         self._page, self._owner = page, owner
+        #: Whether it was given up together with the page that was written.
+        self.is_over = False
         self._renew_at = time.monotonic() + CLAIM / 3
 
     def renew(self) -> None:
@@ -165,13 +174,20 @@ def claimed(page: Page) -> Iterator[Claim | None]:
     if not pages().claim(page.pk, owner, CLAIM):
         yield None
         return
+    claim = Claim(page, owner)
     try:
-        yield Claim(page, owner)
+        yield claim
     finally:
-        try:
-            pages().release(page.pk, owner)
-        except DatabaseError as error:
-            logger.warning("The claim on page %s cannot be given up: %s", page, error)
+        if not claim.is_over:
+            _release(page, owner)
+
+
+def _release(page: Page, owner: str) -> None:
+    """Give up a claim; where the connection is lost, it ends by itself."""
+    try:
+        pages().release(page.pk, owner)
+    except DatabaseError as error:
+        logger.warning("The claim on page %s cannot be given up: %s", page, error)
 
 
 def _build_or_former(
@@ -180,7 +196,9 @@ def _build_or_former(
     """Build a page and return it, or its former bytes where it cannot be built."""
     try:
         _refuse_known_bad(source, page)
-        return _served(build(source, page, site, progress=claim.renew, asked=asked))
+        built = build(source, page, site, progress=claim.renew, asked=asked)
+        claim.is_over = not built.page.building_by
+        return _served(built)
     except TooManyBadRows:
         former = _stored(reload(page.pk))
         if former is None:
