@@ -327,9 +327,8 @@ def _insertion(vendor: str, count: int, *, alone: bool) -> str:
     # nothing in autocommit.
     row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
     given = ", ".join([row] * count)
-    return (
-        "WITH quick AS MATERIALIZED "
-        "(SELECT set_config('synchronous_commit', 'off', true)) "
-        f"{into} SELECT given.*, {clock}, '' "  # noqa: S608 (no value is in it)
-        f"FROM (VALUES {given}) AS given, quick"
-    )
+    quick = "SELECT set_config('synchronous_commit', 'off', true)"
+    source = f"(VALUES {given}) AS given, quick"
+    # No value is in the text.
+    insert = f"{into} SELECT given.*, {clock}, '' FROM {source}"  # noqa: S608
+    return f"WITH quick AS MATERIALIZED ({quick}) {insert}"
