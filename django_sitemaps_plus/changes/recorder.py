@@ -134,7 +134,7 @@ class Bag:
     def __call__(self) -> None:
         """Write down what the whole transaction changed, once."""
         try:
-            record([*_drain(self.connection), *self._take()])
+            record(_merged([*_drain(self.connection), *self._take()]))
         except Exception:
             # Nobody's save may fail for it, and the next comparison finds it.
             logger.exception("Changes could not be recorded.")
@@ -161,7 +161,8 @@ def bag_of(using: str) -> tuple[Bag, bool]:
     bags = _open.get(connection)
     if bags is None:
         bags = _open[connection] = WeakValueDictionary()
-    savepoints = frozenset(connection.savepoint_ids)
+    # None stands for a block without a savepoint of its own.
+    savepoints = frozenset(connection.savepoint_ids) - {None}
     bag = bags.get(savepoints)
     if bag is None:
         bag = bags[savepoints] = Bag(connection)
@@ -173,6 +174,16 @@ def _drain(connection: Any) -> list[Hint]:
     return [
         hint for bag in list(_open.get(connection, {}).values()) for hint in bag._take()
     ]
+
+
+def _merged(hints: Sequence[Hint]) -> list[Hint]:
+    """Return one hint for each key, of those that several savepoints remembered."""
+    found: dict[tuple[Any, ...], Hint] = {}
+    for hint in hints:
+        known = found.setdefault(hint[:4], hint)
+        if hint.created and not known.created:
+            found[hint[:4]] = hint
+    return list(found.values())
 
 
 def remembers(using: str, section: str) -> bool:

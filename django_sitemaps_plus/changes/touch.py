@@ -46,7 +46,7 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
             found: list[KeyValue] | None = None
         elif isinstance(changed, Model):
             value = key_of(section.key, changed)
-            found = None if value is None else [value]
+            found = [] if value is None else [value]
         elif isinstance(changed, QuerySet):
             found = _keys(section.key, changed.using(database))
         else:
@@ -55,6 +55,8 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
         keys = bag.keys(name, section.key, database)
         if found is None:
             keys.whole = True
+        elif isinstance(changed, Model) and not found and changed.pk is not None:
+            keys.unloaded[changed.pk] = None
         for value in found or ():
             keys.add(value)
         if is_due:
