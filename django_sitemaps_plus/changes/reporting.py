@@ -148,7 +148,8 @@ def _write(
             changes().filter(pk__in=older).delete()
         _note_reported(newest.values(), entries)
         _note_pages(section, [c for c in newest.values() if entries.get(c.key)], now)
-        write(section.name, _events(entries, new), now)
+        in_order = [change.key for change in found if change.pk in current]
+        write(section.name, _events(in_order, entries, new), now)
 
 
 def _note_reported(found: Iterable[_Waiting], entries: _Entries) -> None:
@@ -172,11 +173,11 @@ def _note_pages(section: Section, found: Iterable[_Waiting], now: float) -> None
         )
 
 
-def _events(entries: _Entries, new: set[str]) -> list[Event]:
+def _events(in_order: Iterable[str], entries: _Entries, new: set[str]) -> list[Event]:
     kinds = UrlChange.Kind
     found = {
         location: Event(kinds.ADDED if key in new else kinds.CHANGED, location)
-        for key, some in entries.items()
-        for location, _ in some
+        for key in in_order
+        for location, _ in entries.get(key, ())
     }
     return list(found.values())

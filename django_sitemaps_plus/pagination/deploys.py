@@ -56,6 +56,5 @@ def note_definition(pk: int, section: Newest, digest: str) -> None:
     if section.digest == digest:
         row.update(digest_seen=now)
         return
-    # Since now, so that whoever has another definition and was started before is old.
     unchanged = Q(digest=section.digest, digest_since=section.digest_since)
-    row.filter(unchanged).update(digest=digest, digest_since=now, digest_seen=now)
+    row.filter(unchanged).update(digest=digest, digest_since=STARTED, digest_seen=now)

@@ -62,8 +62,8 @@ class Section(models.Model):
     #: Who changes the boundaries. The site's lease: who rebuilds pages at leisure.
     lease_owner = models.CharField(max_length=32, default="", blank=True)
     lease_until = models.FloatField(default=0)
-    #: The definition of the newest code, since when it is that, and when code with
-    #: this definition last said so (see ``publishing.deploys``).
+    #: The definition of the newest code, when that was started, and when code with
+    #: this definition last said that it runs (see ``pagination.deploys``).
     digest = models.CharField(max_length=64, default="", blank=True)
     digest_since = models.FloatField(default=0)
     digest_seen = models.FloatField(default=0)
