@@ -126,6 +126,13 @@ def build(section: str) -> int:
     return len(lowers(section))
 
 
+def notify() -> None:
+    """Report what was saved and notify the engine, as the background thread does."""
+    from django_sitemaps_plus.delivery import background
+
+    background.notify_all()
+
+
 def lowers(section: str) -> list[tuple[int, int | None]]:
     """Return each page's number and first key, in the order of the keys."""
     from django_sitemaps_plus.models import Page
