@@ -18,7 +18,6 @@ from django_sitemaps_plus import (
     Route,
     Sitemap,
     StaticSitemap,
-    gather_changes,
     register,
     submission_finished,
     touch,
