@@ -6,6 +6,7 @@ from django.apps import AppConfig
 from django.core.signals import request_started
 from django.utils.module_loading import autodiscover_modules
 
+from .signals import changes_written
 from .sitemaps.registry import registry
 
 
@@ -24,13 +25,16 @@ class SitemapsPlusConfig(AppConfig):
         The system checks are registered, too.
         """
         from . import checks  # noqa: F401 (they register themselves)
-        from .changes import marks, receivers
+        from .changes import receivers
         from .delivery.background import background
 
         autodiscover_modules("sitemaps")
         receivers.connect()
         registry.subscribe(receivers.connect)
-        marks.listeners.append(background.wake)
+        changes_written.connect(
+            background.changes_written,
+            dispatch_uid="django_sitemaps_plus.delivery.background",
+        )
         request_started.connect(
             background.request_started,
             dispatch_uid="django_sitemaps_plus.delivery.background",

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db import router
-from django.db.models import (
-    QuerySet,
-)
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.models import Change
-
 from .display import MOST, known_engines, registered
-from .states import STATES, recording_databases
+from .states import STATES
 
 if TYPE_CHECKING:
     Base: TypeAlias = admin.ModelAdmin[Any]
@@ -134,23 +129,6 @@ class EngineFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list down."""
         return queryset.filter(engine=self.value()) if self.value() else queryset
-
-
-class DatabaseFilter(admin.SimpleListFilter):
-    """By database, where changes are recorded in several."""
-
-    title = _("database")
-    parameter_name = "database"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the databases other than the one that is shown without a filter."""
-        main = router.db_for_write(Change)
-        return [(using, using) for using in recording_databases() if using != main]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Read another database."""
-        value = self.value()
-        return queryset.using(value) if value in recording_databases() else queryset
 
 
 class ReadOnly(Base):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any, ClassVar
 
@@ -18,10 +19,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.changes import assignment, events
+from django_sitemaps_plus.changes import queries as change_queries
+from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.pagination import queries
 from django_sitemaps_plus.publishing import pages
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -29,7 +31,6 @@ from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import of_request
 
 from .base import (
-    DatabaseFilter,
     PageSectionFilter,
     ProblemsFilter,
     ReadOnly,
@@ -56,7 +57,7 @@ class SectionAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the sections with the number of their pages and entries."""
-        found = ledger.sections().exclude(name="")
+        found = queries.sections().exclude(name="")
         return found.annotate(page_n=Count("pages"), entry_n=Sum("pages__entries"))
 
     @admin.display(description=_("pages"))
@@ -140,7 +141,7 @@ class PageAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the pages with their states."""
-        found = ledger.pages().select_related("section")
+        found = queries.pages().select_related("section")
         return with_states(found, time.time())
 
     @admin.display(description=_("address"))
@@ -219,7 +220,7 @@ class PageAdmin(ReadOnly):
     @admin.display(description=_("up to, without it"))
     def upper_bound(self, page: Page) -> str:
         """Return the first key that belongs to the next page."""
-        upper = ledger.upper_of(page)
+        upper = queries.upper_of(page)
         return "∞" if upper is None else upper
 
     @admin.action(
@@ -229,7 +230,7 @@ class PageAdmin(ReadOnly):
     def make_again(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
         """Have pages compared with their rows at their next request."""
         numbers = list(queryset.values_list("pk", flat=True))
-        done = ledger.pages().filter(pk__in=numbers).update(verified_at=0)
+        done = queries.pages().filter(pk__in=numbers).update(verified_at=0)
         text = ngettext(
             "%d page is compared with its rows when it is next asked for.",
             "%d pages are compared with their rows when they are next asked for.",
@@ -298,34 +299,30 @@ def _rebuilt(request: HttpRequest, page: Page) -> bool:
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnly):
-    """What was recorded and has not reached its page."""
+    """What was saved or deleted, and waits for its page to be rebuilt."""
 
-    list_display = ("section", "keys", "page", "waits", "settled_shown")
+    list_display = ("section", "keys", "page", "recorded_ago", "reported_shown")
     list_display_links = None
-    list_filter = (SectionFilter, DatabaseFilter)
+    list_filter = (SectionFilter,)
     ordering = ("pk",)
-    fields = ("section", "keys", "before", "page", "recorded", "settled_shown")
-    readonly_fields = ("keys", "before", "recorded", "settled_shown")
+    fields = ("section", "keys", "page", "recorded", "reported_shown", "reported_when")
+    readonly_fields = ("keys", "recorded", "reported_shown", "reported_when")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the changes."""
+        return change_queries.changes()
 
     @admin.display(description=_("keys"))
     def keys(self, change: Change) -> str:
         """Return the key or the range, or that all of the section is concerned."""
+        if change.related:
+            return f"{change.related} {change.key}"
         if change.upto is not None:
             return f"{change.key} … {change.upto}"
         return change.key or gettext("the whole section")
 
-    @admin.display(description=_("listed before"))
-    def before(self, change: Change) -> str:
-        """Return where the object was listed before it was saved or deleted."""
-        paths = None
-        if change.definition is None or change.section in registry.sources():
-            (paths,) = assignment.former_paths(change.section, [change])
-        if paths is None:
-            return gettext("not known")
-        return ", ".join(paths) or gettext("nowhere")
-
     @admin.display(description=_("recorded"))
-    def waits(self, change: Change) -> str:
+    def recorded_ago(self, change: Change) -> str:
         """Return since when it waits."""
         return ago(change.at)
 
@@ -334,10 +331,20 @@ class ChangeAdmin(ReadOnly):
         """Return since when it waits, in full."""
         return when(change.at)
 
-    @admin.display(description=_("settled"))
-    def settled_shown(self, change: Change) -> str:
-        """Return whether its object is surely committed: a cross would look wrong."""
-        return gettext("yes") if change.settled else gettext("not yet")
+    @admin.display(description=_("reported"))
+    def reported_shown(self, change: Change) -> str:
+        """Return the locations that were reported, if it was."""
+        if change.reported_at is None:
+            return gettext("not yet")
+        locations = [
+            location for location, *_rest in json.loads(change.reported or "[]")
+        ]
+        return ", ".join(locations) or gettext("not listed")
+
+    @admin.display(description=_("reported at"))
+    def reported_when(self, change: Change) -> str:
+        """Return when it was reported, in full."""
+        return when(change.reported_at)
 
 
 @admin.register(UrlChange)
@@ -347,21 +354,20 @@ class UrlChangeAdmin(ReadOnly):
     list_display = (
         "kind",
         "address",
-        "former",
         "section",
         "happened_ago",
-        "held_shown",
+        "on_hold_shown",
     )
     list_display_links = None
-    list_filter = (SectionFilter, "kind", "held", TimeFilter)
+    list_filter = (SectionFilter, "kind", "on_hold", TimeFilter)
     ordering = ("-pk",)
     actions = ("confirm",)
-    fields = ("kind", "address", "former", "section", "happened", "held_shown")
-    readonly_fields = ("address", "happened", "held_shown")
+    fields = ("kind", "address", "section", "happened", "on_hold_shown")
+    readonly_fields = ("address", "happened", "on_hold_shown")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the stream."""
-        return events.url_changes()
+        return change_queries.url_changes()
 
     @admin.display(description=_("location"))
     def address(self, change: UrlChange) -> str:
@@ -378,10 +384,10 @@ class UrlChangeAdmin(ReadOnly):
         """Return when it was noticed, in full."""
         return when(change.at)
 
-    @admin.display(description=_("held"))
-    def held_shown(self, change: UrlChange) -> str:
+    @admin.display(description=_("on hold"))
+    def on_hold_shown(self, change: UrlChange) -> str:
         """Return what is to be done, where it waits for somebody."""
-        return gettext("held: confirm it") if change.held else "–"
+        return gettext("on hold: confirm it") if change.on_hold else "–"
 
     @admin.action(
         description=_("Confirm: what is held of these sections may be told"),
@@ -389,9 +395,9 @@ class UrlChangeAdmin(ReadOnly):
     )
     def confirm(self, request: HttpRequest, queryset: QuerySet[UrlChange]) -> None:
         """Let all that is held of the chosen rows' sections be told."""
-        held = queryset.filter(held=True).order_by()
-        names = list(held.values_list("section", flat=True).distinct())
-        told = sum(events.confirm(name) for name in names)
+        waiting = queryset.filter(on_hold=True).order_by()
+        names = list(waiting.values_list("section", flat=True).distinct())
+        told = sum(url_changes.confirm(name, time.time()) for name in names)
         text = ngettext(
             "%(n)d URL of the sections %(names)s may be told.",
             "%(n)d URLs of the sections %(names)s may be told.",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.db import connections, router
 from django.db.models import (
     Case,
     CharField,
@@ -21,13 +20,13 @@ from django.db.models import (
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.changes import assignment
-from django_sitemaps_plus.changes.reporting import lookup
-from django_sitemaps_plus.changes.statements import can_record
+from django_sitemaps_plus.changes.models import Change
+from django_sitemaps_plus.changes.queries import changes, of_page
+from django_sitemaps_plus.changes.schedule import EVERY
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.models import Change
-from django_sitemaps_plus.pagination import ledger
-from django_sitemaps_plus.publishing import pages
+from django_sitemaps_plus.pagination.deploys import IN_USE, STARTED
+from django_sitemaps_plus.pagination.queries import pages, sections
+from django_sitemaps_plus.publishing.freshness import hold
 from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import source
@@ -53,8 +52,7 @@ STATES: dict[str, tuple[Any, str]] = {
 def problem_of(name: str) -> str:
     """Return why a registered section cannot be used; nothing if it can."""
     try:
-        if definition(name).key is not None:
-            lookup(name)
+        definition(name)
     except ConfigurationError as error:
         return str(error)
     except Exception as error:  # items() may raise whatever it likes
@@ -67,20 +65,33 @@ def with_states(found: QuerySet[Any], now: float) -> QuerySet[Any]:
     Add to pages their ``state``, a key of ``STATES``, and their section's ``problem``.
 
     By expressions, so that one query reads a list and a filter finds what it shows.
-    What they call fresh ``pages.is_fresh`` does, too.
+    What they call fresh ``publishing.freshness.is_fresh`` does, too.
     """
     problems = {name: problem_of(name) for name in registered()[0]}
     broken = {name: problem for name, problem in problems.items() if problem}
     fine = {name: definition(name) for name in problems if name not in broken}
-    kept = {name: known for name, known in fine.items() if known.key is not None}
+    keyed = {name: known for name, known in fine.items() if known.key is not None}
+    waiting = Change.objects.filter(
+        of_page(OuterRef("number")), section=OuterRef("section__name")
+    )
+    newer = Q(section__digest_since__gt=STARTED, section__digest_seen__gt=now - IN_USE)
     cases: list[tuple[Q, str]] = [
         (Q(section__name__in=list(broken)), "broken"),
         (~Q(error=""), "error"),
-        (~Q(section__name__in=list(kept)), "unregistered"),
+        (~Q(section__name__in=list(keyed)), "unregistered"),
         (Q(checksum=""), "never"),
-        (Q(grace_until__gt=now), "grace"),
-        *((condition, "waits") for condition in _waiting(kept)),
-        *((condition, "due") for condition in _due(kept, now)),
+        *(
+            (
+                Q(section__name=name)
+                & newer
+                & ~Q(section__digest__in=["", known.digest]),
+                "fresh",
+            )
+            for name, known in keyed.items()
+        ),
+        (Q(Exists(waiting)), "waits"),
+        *((condition, "due") for condition in _due(keyed, now)),
+        (Q(grace_until__gt=now) & ~Q(grace_checksum=""), "grace"),
     ]
     texts = (
         When(section__name=name, then=Value(text)) for name, text in broken.items()
@@ -93,51 +104,19 @@ def with_states(found: QuerySet[Any], now: float) -> QuerySet[Any]:
     return annotated
 
 
-def _due(kept: Mapping[str, Definition], now: float) -> Iterator[Q]:
-    """Yield the conditions of pages to be compared, or made by another definition."""
-    # In a deploy newer code may run beside this one: its pages are served.
-    newer = ledger.sections().filter(digest_since__gt=pages.STARTED)
-    digests = dict(newer.values_list("name", "digest"))
-    for name, current in kept.items():
+def _due(keyed: Mapping[str, Definition], now: float) -> Iterator[Q]:
+    """Yield the conditions of pages to be compared, or built by another definition."""
+    for name, current in keyed.items():
         fresh = Q(
             section__key=current.key,
             section__filled=True,
-            grace_until=0,
-            digest__in=[current.digest, digests.get(name, current.digest)],
-            verified_at__gt=now - pages.hold(current),
+            digest=current.digest,
+            verified_at__gt=now - hold(current),
             verified_at__lte=now,
         )
         if current.ticks:
-            since = now - assignment.TICK
-            fresh &= Q(section__ticked_at__gt=since, section__ticked_at__lte=now)
+            fresh &= Q(section__ticked_at__gt=now - EVERY, section__ticked_at__lte=now)
         yield Q(section__name=name) & ~fresh
-
-
-def _waiting(names: Iterable[str]) -> Iterator[Q]:
-    """Yield the conditions of pages that a recorded change may concern."""
-    near, far = assignment.apart(names, ledger.pages().db)
-    if near:
-        concerned = Change.objects.filter(
-            assignment.of_page(OuterRef("number")), section=OuterRef("section__name")
-        )
-        yield Q(Exists(concerned), section__name__in=near)
-    for name in far:
-        if not can_record(lookup(name).database):
-            continue
-        recorded = assignment.recorded(name).order_by()
-        if recorded.filter(page=None).exists():
-            yield Q(section__name=name)
-        numbers = recorded.exclude(page=None).values_list("page", flat=True).distinct()
-        yield Q(section__name=name, number__in=list(numbers[:MOST]))
-
-
-def recording_databases() -> list[str]:
-    """Return the databases in which changes are recorded."""
-    return [
-        using
-        for using in connections
-        if router.allow_migrate_model(using, Change) and can_record(using)
-    ]
 
 
 def health() -> str:
@@ -145,7 +124,7 @@ def health() -> str:
     _names, problem = registered()
     if problem:
         return problem
-    found = with_states(ledger.pages(), time.time()).order_by()
+    found = with_states(pages(), time.time()).order_by()
     counts = dict(found.values_list("state").annotate(n=Count("pk")))
     total = sum(counts.values())
     shown = ngettext(
@@ -163,10 +142,7 @@ def health() -> str:
 
 def _late() -> str:
     """Return how many changes wait for too long."""
-    late = sum(
-        Change.objects.using(using).filter(at__lt=time.time() - LATE)[:MOST].count()
-        for using in recording_databases()
-    )
+    late = changes().filter(at__lt=time.time() - LATE)[:MOST].count()
     text = ngettext(
         "%(late)s change has waited for longer than 15 minutes.",
         "%(late)s changes have waited for longer than 15 minutes.",
@@ -177,7 +153,7 @@ def _late() -> str:
 
 def without_pages() -> Iterator[tuple[str, str]]:
     """Yield the registered sections that have no pages in the ledger, and why."""
-    filled = set(ledger.sections().filter(filled=True).values_list("name", flat=True))
+    filled = set(sections().filter(filled=True).values_list("name", flat=True))
     for name in registered()[0]:
         problem = problem_of(name)
         if name in filled:

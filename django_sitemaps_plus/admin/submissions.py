@@ -20,8 +20,7 @@ from django.utils.timesince import timeuntil
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.changes import events
-from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.delivery import outbox, queries
 from django_sitemaps_plus.models import EngineState, Submission
 
 from .base import CreatedFilter, EngineFilter, ReadOnly, SectionFilter
@@ -88,7 +87,7 @@ class SubmissionAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return what engines are told."""
-        return events.submissions()
+        return queries.submissions()
 
     @admin.display(description=_("URL"))
     def address(self, row: Submission) -> str:
@@ -126,7 +125,7 @@ class SubmissionAdmin(ReadOnly):
         """Return what keeps its engine from being told."""
         if row.due_at is None or row.state != Submission.State.PENDING:
             return "–"
-        known = outbox.states().filter(engine=row.engine, host=row.host).first()
+        known = queries.states().filter(engine=row.engine, host=row.host).first()
         paused = known is not None and known.paused_until > time.time()
         said = (known.problem or (known.message if paused else "")) if known else ""
         return said or known_engines()[1] or _rest(row) or "–"
@@ -224,7 +223,7 @@ class EngineStateAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the states with the number of what waits, and of what failed."""
-        found = outbox.states()
+        found = queries.states()
         own = Submission.objects.filter(
             engine=OuterRef("engine"), host=OuterRef("host")
         )

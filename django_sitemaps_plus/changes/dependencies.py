@@ -7,22 +7,17 @@ database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.apps import apps
 from django.db.models import CASCADE, DO_NOTHING, PROTECT, RESTRICT, Model, QuerySet
-from django.db.models.expressions import Col, RawSQL
+from django.db.models.expressions import Col
 from django.db.models.sql import Query
-from django.db.models.sql.where import ExtraWhere
 
-from django_sitemaps_plus.sitemaps.attributes import (
-    declared_expressions,
-    locating_expressions,
-)
+from django_sitemaps_plus.sitemaps.attributes import declared_expressions
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
-from django_sitemaps_plus.sitemaps.sections import object_path_reason
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
 #: What becomes of rows whose foreign key's target is deleted, where that is told of
@@ -45,47 +40,27 @@ class Related:
     is_referred_to: bool = False
     #: Whether its deletion changes rows of which no signal tells.
     deletes_matter: bool = True
+    #: The look-up that leads from a row to it, ``author__country``; None: not known.
+    path: str | None = None
 
 
 @dataclass(frozen=True)
-class Watched:
+class Dependencies:
     """The models and fields on which a section depends."""
 
     model: type[Model]
-    #: The fields that location and filter read, by attname; None: it is not known.
-    fields: frozenset[str] | None
     related: dict[type[Model], Related] = field(default_factory=dict)
-
-    def concerns(self, update_fields: Iterable[str] | None) -> bool:
-        """Tell whether saving these fields may move the object, or drop it."""
-        if update_fields is None or self.fields is None:
-            return True
-        named = set(update_fields)
-        return any(
-            name in named
-            for known in self.model._meta.concrete_fields
-            if known.attname in self.fields
-            for name in (known.name, known.attname)
-        )
 
 
 @rendering_context(PLACEHOLDER_SITE)
-def watched(sitemap: AnySitemap) -> Watched | None:
+def dependencies(sitemap: AnySitemap) -> Dependencies | None:
     """Return what a sitemap depends on; None if its items come from no model."""
     items = sitemap.items()
     if not isinstance(items, QuerySet):
         return None
-    expressions = declared_expressions(sitemap)
-    model = items.model
-    everything = _Columns(model)
-    everything.of_query(items.annotate(**expressions).query)
-    fields = None
-    if not object_path_reason(sitemap):
-        deciding = _Columns(model)
-        deciding.of_query(items.annotate(**locating_expressions(sitemap)).query)
-        if not deciding.is_unclear:
-            fields = frozenset(_attnames(model, deciding.own))
-    return Watched(model, fields, everything.related())
+    columns = _Columns(items.model)
+    columns.of_query(items.annotate(**declared_expressions(sitemap)).query)
+    return Dependencies(items.model, columns.related())
 
 
 class _Columns:
@@ -100,13 +75,15 @@ class _Columns:
         self.own: set[_Column] = set()
         self.others: set[_Column] = set()
         self._links: dict[str, str | None] = {}
-        #: Whether other columns may be read, too.
-        self.is_unclear = False
+        #: By table, the look-up that leads to it; None where there are several.
+        self._paths: dict[str, str | None] = {}
         #: By table, the columns by which it is joined.
         self._joined_by: dict[str, set[str]] = {}
 
     def of_query(self, query: Query, *, outermost: bool = True) -> None:
         """Add what a query joins, filters by and selects."""
+        if outermost:
+            self._add_paths(query)
         for name, join in query.alias_map.items():
             for left, right in getattr(join, "join_cols", ()):
                 parent = query.alias_map[join.parent_alias]
@@ -119,7 +96,6 @@ class _Columns:
         ]
         conditions = [getattr(found, "resolved_condition", None) for found in relations]
         for expression in (query.where, *conditions, *query.annotations.values()):
-            self.is_unclear |= _is_raw(expression)
             for column in _walk(expression):
                 if isinstance(column, Query):
                     self.of_query(column, outermost=False)
@@ -128,8 +104,6 @@ class _Columns:
 
     def _add_column(self, query: Query, column: Col, outermost: bool) -> None:
         target: Any = column.target
-        # The database makes it of other columns.
-        self.is_unclear |= getattr(target, "generated", False)
         if column.alias in query.alias_map:
             self._add(query, column.alias, target.column, outermost)
         else:
@@ -146,6 +120,21 @@ class _Columns:
         # The same table, joined again, is another row's.
         own = table in self._tables and (name == first or table != base)
         (self.own if own and outermost else self.others).add((table, column))
+
+    def _add_paths(self, query: Query) -> None:
+        """Note which look-up leads from a row to each joined table."""
+        paths: dict[str, str | None] = {}
+        for name, join in query.alias_map.items():
+            relation = getattr(join, "join_field", None)
+            if relation is None:
+                paths[name] = ""
+                continue
+            before = paths.get(join.parent_alias)
+            hidden = relation.name.endswith("+")
+            path = None if before is None or hidden else f"{before}{relation.name}__"
+            paths[name] = path
+            known = self._paths.get(join.table_name, path)
+            self._paths[join.table_name] = path if known == path else None
 
     def _link(
         self, join: Any, parent: Any, left: str, right: str, outermost: bool
@@ -176,7 +165,8 @@ class _Columns:
             if fields or not is_referred_to or model in silent:
                 link = names.get(self._links.get(table) or "")
                 matters = not is_referred_to or model in silent
-                found[model] = Related(fields, link, is_referred_to, matters)
+                path = (self._paths.get(table) or "").removesuffix("__") or None
+                found[model] = Related(fields, link, is_referred_to, matters, path)
         return found
 
     def _silent_targets(self) -> set[type[Model]]:
@@ -216,25 +206,7 @@ def _walk(expression: Any) -> Iterator[Any]:
             yield from _walk(part)
 
 
-def _is_raw(expression: Any) -> bool:
-    """Tell whether SQL is part of an expression, which may read any column."""
-    if isinstance(expression, (RawSQL, ExtraWhere)):
-        return True
-    if not hasattr(expression, "get_source_expressions"):
-        return False
-    return any(map(_is_raw, expression.get_source_expressions()))
-
-
-def _attnames(model: type[Model], columns: Iterable[_Column]) -> set[str]:
-    wanted = set(columns)
-    return {
-        known.attname
-        for known in model._meta.concrete_fields
-        if (known.model._meta.db_table, known.column) in wanted
-    }
-
-
-def family(model: type[Model]) -> list[type[Model]]:
+def related_tables(model: type[Model]) -> list[type[Model]]:
     """
     Return the models whose saves write a row of ``model``, or a part of it.
 

@@ -1,8 +1,4 @@
-"""
-The tables of what changed, and of what happened to URLs.
-
-Times are seconds since the epoch (UTC), as in ``pagination.models``.
-"""
+"""The tables of changes: what to look at again, and what happened to URLs."""
 
 from __future__ import annotations
 
@@ -15,8 +11,7 @@ class Change(models.Model):
     """
     "Look at this key again": an object was saved or deleted, or keys were touched.
 
-    It lies in the object's database and commits, or not, with the object. There is
-    no reference to the ledger, which may lie in another database.
+    A hint, written after the commit. It is deleted when its page is built.
     """
 
     section = models.CharField(max_length=100)
@@ -24,27 +19,30 @@ class Change(models.Model):
     key = models.TextField(blank=True, default="")
     #: The last key concerned, where it is a range of them.
     upto = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is no range)
-    #: Where the object was listed before, a JSON list of paths, one a language.
-    #: An empty list: it was not listed. Null: not known.
-    old = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is unknown)
-    #: Set: ``old`` is a list of the columns of which a location is made, in the way
-    #: that has this digest.
-    definition = models.CharField(  # noqa: DJ001 (null is a list of paths)
-        max_length=16, null=True, blank=True
-    )
+    #: The label of another model on which rows of the section depend; ``key`` is then
+    #: its primary key.
+    related = models.CharField(max_length=100, blank=True, default="")
+    #: Whether the signal said that the object is new.
+    created = models.BooleanField(default=False)
     #: Seconds since the epoch, by the database's clock.
     at = models.FloatField()
-    #: False: written just before the object, which may not be committed yet.
-    settled = models.BooleanField(default=True)
-    #: The number of the page that owns the key. Null: not looked for yet.
+    #: The number of the page that owns the key. Null: not assigned yet.
     page = models.PositiveIntegerField(null=True, blank=True)
+    #: The entries that were reported, ``[[location, lastmod, fingerprint], …]``, when
+    #: their rows were read, and the definition they were rendered by. Null: not yet.
+    reported = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is not yet)
+    reported_at = models.FloatField(null=True, blank=True)
+    definition = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
         app_label = "sitemaps_plus"
         indexes: ClassVar[list[models.Index]] = [
-            # With the number: a page's oldest changes are claimed first.
             models.Index(
                 fields=["section", "page", "id"], name="sitemaps_plus_change_page"
+            ),
+            models.Index(
+                fields=["section", "reported_at", "id"],
+                name="sitemaps_plus_change_report",
             ),
         ]
 
@@ -54,10 +52,10 @@ class Change(models.Model):
 
 class UrlChange(models.Model):
     """
-    What happened to a URL: added, changed, moved or gone.
+    What happened to a URL: added, changed or removed.
 
-    The stream that tells search engines drains, in the order of ``id``. Locations
-    are paths on the site's origin, or whole URLs of another.
+    Engines are notified in the order of ``id``. Locations are paths on the site's
+    origin, or whole URLs of another.
     """
 
     class Kind(models.TextChoices):
@@ -65,29 +63,29 @@ class UrlChange(models.Model):
 
         ADDED = "added"
         CHANGED = "changed"
-        MOVED = "moved"
-        GONE = "gone"
+        REMOVED = "removed"
 
     section = models.CharField(max_length=100)
     kind = models.CharField(max_length=7, choices=Kind.choices)
     location = models.TextField()
-    #: Where it was before, if it moved.
-    former = models.TextField(blank=True, default="")
-    #: Seconds since the epoch.
+    #: Of the location, for the index.
+    digest = models.CharField(max_length=32)
+    #: Seconds since the epoch, by the database's clock.
     at = models.FloatField()
-    #: Too much went at once: it waits until somebody confirms that it shall be told.
-    held = models.BooleanField(default=False)
-    #: When engines were asked to be told of it. Null: not yet.
+    #: Too many URLs were removed at once: it waits until somebody confirms them.
+    on_hold = models.BooleanField(default=False)
+    #: When it was put into the outbox. Null: not yet.
     queued_at = models.FloatField(null=True, blank=True)
 
     class Meta:
         app_label = "sitemaps_plus"
         indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["digest", "at"], name="sitemaps_plus_url_location"),
             models.Index(
                 fields=["section", "kind", "at"], name="sitemaps_plus_url_change"
             ),
             models.Index(
-                fields=["queued_at", "held", "id"], name="sitemaps_plus_url_queue"
+                fields=["queued_at", "on_hold", "id"], name="sitemaps_plus_url_queue"
             ),
         ]
         verbose_name = "URL change"
@@ -95,3 +93,29 @@ class UrlChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.location}"
+
+
+class RelatedState(models.Model):
+    """
+    What a related object had in the fields that a section's entries read.
+
+    With it a save that changed none of them rebuilds nothing, and nothing has to be
+    read before the save.
+    """
+
+    section = models.CharField(max_length=100)
+    model = models.CharField(max_length=100)
+    key = models.CharField(max_length=255)
+    #: A fingerprint of the fields; of an object that belongs to one row, its key.
+    state = models.CharField(max_length=255)
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["section", "model", "key"], name="sitemaps_plus_related"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.key}"

@@ -1,45 +1,112 @@
 """
-Signals: what Django tells of objects that are saved and deleted.
+Signals: Django says that objects were saved and deleted.
 
 Connected to each model whose rows a section lists or reads, and to no other: a
-receiver for deletes takes a model off Django's fast path.
+receiver for deletes takes a model off Django's fast path. The receivers only remember.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import connections
 from django.db.models import Model
-from django.db.models.signals import (
-    m2m_changed,
-    post_save,
-    pre_delete,
-    pre_save,
-)
+from django.db.models.signals import m2m_changed, post_save, pre_delete
 
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import source
+from django_sitemaps_plus.sitemaps.sections import database_of, overridden, source
 
-from .dependencies import Related, family
-from .recorder import Deletion, Recorder
-from .statements import Harmless
+from .dependencies import Related, dependencies, related_tables
+from .recorder import bag_of
 
 logger = logging.getLogger("django_sitemaps_plus")
 
 _UID = "django_sitemaps_plus"
-#: On the state of an object that is being created: its pre_save was seen.
-_ADDING = "_sitemaps_plus_adding"
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Remembers what happens to the objects of one section."""
+
+    name: str
+    key: Key
+    #: The database in which the section's rows are written.
+    database: str
+    #: ``Sitemap.records``, where the project's class defines it.
+    records: Callable[..., bool] | None = None
+
+    def own(self, instance: Model, *, created: bool = False) -> None:
+        """Remember an object that the section may list."""
+        bag, is_due = bag_of(self.database)
+        keys = bag.keys(self.name, self.key, self.database)
+        value = key_of(self.key, instance)
+        if value is not None:
+            keys.add(value, created=created)
+        elif instance.pk is not None:
+            keys.unloaded[instance.pk] = None
+        if is_due:
+            bag()
+
+    def of_pk(self, pk: Any) -> None:
+        """Remember a row by its primary key, because something changed; None: any."""
+        bag, is_due = bag_of(self.database)
+        keys = bag.keys(self.name, self.key, self.database)
+        if pk is None:
+            keys.whole = True
+        elif _is_primary(self.key):
+            keys.add((self.key.fields[0].to_python(pk),))
+        else:
+            keys.unloaded[pk] = None
+        if is_due:
+            bag()
+
+    def related(self, instance: Model) -> None:
+        """Remember an object that entries of the section read."""
+        bag, is_due = bag_of(self.database)
+        keys = bag.keys(self.name, self.key, self.database)
+        model = instance._meta.concrete_model or type(instance)
+        keys.related[model._meta.label, str(instance.pk)] = None
+        if is_due:
+            bag()
+
+
+def _is_primary(key: Key) -> bool:
+    return key.names == (key.model._meta.pk.attname,)
+
+
+def key_of(key: Key, instance: Model) -> KeyValue | None:
+    """
+    Return the section's key of an instance, of a parent or a child model too.
+
+    None if it was not loaded, or there is none yet: nothing is asked of the database.
+    """
+    state = instance.__dict__
+    if key.is_whole and type(state.get(key.names[0])) is int:
+        return (state[key.names[0]],)
+    if all(name in state for name in key.names):
+        value = key.of(instance)
+    elif _is_primary(key):
+        value = (instance.pk,)
+    else:
+        return None
+    if None in value:
+        return None
+    return tuple(
+        known.to_python(part) for known, part in zip(key.fields, value, strict=True)
+    )
+
+
+# Who listens to what
 
 
 @dataclass
-class _Watchers:
+class _Listeners:
     """Who wants to know of one model's objects."""
 
     own: list[Recorder] = field(default_factory=list)
@@ -49,7 +116,7 @@ class _Watchers:
     related_deletes: list[tuple[Recorder, Related]] = field(default_factory=list)
 
 
-_watchers: dict[type[Model], _Watchers] = {}
+_listeners: dict[type[Model], _Listeners] = {}
 #: Sections whose items could not be asked for at startup, and why.
 unwatched: dict[str, str] = {}
 
@@ -92,167 +159,60 @@ def connect() -> None:
     for name in names:
         try:
             with _no_queries():
-                _watch(name)
+                _listen(name)
         except Exception as error:
             unwatched[name] = f"{type(error).__name__}: {error}"
-    for model, watchers in _watchers.items():
-        _connect(model, watchers)
+    for model, listeners in _listeners.items():
+        post_save.connect(_post_save, sender=model, weak=False, dispatch_uid=_UID)
+        m2m_changed.connect(_m2m_changed, sender=model, weak=False, dispatch_uid=_UID)
+        if _wants_deletes(model, listeners):
+            pre_delete.connect(_pre_delete, sender=model, weak=False, dispatch_uid=_UID)
 
 
 def disconnect() -> None:
     """Listen to no model any more."""
-    for model in _watchers:
-        for signal, receiver in _receivers():
-            signal.disconnect(receiver, sender=model, dispatch_uid=_UID)
-    _watchers.clear()
+    for model in _listeners:
+        for signal in (post_save, pre_delete, m2m_changed):
+            signal.disconnect(sender=model, dispatch_uid=_UID)
+    _listeners.clear()
 
 
-def _watch(name: str) -> None:
+def _listen(name: str) -> None:
     found = source(name)
     if found.key is None:
         return
-    recorder = Recorder(name)
-    watched = recorder.watched
-    if watched is None:
+    known = dependencies(found.sitemap)
+    if known is None:
         return
-    deletes = bool(getattr(found.sitemap, "record_deletes", True))
-    kin = family(watched.model)
+    sitemap = found.sitemap
+    records = getattr(sitemap, "records", None)
+    own_rule = records if records and overridden(sitemap, "records") else None
+    recorder = Recorder(name, found.key, database_of(sitemap.items()), own_rule)
+    deletes = bool(getattr(sitemap, "record_deletes", True))
+    kin = related_tables(known.model)
     for model in kin:
-        watchers = _watchers.setdefault(model, _Watchers())
-        watchers.own.append(recorder)
+        listeners = _listeners.setdefault(model, _Listeners())
+        listeners.own.append(recorder)
         if deletes:
-            watchers.own_deletes.append(recorder)
-    for model, related in watched.related.items():
+            listeners.own_deletes.append(recorder)
+    for model, related in known.related.items():
         if model in kin and related.link == model._meta.pk.attname:
             # A child's table: the same row, of which its own save tells.
             continue
-        for other in family(model):
-            watchers = _watchers.setdefault(other, _Watchers())
-            watchers.related.append((recorder, related))
+        for other in related_tables(model):
+            listeners = _listeners.setdefault(other, _Listeners())
+            listeners.related.append((recorder, related))
             if deletes and related.deletes_matter:
-                watchers.related_deletes.append((recorder, related))
+                listeners.related_deletes.append((recorder, related))
 
 
-def _receivers() -> list[tuple[Any, Callable[..., None]]]:
-    return [
-        (pre_save, _pre_save),
-        (post_save, _post_save),
-        (pre_delete, _pre_delete),
-        (m2m_changed, _m2m_changed),
-    ]
-
-
-def _connect(model: type[Model], watchers: _Watchers) -> None:
-    for signal, receiver in _receivers():
-        if signal is pre_delete and not _wants_deletes(model, watchers):
-            # A receiver would take the model off the fast path.
-            continue
-        signal.connect(receiver, sender=model, weak=False, dispatch_uid=_UID)
-
-
-def _wants_deletes(model: type[Model], watchers: _Watchers) -> bool:
+def _wants_deletes(model: type[Model], listeners: _Listeners) -> bool:
     # Django never tells of rows of a many-to-many relation without a model.
-    wanted = watchers.own_deletes or watchers.related_deletes
+    wanted = listeners.own_deletes or listeners.related_deletes
     return bool(wanted) and not model._meta.auto_created
 
 
-def _harmless(sender: type[Model], using: str) -> Harmless:
-    return Harmless(using, "A change of %r could not be recorded.", sender)
-
-
-def _pre_save(
-    sender: type[Model],
-    instance: Any,
-    *,
-    raw: bool = False,
-    using: str = "",
-    update_fields: frozenset[str] | None = None,
-    **kwargs: Any,
-) -> None:
-    watchers = _watchers.get(sender)
-    if raw or watchers is None:
-        return
-    if instance._state.adding:
-        setattr(instance._state, _ADDING, True)
-    with _harmless(sender, using):
-        for recorder, related in watchers.related:
-            _related(recorder, related, instance, using, update_fields)
-        # Last: outside of a transaction this waits for the UPDATE to be next.
-        if not instance._state.adding:
-            for recorder in watchers.own:
-                recorder.updating(instance, using, update_fields)
-
-
-def _related(
-    recorder: Recorder,
-    related: Related,
-    instance: Any,
-    using: str,
-    update_fields: frozenset[str] | None,
-) -> None:
-    """Record that an object is saved which rows of a section refer to."""
-    adding = instance._state.adding
-    if adding and related.is_referred_to:
-        return
-    former = None if adding else _differing(related, instance, using, update_fields)
-    if not adding and former is None:
-        return
-    _record_related(recorder, related, instance)
-    link = related.link or ""
-    if former and former.get(link) is not None:
-        field = instance._meta.get_field(link)
-        if not _is_same(field, former[link], getattr(instance, link)):
-            recorder.of_key(former[link])
-
-
-def _differing(
-    related: Related,
-    instance: Any,
-    using: str,
-    update_fields: frozenset[str] | None,
-) -> dict[str, Any] | None:
-    """Return the former values of the fields that matter; None if they stay."""
-    names = _touched(related, instance, update_fields)
-    if not names:
-        return None
-    rows = type(instance)._base_manager.using(using).filter(pk=instance.pk)
-    former = rows.values(*names).first()
-    if former is None:
-        return {}
-    fields = {known.attname: known for known in instance._meta.concrete_fields}
-    same = all(
-        _is_same(fields[name], former[name], getattr(instance, name)) for name in names
-    )
-    return None if same else former
-
-
-def _is_same(known: Any, former: Any, value: Any) -> bool:
-    """Tell whether a value, or what it will be in the database, is the former one."""
-    if hasattr(value, "resolve_expression"):
-        return False
-    try:
-        return bool(former == known.to_python(value))
-    except ValidationError:
-        return False
-
-
-def _touched(
-    related: Related, instance: Any, update_fields: frozenset[str] | None
-) -> list[str]:
-    """Return the fields that matter among those that are saved."""
-    return [
-        known.attname
-        for known in instance._meta.concrete_fields
-        if known.attname in related.fields
-        and (update_fields is None or {known.name, known.attname} & update_fields)
-    ]
-
-
-def _record_related(recorder: Recorder, related: Related, instance: Any) -> None:
-    if not related.link:
-        recorder.whole()
-    elif (key := getattr(instance, related.link)) is not None:
-        recorder.of_key(key)
+# The receivers
 
 
 def _post_save(
@@ -262,40 +222,80 @@ def _post_save(
     created: bool = False,
     raw: bool = False,
     using: str = "",
+    update_fields: Iterable[str] | None = None,
     **kwargs: Any,
 ) -> None:
-    watchers = _watchers.get(sender)
-    adding = instance._state.__dict__.pop(_ADDING, False)
-    if raw or watchers is None or not (adding or created):
+    listeners = _listeners.get(sender)
+    if raw or listeners is None:
         return
-    with _harmless(sender, using):
-        for recorder in watchers.own:
-            recorder.saved(instance, using, created=created)
+    try:
+        for recorder in listeners.own:
+            if using == recorder.database and (
+                recorder.records is None
+                or recorder.records(
+                    instance, created=created, update_fields=update_fields
+                )
+            ):
+                recorder.own(instance, created=created)
+        for recorder, related in listeners.related:
+            if using == recorder.database and _matters(
+                related, instance, update_fields, created=created
+            ):
+                _remember_related(recorder, related, instance)
+    except Exception:
+        _log(sender)
+
+
+def _matters(
+    related: Related,
+    instance: Any,
+    update_fields: Iterable[str] | None,
+    *,
+    created: bool,
+) -> bool:
+    """Tell whether a save of a related object may change an entry."""
+    if created and related.is_referred_to:
+        return False
+    named = None if update_fields is None else set(update_fields)
+    return any(
+        known.attname in related.fields
+        and (named is None or bool({known.name, known.attname} & named))
+        for known in instance._meta.concrete_fields
+    )
+
+
+def _remember_related(recorder: Recorder, related: Related, instance: Any) -> None:
+    if related.link is not None:
+        key = instance.__dict__.get(related.link)
+        if key is not None:
+            recorder.of_pk(key)
+    # Where the former row is known, or whose entries have to be built again.
+    recorder.related(instance)
 
 
 def _pre_delete(
     sender: type[Model], instance: Any, *, using: str = "", **kwargs: Any
 ) -> None:
-    watchers = _watchers.get(sender)
-    if watchers is None:
+    listeners = _listeners.get(sender)
+    if listeners is None:
         return
-    deletion = Deletion.waiting(using)
-    if deletion is not None and not watchers.related_deletes:
-        # Thousands of objects are deleted at once: nothing can go wrong here, and what
-        # keeps it from doing harm would take as long again.
-        for recorder in watchers.own_deletes:
-            deletion.own[recorder.name].append(instance)
-        return
-    with _harmless(sender, using):
-        if watchers.own_deletes:
-            deletion = deletion or Deletion.on(using)
-            for recorder in watchers.own_deletes:
-                deletion.own[recorder.name].append(instance)
-        for recorder, related in watchers.related_deletes:
-            if not related.link:
-                recorder.losing(None)
-            elif (key := getattr(instance, related.link)) is not None:
-                recorder.losing(key)
+    try:
+        for recorder in listeners.own_deletes:
+            if using == recorder.database:
+                recorder.own(instance)
+        for recorder, related in listeners.related_deletes:
+            if using == recorder.database:
+                _remember_deleted(recorder, related, instance)
+    except Exception:
+        _log(sender)
+
+
+def _remember_deleted(recorder: Recorder, related: Related, instance: Any) -> None:
+    link = related.link
+    if link is None or link not in instance.__dict__:
+        recorder.of_pk(None)
+    elif (key := instance.__dict__[link]) is not None:
+        recorder.of_pk(key)
 
 
 def _m2m_changed(
@@ -308,19 +308,26 @@ def _m2m_changed(
     using: str = "",
     **kwargs: Any,
 ) -> None:
-    watchers = _watchers.get(sender)
-    if watchers is None or action not in ("pre_add", "pre_remove", "pre_clear"):
+    listeners = _listeners.get(sender)
+    if listeners is None or action not in ("post_add", "post_remove", "pre_clear"):
         return
-    with _harmless(sender, using):
-        for recorder, related in watchers.related:
-            kin = family(recorder.key.model)
+    try:
+        for recorder, related in listeners.related:
+            if using != recorder.database:
+                continue
+            kin = related_tables(recorder.key.model)
             here, there = type(instance) in kin, model in kin
-            if related.link is None or here == there:
-                recorder.whole()
+            if related.link is None or here == there or (there and pk_set is None):
+                recorder.of_pk(None)
             elif here:
-                recorder.of_key(instance.pk)
-            elif pk_set is None:
-                recorder.whole()
+                recorder.of_pk(instance.pk)
             else:
-                for key in pk_set:
-                    recorder.of_key(key)
+                for key in pk_set or ():
+                    recorder.of_pk(key)
+    except Exception:
+        _log(sender)
+
+
+def _log(sender: type[Model]) -> None:
+    """Log what went wrong: the user's own work goes on."""
+    logger.exception("A change of %s could not be recorded.", sender._meta.label)

@@ -1,350 +1,345 @@
 """
-What is written down when objects are saved and deleted.
+What was saved and deleted: remembered in the transaction, written after its commit.
 
-A ``Change`` row says "look at this key again". Whatever goes wrong here is logged, and
-the user's own statement goes on.
+Nothing here runs inside the user's transaction but Python: no statement, no savepoint,
+no lock. What an ``atomic()`` rolls back is forgotten with it. What is written is a
+hint, "look at this key again". Where one is lost, because the process was killed
+between the commit and the INSERT, the next comparison of its page with the rows finds
+what happened.
 """
 
 from __future__ import annotations
 
-import json
+import atexit
+import logging
 import threading
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from itertools import islice
-from typing import Any
-from weakref import ref
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from django.db import connections, transaction
-from django.db.models import Model
+from django.db import DatabaseError, OperationalError, connections, transaction
 
+from django_sitemaps_plus.db import clock_sql
+from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.registry import registry
 
-from .dependencies import Watched, family, watched
-from .formers import CHUNK
-from .gathering import MOST_KEYS, gather, is_gathering, write_rows
-from .marks import Marker, Markers, mark, marked
-from .reporting import Lookup, lookup
-from .statements import Harmless, Row, Statements, can_record, harmlessly, is_autocommit
-from .updates import Entry, Update, without_former
+from .queries import changes
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Keys of a section in one transaction above which they become one range.
+MOST_KEYS = 10_000
+#: Rows of one INSERT.
+ROWS = 500
+#: Seconds between two log entries that say that changes cannot be recorded.
+_LOG_AGAIN = 60.0
 
 
-class Recorder:
-    """Writes down what happens to the objects of one section."""
+class Hint(NamedTuple):
+    """One row of ``Change`` to be written."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    section: str
+    #: Empty: the whole section.
+    key: str = ""
+    upto: str | None = None
+    #: The label of another model, whose primary key ``key`` is.
+    related: str = ""
+    created: bool = False
 
-    @cached_property
-    def watched(self) -> Watched | None:
-        """The models and fields on which the section depends."""
-        return watched(registry.get(self.name))
 
-    @property
-    def key(self) -> Key:
-        """The key by which the section is paged."""
-        return lookup(self.name).key
+@dataclass
+class _Keys:
+    """The keys of one section that a transaction changed."""
 
-    @property
-    def database(self) -> str:
-        """The database in which the section's rows are written."""
-        return lookup(self.name).database
+    key: Key
+    database: str
+    #: Whether the object is new, by key.
+    singles: dict[KeyValue, bool] = field(default_factory=dict)
+    #: Primary keys of objects whose key was not loaded.
+    unloaded: dict[Any, None] = field(default_factory=dict)
+    #: Related objects, by the label of their model and their primary key.
+    related: dict[tuple[str, str], None] = field(default_factory=dict)
+    #: The first and the last of too many keys.
+    span: tuple[KeyValue, KeyValue] | None = None
+    whole: bool = False
 
-    def depends_on(self, model: type[Model]) -> bool:
-        """Tell whether rows of ``model`` are read beside the section's own."""
-        found = self.watched
-        return found is not None and any(
-            model in family(other) for other in found.related
-        )
-
-    def key_of(self, instance: Model, using: str) -> KeyValue | None:
-        """
-        Return the section's key of an instance, of a parent or a child model too.
-
-        None if it has no row of the section's model, or no key yet.
-        """
-        return _key_of(self.key, instance, using)
-
-    def _wanted(self, instance: Model, using: str) -> tuple[Lookup, KeyValue] | None:
-        """Return the key that is to be written now, if one is, and its lookup."""
-        found = lookup(self.name)
-        if using != found.database:
-            # The section's rows are elsewhere: nobody would ever look at it there.
-            return None
-        value = _key_of(found.key, instance, using)
-        if value is None or gather(self.name, value, using):
-            return None
-        return found, value
-
-    def updating(
-        self, instance: Model, using: str, update_fields: Iterable[str] | None
-    ) -> None:
-        """Write down that an object is about to be saved again."""
-        wanted = self._wanted(instance, using)
-        if wanted is None:
+    def add(self, value: KeyValue, *, created: bool = False) -> None:
+        """Add a key; too many become a range, or the whole section."""
+        if self.whole:
             return
-        found, value = wanted
-        text = found.key.dumps(value)
-        needs_old = self.watched is None or self.watched.concerns(update_fields)
-        connection = connections[using]
-        marker = marked(connection).get((self.name, text))
-        if marker is not None and (marker.knows_old or not needs_old):
+        if self.span is not None:
+            self.span = min(self.span[0], value), max(self.span[1], value)
             return
-        update = Update.of(instance, connection)
-        update.add(Entry(found, value, text, needs_old=needs_old))
-        if not update.is_worth_waiting_for:
-            update.write(settled=True)
-        elif can_record(using):
-            update.wait()
-
-    def saved(self, instance: Model, using: str, *, created: bool) -> None:
-        """Write down that an object was created, or saved over one not loaded."""
-        wanted = self._wanted(instance, using)
-        if wanted is None:
+        self.singles[value] = created or self.singles.get(value, False)
+        if len(self.singles) <= MOST_KEYS:
             return
-        found, value = wanted
-        text, connection = found.key.dumps(value), connections[using]
-        if (self.name, text) in marked(connection):
-            return
-
-        def write(statements: Statements) -> None:
-            row = Row(self.name, text, old="[]" if created else None)
-            statements.insert([row], settled=True)
-            mark(connection, self.name, text, knows_old=True)
-
-        harmlessly(connection, write)
-
-    def of_key(self, pk: Any) -> None:
-        """Write down that something happened on which the row ``pk`` depends."""
-        key = self.key
-        if key.names != (key.model._meta.pk.attname,):
-            self.whole()
-            return
-        value = (key.fields[0].to_python(pk),)
-        if not gather(self.name, value, self.database):
-            self._coarse(key.dumps(value))
-
-    def whole(self) -> None:
-        """Write down that any row of the section may be another."""
-        if not gather(self.name, None, self.database):
-            self._coarse("")
-
-    def losing(self, pk: Any) -> None:
-        """Write down that something goes on which the row ``pk`` depends; None: any."""
-        key, using = self.key, self.database
-        value = None
-        if pk is not None and key.names == (key.model._meta.pk.attname,):
-            value = (key.fields[0].to_python(pk),)
-        if not gather(self.name, value, using):
-            Deletion.on(using).add_dependent(self, value)
-
-    def crossed(self, keys: Sequence[KeyValue] | None) -> None:
-        """Write down that rows appeared or expired; None: too many to name them."""
-        rows = [Row(self.name)]
-        if keys is not None:
-            rows = [Row(self.name, self.key.dumps(value)) for value in keys]
-        write_rows(self.database, rows)
-
-    def _coarse(self, text: str) -> None:
-        connection = connections[self.database]
-        if (self.name, text) in marked(connection):
-            return
-
-        def write(statements: Statements) -> None:
-            settled = not is_autocommit(connection)
-            statements.insert([Row(self.name, text)], settled=settled)
-            mark(connection, self.name, text, knows_old=False)
-
-        harmlessly(connection, write)
-
-
-def _key_of(key: Key, instance: Model, using: str) -> KeyValue | None:
-    if key.is_whole and type(instance.__dict__.get(key.names[0])) is int:
-        return (instance.__dict__[key.names[0]],)
-    if all(name in instance.__dict__ for name in key.names):
-        value = key.of(instance)
-    elif key.names == (key.model._meta.pk.attname,):
-        value = (instance.pk,)
-    else:
-        rows = key.model._base_manager.using(using).filter(pk=instance.pk)
-        found = rows.values_list(*key.names).first()
-        if found is None:
-            return None
-        value = found
-    if None in value:
-        # A copy that is about to get a key of its own.
-        return None
-    return tuple(
-        known.to_python(part) for known, part in zip(key.fields, value, strict=True)
-    )
-
-
-# Deletes
-
-#: Of each thread, whose connections are its own: the last ``deletion``.
-_last = threading.local()
-
-
-@dataclass(eq=False)
-class Deletion:
-    """
-    Objects about to be deleted, written down before the next statement.
-
-    Django tells of each object first, and deletes some thousand by one statement
-    afterwards: so are they looked up, and written, together.
-    """
-
-    using: str
-    #: By section: the objects.
-    own: dict[str, list[Model]] = field(default_factory=partial(defaultdict, list))
-    #: By section: the keys of rows that depend on something deleted; None: any row.
-    dependent: dict[str, dict[KeyValue | None, None]] = field(default_factory=dict)
-    #: Lives as long as the transaction, which somebody else's receiver may end.
-    token: ref[Marker] | None = None
-    #: Whether the next statement is still to come.
-    is_waiting: bool = True
-
-    @classmethod
-    def waiting(cls, using: str) -> Deletion | None:
-        """Return the one that this thread made last, if it waits on a connection."""
-        # To look up a connection takes longer than all else that one object costs.
-        found: Deletion | None = getattr(_last, "deletion", None)
-        if found is None or found.using != using or not found.is_waiting:
-            return None
-        return found if found.is_alive else None
-
-    @classmethod
-    def on(cls, using: str) -> Deletion:
-        """Return the one that waits on a connection; installed if there is none."""
-        connection = connections[using]
-        for wrapper in connection.execute_wrappers:
-            if isinstance(wrapper, cls) and wrapper.is_alive:
-                return wrapper
-        made = _last.deletion = cls(using)
-        if connection.in_atomic_block:
-            token = Marker(knows_old=False)
-            transaction.on_commit(token, using=using, robust=True)
-            made.token = ref(token)
-        # First of all: who leaves execute_wrapper() removes the last one.
-        connection.execute_wrappers.insert(0, made)
-        return made
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the transaction in which the objects are deleted goes on."""
-        return self.token is None or self.token() is not None
-
-    def add_dependent(self, recorder: Recorder, value: KeyValue | None) -> None:
-        """Add the key of a row that depends on something deleted."""
-        self.dependent.setdefault(recorder.name, {})[value] = None
-
-    def __call__(self, execute: Any, sql: Any, *args: Any) -> Any:
-        """Write all down, then run the statement that waits."""
-        connection = connections[self.using]
-        connection.execute_wrappers.remove(self)
-        self.is_waiting = False
-        if self.is_alive and not str(sql).startswith("ROLLBACK"):
-            for name, instances in self.own.items():
-                with self._harmless(name):
-                    _write_deleted(connection, name, instances)
-            for name, keys in self.dependent.items():
-                with self._harmless(name):
-                    _write_dependent(connection, name, keys)
-        return execute(sql, *args)
-
-    def _harmless(self, name: str) -> Harmless:
-        text = "Section %r: deletes could not be recorded."
-        return Harmless(self.using, text, name)
-
-
-def _write_deleted(connection: Any, name: str, instances: list[Model]) -> None:
-    found, marks, using = lookup(name), marked(connection), connection.alias
-    if using != found.database:
-        # The section's rows are elsewhere: nobody would ever look at it there.
-        return
-    wanted = _keys_of(found.key, instances, using)
-    if marks or is_gathering():
-        wanted = (
-            value
-            for value in wanted
-            if not gather(name, value, using) and not _knows_old(marks, found, value)
-        )
-    settled = not is_autocommit(connection)
-    is_any = False
-    while some := list(islice(wanted, CHUNK)):
-        is_any = True
-        harmlessly(
-            connection, partial(_write_some_deleted, found, some, settled=settled)
-        )
-    if is_any:
-        # One marker, for the commit to be told of: the objects are gone.
-        mark(connection, name, "deleted", knows_old=False)
-
-
-def _keys_of(key: Key, instances: Sequence[Model], using: str) -> Iterator[KeyValue]:
-    """Yield the keys of those objects that have one, each once."""
-    # Django tells of a child, and of its parent. Whole numbers are kept bare: with
-    # thousands of tuples Python would look through all objects for garbage.
-    seen = set[Any]()
-    for instance in instances:
-        value = _key_of(key, instance, using)
-        if value is None:
-            continue
-        known = value[0] if len(value) == 1 else value
-        if known not in seen:
-            seen.add(known)
-            yield value
-
-
-def _knows_old(marks: Markers, found: Lookup, value: KeyValue) -> bool:
-    marker = marks.get((found.source.name, found.key.dumps(value)))
-    return marker is not None and marker.knows_old
-
-
-def _write_some_deleted(
-    found: Lookup, values: Sequence[KeyValue], statements: Statements, *, settled: bool
-) -> None:
-    name, using = found.source.name, statements.using
-    old: Mapping[str, list[str]] | None = None
-    with without_former(found, statements):
-        statements.begin()
-        copied = None
-        if statements.copies and found.formers is not None:
-            copied = found.formers.of_keys(values, using)
-        if copied is not None:
-            count = statements.insert_formers(
-                name, copied, found.digest, settled=settled
-            )
-            if count == len(values):
-                return
-            # Of the others nothing was copied: they are not listed.
-            listed = found.listed(values, using)
-            values = [value for value in values if value not in listed]
-            old = {}
+        # Only whole numbers have the same order here and in every database.
+        if self.key.is_whole:
+            self.span = min(self.singles), max(self.singles)
         else:
-            old = found.locations(values, using, whole=False)
-    rows = []
-    for text in map(found.key.dumps, values):
-        paths = None if old is None else json.dumps(old.get(text, []))
-        rows.append(Row(name, text, old=paths))
-    statements.insert(rows, settled=settled)
+            self.whole = True
+        self.singles.clear()
+
+    def hints(self, section: str) -> Iterator[Hint]:
+        """Yield what is to be written of them."""
+        for label, pk in self.related:
+            yield Hint(section, pk, related=label)
+        self._load()
+        if self.whole:
+            yield Hint(section)
+            return
+        dumps = self.key.dumps
+        if self.span is not None:
+            yield Hint(section, dumps(self.span[0]), dumps(self.span[1]))
+        for value, created in self.singles.items():
+            yield Hint(section, dumps(value), created=created)
+
+    def _load(self) -> None:
+        """Look up the keys of objects that were saved without having loaded them."""
+        if not self.unloaded or self.whole:
+            return
+        rows = self.key.model._base_manager.using(self.database)
+        found = rows.filter(pk__in=list(self.unloaded)).values_list(*self.key.names)
+        keys = list(found)
+        # Whoever deleted an object has taken its key along.
+        self.whole = len(keys) < len(self.unloaded)
+        for value in keys:
+            self.add(value)
 
 
-def _write_dependent(
-    connection: Any, name: str, values: Mapping[KeyValue | None, None]
-) -> None:
-    found, marks = lookup(name), marked(connection)
-    texts = {""}
-    if None not in values and len(values) <= MOST_KEYS:
-        texts = {found.key.dumps(value) for value in values if value}
-    rows = [Row(name, text) for text in texts if (name, text) not in marks]
-    settled = not is_autocommit(connection)
+class Bag:
+    """
+    What one set of open savepoints changed.
 
-    def write(statements: Statements) -> None:
-        statements.insert(rows, settled=settled)
-        mark(connection, name, "deleted", knows_old=False)
+    Only ``connection.run_on_commit`` holds it, so it goes with the savepoint or the
+    transaction that is rolled back.
+    """
 
-    harmlessly(connection, write)
+    __slots__ = ("__weakref__", "connection", "sections")
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.sections: dict[str, _Keys] = {}
+
+    def keys(self, section: str, key: Key, database: str) -> _Keys:
+        """Return the keys of a section."""
+        found = self.sections.get(section)
+        if found is None:
+            found = self.sections[section] = _Keys(key, database)
+        return found
+
+    def __call__(self) -> None:
+        """Write down what the whole transaction changed, once."""
+        try:
+            record(_merged([*_drain(self.connection), *self._take()]))
+        except Exception:
+            # Nobody's save may fail for it, and the next comparison finds it.
+            logger.exception("Changes could not be recorded.")
+
+    def _take(self) -> list[Hint]:
+        sections, self.sections = self.sections, {}
+        return [hint for name, keys in sections.items() for hint in keys.hints(name)]
+
+
+_Bags = WeakValueDictionary[frozenset[Any], Bag]
+#: By connection, the bags of its open transaction by their savepoints.
+_open: WeakKeyDictionary[Any, _Bags] = WeakKeyDictionary()
+
+
+def bag_of(using: str) -> tuple[Bag, bool]:
+    """
+    Return where to remember what the open transaction changes.
+
+    And whether it must be called at once, because there is none.
+    """
+    connection = connections[using]
+    if not connection.in_atomic_block:
+        return Bag(connection), True
+    bags = _open.get(connection)
+    if bags is None:
+        bags = _open[connection] = WeakValueDictionary()
+    # None stands for a block without a savepoint of its own.
+    savepoints = frozenset(connection.savepoint_ids) - {None}
+    bag = bags.get(savepoints)
+    if bag is None:
+        bag = bags[savepoints] = Bag(connection)
+        transaction.on_commit(bag, using=using, robust=True)
+    return bag, False
+
+
+def _drain(connection: Any) -> list[Hint]:
+    return [
+        hint for bag in list(_open.get(connection, {}).values()) for hint in bag._take()
+    ]
+
+
+def _merged(hints: Sequence[Hint]) -> list[Hint]:
+    """Return one hint for each key, of those that several savepoints remembered."""
+    found: dict[tuple[Any, ...], Hint] = {}
+    for hint in hints:
+        known = found.setdefault(hint[:4], hint)
+        if hint.created and not known.created:
+            found[hint[:4]] = hint
+    return list(found.values())
+
+
+def remembers(using: str, section: str) -> bool:
+    """Tell whether the open transaction of a connection changed a section."""
+    bags = _open.get(connections[using])
+    if not bags:
+        return False
+    return any(section in bag.sections for bag in list(bags.values()))
+
+
+def write_remembered(using: str) -> None:
+    """
+    Write down what the open transaction of a connection changed so far.
+
+    For whoever reads inside the same transaction, as in a ``TestCase``.
+    """
+    hints = _drain(connections[using])
+    if hints:
+        write(hints)
+
+
+def record(hints: Sequence[Hint]) -> None:
+    """
+    Write hints: now, or when the ledger's own transaction is committed.
+
+    Within transactions managed by hand, of whose end nobody is told, in a savepoint.
+    """
+    if not hints:
+        return
+    using = changes().db
+    connection = connections[using]
+    if connection.in_atomic_block or connection.get_autocommit():
+        transaction.on_commit(partial(write, hints), using=using, robust=True)
+        return
+    try:
+        with transaction.atomic(using=using):
+            write(hints)
+    except DatabaseError as error:
+        _log(using, error)
+
+
+# The INSERT
+
+#: What a lock kept from being written, on SQLite.
+_late: list[Hint] = []
+_lock = threading.Lock()
+_logged: dict[str, float] = {}
+
+
+def write(hints: Sequence[Hint]) -> None:
+    """Write rows of ``Change``; what cannot be written is logged."""
+    using = changes().db
+    connection = connections[using]
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        with _lock:
+            _late.extend(hints)
+        write_late(wait=False)
+        return
+    try:
+        _insert(connection, hints)
+    except DatabaseError as error:
+        if connection.in_atomic_block:
+            raise
+        _log(using, error)
+        return
+    changes_written.send(None)
+
+
+def write_late(*, wait: bool = True) -> None:
+    """
+    Write what a lock on SQLite kept from being written.
+
+    Without ``wait`` a lock is not waited for: nobody's ``save()`` shall.
+    """
+    if not _late:
+        return
+    connection = connections[changes().db]
+    with _lock:
+        hints = _late[:]
+        _late.clear()
+    connection.ensure_connection()
+    try:
+        with _patience(connection, wait=wait):
+            _insert(connection, hints)
+    except OperationalError as error:
+        if "locked" not in str(error):
+            _log(connection.alias, error)
+            return
+        with _lock:
+            _late[:0] = hints
+    except DatabaseError as error:
+        _log(connection.alias, error)
+        return
+    changes_written.send(None)
+
+
+atexit.register(write_late)
+
+
+class _patience:  # noqa: N801 (used as a function)
+    """Do not wait for SQLite's lock meanwhile."""
+
+    def __init__(self, connection: Any, *, wait: bool) -> None:
+        self._driver = None if wait else connection.connection
+
+    def __enter__(self) -> None:
+        if self._driver is not None:
+            (self._timeout,) = self._driver.execute("PRAGMA busy_timeout").fetchone()
+            self._driver.execute("PRAGMA busy_timeout = 0")
+
+    def __exit__(self, *exception: object) -> None:
+        if self._driver is not None:
+            self._driver.execute(f"PRAGMA busy_timeout = {self._timeout}")
+
+
+def _log(using: str, error: Exception) -> None:
+    now = time.monotonic()
+    if now - _logged.get(using, -_LOG_AGAIN) >= _LOG_AGAIN:
+        _logged[using] = now
+        logger.error(
+            "Changes cannot be recorded: %s. If the tables of django_sitemaps_plus are "
+            "missing, run 'manage.py migrate sitemaps_plus --database %s'.",
+            " ".join(str(error).split()),
+            using,
+        )
+
+
+def _insert(connection: Any, hints: Sequence[Hint]) -> None:
+    # What commits on its own need not wait for the disk.
+    alone = not connection.in_atomic_block and connection.get_autocommit()
+    with connection.cursor() as cursor:
+        for start in range(0, len(hints), ROWS):
+            some = hints[start : start + ROWS]
+            params = [part for hint in some for part in hint]
+            sql = _insertion(connection.vendor, len(some), alone=alone)
+            cursor.execute(sql, params)
+
+
+@lru_cache(maxsize=64)
+def _insertion(vendor: str, count: int, *, alone: bool) -> str:
+    """Return the statement that writes so many rows."""
+    quote = "`" if vendor == "mysql" else '"'
+    names = ("section", "key", "upto", "related", "created", "at", "definition")
+    columns = ", ".join(f"{quote}{name}{quote}" for name in names)
+    into = f"INSERT INTO sitemaps_plus_change ({columns})"
+    clock = clock_sql(vendor)
+    if vendor != "postgresql" or not alone:
+        row = f"(%s, %s, %s, %s, %s, {clock}, '')"
+        return f"{into} VALUES {', '.join([row] * count)}"
+    # Waiting for the disk takes twice as long as the rest. What a crash of the server
+    # loses, half a second at most, the next comparison finds. SET LOCAL would do
+    # nothing in autocommit.
+    row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
+    given = ", ".join([row] * count)
+    quick = "SELECT set_config('synchronous_commit', 'off', true)"
+    source = f"(VALUES {given}) AS given, quick"
+    # No value is in the text.
+    insert = f"{into} SELECT given.*, {clock}, '' FROM {source}"  # noqa: S608
+    return f"WITH quick AS MATERIALIZED ({quick}) {insert}"

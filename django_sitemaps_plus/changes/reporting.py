@@ -1,207 +1,183 @@
 """
-Where single rows of a section are listed, by their keys.
+What was saved becomes events, seconds later: one query for the changed keys.
 
-Asked before an object is saved or deleted, so a lookup must be cheap: on the row
-path its query is compiled once, and only the key in it is replaced.
+No page is built for it. What was reported is noted on the change, so that the page's
+next build knows what the world knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
-from django.db import connections
-from django.db.models import QuerySet
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce, Greatest, NullIf
 
-from django_sitemaps_plus.rendering.columns import Batch
-from django_sitemaps_plus.rendering.digest import (
-    Definition,
-    definition,
-    location_digest,
-)
+from django_sitemaps_plus.db import database_time, retrying
+from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
+from django_sitemaps_plus.pagination.models import Section
+from django_sitemaps_plus.pagination.queries import pages, row_of
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.rendering.listing import listing_of, location_of
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.rendering.row_path import RowPlan
-from django_sitemaps_plus.sitemaps.attributes import declared_expressions
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.routes import CompiledRoute
-from django_sitemaps_plus.sitemaps.sections import (
-    SectionSource,
-    database_of,
-    object_path_reason,
-    source,
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    configured,
+    rendering_context,
 )
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, as_rendered
 
-from .formers import CHUNK, Formers
-from .keyed import Keyed, among
+from .events import reported_text
+from .models import Change, UrlChange
+from .queries import changes
+from .url_changes import Event, write
 
-#: Runs a query and returns its rows.
-Execute: TypeAlias = Callable[[str, Sequence[Any]], Sequence[tuple[Any, ...]]]
+#: Changes that are reported at a time.
+CHUNK = 500
+#: How often changes that another process has reported meanwhile are looked for again.
+_TRIES = 5
 
-
-@dataclass
-class _Compiled:
-    """A plan for some keys, with its statement for others."""
-
-    plan: RowPlan
-    keyed: Keyed
-    #: Whether the database has run it already.
-    is_proved: bool = False
+#: By the key's text, the entries of its row: locations, and the rest of each entry.
+_Entries = Mapping[str, Sequence[tuple[str, bytes]]]
 
 
-class Lookup:
-    """Finds where the rows of one section are listed; made by ``lookup()``."""
+class _Waiting(NamedTuple):
+    """A change that was not reported yet."""
 
-    def __init__(self, found: SectionSource, current: Definition) -> None:
-        if found.key is None:
-            raise TypeError(f"The section {found.name!r} is paged by position.")
-        self.source = found
-        self.key: Key = found.key
-        #: By which what was written down of locations can be read.
-        self.digest = location_digest(found)
-        #: Where the rows are written, whatever database they are read from.
-        self.database = database_of(found.sitemap.items())
-        self._reader = Reader(found, PLACEHOLDER_SITE)
-        self._serializer = self._reader.serializer()
-        self._on_row_path = not object_path_reason(found.sitemap)
-        #: What locations were made of; None if it is not in the row's columns.
-        self.formers = (
-            Formers(found, found.key)
-            if self._on_row_path and not current.clock
-            else None
+    pk: int
+    key: str
+    created: bool
+    page: int | None
+
+
+class _TakenError(Exception):
+    """Another process has reported some of the changes."""
+
+
+def report(section: SectionSource, page: int | None = None) -> int:
+    """
+    Report what was saved and deleted of a section, or of one page; returns how many.
+
+    Nothing is reported by code that is older than other code which runs.
+    """
+    if section.key is None or not _waiting(section.name, page):
+        return 0
+    row = row_of(section.name, key=section.key.signature)
+    digest = definition(section.name).digest
+    if is_outdated(row, digest):
+        return 0
+    note_definition(row.pk, row, digest)
+    using, done, tries = changes().db, 0, 0
+    while tries < _TRIES and (some := _waiting(section.name, page)):
+        # Before the rows are read: what another row reports later is newer.
+        read_at = database_time(using)
+        entries = _look_up(section, {change.key for change in some})
+        run = partial(_write, row, digest, some, entries, read_at)
+        try:
+            retrying(using, run)
+        except _TakenError:
+            tries += 1
+            time.sleep(0.01 * tries)
+            continue
+        done += len(some)
+    return done
+
+
+def _waiting(name: str, page: int | None) -> list[_Waiting]:
+    rows = changes(name).filter(reported_at=None, upto=None, related="").exclude(key="")
+    if page is not None:
+        rows = rows.filter(page=page)
+    columns = rows.order_by("pk").values_list(*_Waiting._fields)
+    return [_Waiting(*values) for values in columns[:CHUNK]]
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def _look_up(section: SectionSource, texts: Iterable[str]) -> _Entries:
+    """Return the entries of rows as a page would list them now, by their keys."""
+    key = section.key
+    assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
+    keys = [
+        value for text in sorted(texts) if (value := _loaded(key, text)) is not None
+    ]
+    site = PLACEHOLDER_SITE.with_scheme(section.sitemap.protocol)
+    found: dict[str, Sequence[tuple[str, bytes]]] = {}
+    for value, text in Reader(section, site).of_keys(keys):
+        if text is not None:
+            # A bad row is left out of its page.
+            found[key.dumps(value)] = [
+                (location_of(item, ORIGIN_MARK), rest)
+                for item, rest in listing_of(text.encode()).items()
+            ]
+    return found
+
+
+def _loaded(key: Key, text: str) -> KeyValue | None:
+    """Read a key; None for one of another kind, which older code has written."""
+    try:
+        return key.loads(text)
+    except (ValueError, TypeError, ArithmeticError, ValidationError):
+        return None
+
+
+def _write(
+    section: Section,
+    digest: str,
+    found: Sequence[_Waiting],
+    entries: _Entries,
+    read_at: float,
+) -> None:
+    """Write the events of some changes, and note what was reported."""
+    using = changes().db
+    newest = {change.key: change for change in found}
+    new = {change.key for change in found if change.created}
+    with transaction.atomic(using=using):
+        now = database_time(using)
+        ids = [change.pk for change in found]
+        claimed = changes().filter(pk__in=ids, reported_at=None)
+        if claimed.update(reported_at=read_at, definition=digest) != len(ids):
+            raise _TakenError
+        current = {change.pk for change in newest.values()}
+        older = [pk for pk in ids if pk not in current]
+        if older:
+            changes().filter(pk__in=older).delete()
+        _note_reported(newest.values(), entries)
+        _note_pages(section, [c for c in newest.values() if entries.get(c.key)], now)
+        in_order = [change.key for change in found if change.pk in current]
+        write(section.name, _events(in_order, entries, new), now)
+
+
+def _note_reported(found: Iterable[_Waiting], entries: _Entries) -> None:
+    site = configured()
+    origin = "" if site is None else str(site.origin)
+    rows = [
+        Change(pk=c.pk, reported=reported_text(entries.get(c.key, ()), origin))
+        for c in found
+    ]
+    changes().bulk_update(rows, ["reported"], batch_size=CHUNK)
+
+
+def _note_pages(section: Section, found: Iterable[_Waiting], now: float) -> None:
+    """Let the index say that pages changed, before they are built."""
+    numbers = {change.page for change in found if change.page is not None}
+    if numbers:
+        pages().filter(section=section, number__in=numbers).update(
+            lastmod=Greatest(Coalesce(F("lastmod"), Value(0.0)), Value(now)),
+            # One that was empty is not any more.
+            entries=NullIf("entries", Value(0)),
         )
-        #: Whether the query is another one each time, or tomorrow.
-        self._is_dated = current.clock
-        #: By database and number of keys.
-        self._compiled: dict[tuple[str, int], _Compiled | None] = {}
-
-    @cached_property
-    def _routes(self) -> dict[str | None, CompiledRoute]:
-        return self._reader.routes()
-
-    def location(self, key: KeyValue, using: str, execute: Execute) -> list[str]:
-        """
-        Return where one key is listed: a path for each language, or nothing.
-
-        A row that is left out for its lastmod alone, say, may count as listed.
-        ``execute`` runs a statement of the database ``using`` and returns its rows.
-        Raises the database's errors.
-        """
-        with as_rendered():
-            if not self._on_row_path:
-                found = self._objects([key], using, whole=False)
-                return next(iter(found.values()), [])
-            plan, rows = self._rows([key], using, execute)
-            return self._paths(plan, rows[:1])[0] if rows else []
-
-    def is_proved(self, using: str) -> bool:
-        """Tell whether ``location()`` will run a statement that was run before."""
-        compiled = self._compiled.get((using, 1))
-        return compiled is not None and compiled.is_proved
-
-    def locations(
-        self, keys: Sequence[KeyValue], using: str, *, whole: bool = True
-    ) -> dict[str, list[str]]:
-        """
-        Return where each key is listed, read from the database ``using``.
-
-        By the key's text: a path for each language, none if the key is not listed.
-        Not ``whole``, only locations are asked for, as in ``location()``. Raises the
-        database's errors.
-        """
-        found: dict[str, list[str]] = {self.key.dumps(key): [] for key in keys}
-        with as_rendered():
-            for start in range(0, len(keys), CHUNK):
-                some = keys[start : start + CHUNK]
-                found.update(self._locations(some, using, whole=whole))
-        return found
-
-    def _locations(
-        self, keys: Sequence[KeyValue], using: str, *, whole: bool
-    ) -> dict[str, list[str]]:
-        if not self._on_row_path:
-            return self._objects(keys, using, whole=whole)
-        with connections[using].cursor() as cursor:
-
-            def execute(sql: str, params: Sequence[Any]) -> Any:
-                cursor.execute(sql, params)
-                return cursor.fetchall()
-
-            plan, rows = self._rows(keys, using, execute)
-        if not rows:
-            return {}
-        width = plan.key_width
-        labels = [self.key.dumps(plan.key(row[:width])) for row in rows]
-        return dict(zip(labels, self._paths(plan, rows), strict=True))
-
-    def listed(self, keys: Sequence[KeyValue], using: str) -> set[KeyValue]:
-        """Return those of some keys that pass the section's filter."""
-        with as_rendered():
-            rows = self._queryset(keys, using)
-            return set(rows.values_list(*self.key.names))
-
-    # The row path
-
-    def _rows(
-        self, keys: Sequence[KeyValue], using: str, execute: Execute
-    ) -> tuple[RowPlan, Sequence[tuple[Any, ...]]]:
-        if self._is_dated or len(keys) not in (1, CHUNK):
-            plan = self._make(keys, using)
-            return plan, execute(*plan.statement)
-        place = using, len(keys)
-        if place not in self._compiled:
-            self._compiled[place] = self._compile(keys, using)
-        compiled = self._compiled[place]
-        if compiled is None:
-            plan = self._make(keys, using)
-            return plan, execute(*plan.statement)
-        params = compiled.keyed.given(self.key, keys, using)
-        rows = execute(compiled.keyed.sql, params)
-        compiled.is_proved = True
-        return compiled.plan, rows
-
-    def _paths(self, plan: RowPlan, rows: Sequence[tuple[Any, ...]]) -> list[list[str]]:
-        return self._listed(self._reader.batch(plan, rows, self._routes))
-
-    def _listed(self, batch: Batch) -> list[list[str]]:
-        # A bad row is left out of its page.
-        return [paths or [] for paths in self._serializer.paths(batch)]
-
-    def _make(self, keys: Sequence[KeyValue], using: str) -> RowPlan:
-        return RowPlan.make(self.source.sitemap, self._queryset(keys, using), self.key)
-
-    def _queryset(self, keys: Sequence[KeyValue], using: str) -> QuerySet[Any]:
-        items: QuerySet[Any] = self.source.sitemap.items().order_by().using(using)
-        return items.filter(among(self.key, keys))
-
-    def _compile(self, keys: Sequence[KeyValue], using: str) -> _Compiled | None:
-        """Compile the statement for some keys; None if that is wanted each time."""
-        plan = self._make(keys, using)
-        keyed = Keyed.of(
-            lambda values: self._make(values, using).statement, self.key, keys, using
-        )
-        return None if keyed is None else _Compiled(plan, keyed)
-
-    # The object path
-
-    def _objects(
-        self, keys: Sequence[KeyValue], using: str, *, whole: bool
-    ) -> dict[str, list[str]]:
-        queryset = self._queryset(keys, using)
-        items = list(queryset.annotate(**declared_expressions(self.source.sitemap)))
-        labels = [self.key.dumps(self.key.of(item)) for item in items]
-        batches = self._reader.objects(items, labels, whole=whole)
-        paths = [paths for batch in batches for paths in self._listed(batch)]
-        return dict(zip(labels, paths, strict=True))
 
 
-@lru_cache(maxsize=1024)
-def _lookup(name: str, current: Definition) -> Lookup:
-    return Lookup(source(name), current)
-
-
-def lookup(name: str) -> Lookup:
-    """Return the lookup of the section ``name``, made once for its definition."""
-    return _lookup(name, definition(name))
+def _events(in_order: Iterable[str], entries: _Entries, new: set[str]) -> list[Event]:
+    kinds = UrlChange.Kind
+    found = {
+        location: Event(kinds.ADDED if key in new else kinds.CHANGED, location)
+        for key in in_order
+        for location, _ in entries.get(key, ())
+    }
+    return list(found.values())

@@ -7,13 +7,13 @@ from typing import Any
 from django.db.models import Model, QuerySet
 from django.utils.asyncio import async_unsafe
 
+from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import source
+from django_sitemaps_plus.sitemaps.sections import database_of, source
 
-from .dependencies import family
-from .gathering import MOST_KEYS, write_rows
-from .recorder import Recorder
-from .statements import Row
+from .dependencies import dependencies, related_tables
+from .receivers import key_of
+from .recorder import MOST_KEYS, bag_of
 
 
 @async_unsafe
@@ -29,27 +29,38 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
 
     ``changed`` is a queryset of the rows as they are now, an object, or a model: all
     of its rows, those that were deleted too. Of a model that a section's expressions
-    or filters traverse, it concerns the whole section. Raises ``TypeError`` for
-    anything else, and ``SynchronousOnlyOperation`` in a coroutine, as the ORM does.
+    or filters read, it concerns the whole section. Raises ``TypeError`` for anything
+    else, and ``SynchronousOnlyOperation`` in a coroutine, as the ORM does.
     """
     model = _model_of(changed)
     for name in registry.sources():
-        key = source(name).key
-        if key is None:
+        section = source(name)
+        if section.key is None:
             continue
-        recorder = Recorder(name)
-        if model not in family(key.model):
-            if recorder.depends_on(model):
-                write_rows(recorder.database, [Row(name)])
+        database = database_of(section.sitemap.items())
+        if model not in related_tables(section.key.model):
+            known = dependencies(section.sitemap)
+            related = known.related if known else {}
+            if not any(model in related_tables(other) for other in related):
+                continue
+            found: list[KeyValue] | None = None
         elif isinstance(changed, Model):
-            value = recorder.key_of(changed, recorder.database)
-            if value is not None:
-                write_rows(recorder.database, [Row(name, key.dumps(value))])
+            value = key_of(section.key, changed)
+            found = [] if value is None else [value]
         elif isinstance(changed, QuerySet):
-            rows = _touched(recorder, changed.using(recorder.database))
-            write_rows(recorder.database, rows)
+            found = _keys(section.key, changed.using(database))
         else:
-            write_rows(recorder.database, [Row(name)])
+            found = None
+        bag, is_due = bag_of(database)
+        keys = bag.keys(name, section.key, database)
+        if found is None:
+            keys.whole = True
+        elif isinstance(changed, Model) and not found and changed.pk is not None:
+            keys.unloaded[changed.pk] = None
+        for value in found or ():
+            keys.add(value)
+        if is_due:
+            bag()
 
 
 def _model_of(changed: Any) -> type[Model]:
@@ -62,26 +73,29 @@ def _model_of(changed: Any) -> type[Model]:
     raise TypeError(f"touch() takes a queryset, an object or a model, not {changed!r}.")
 
 
-def _touched(recorder: Recorder, queryset: QuerySet[Any]) -> list[Row]:
-    name, key = recorder.name, recorder.key
+def _keys(key: Any, queryset: QuerySet[Any]) -> list[KeyValue] | None:
+    """
+    Return the keys of the rows of a queryset; None stands for any.
+
+    Of very many the first and the last: a range is as good.
+    """
     names = key.names
     if not {known.model for known in key.fields} <= _lineage(queryset.model):
         if names != (key.model._meta.pk.attname,):
-            return [Row(name)]
+            return None
         # A parent's rows: the same primary keys.
         names = ("pk",)
     query = queryset.query
     plain = not (query.is_sliced or query.combinator or query.distinct_fields)
     rows = queryset.order_by() if plain else queryset
-    some = list(rows.values_list(*names)[: MOST_KEYS + 1])
-    if len(some) <= MOST_KEYS:
-        return [Row(name, key.dumps(value)) for value in some]
-    if not plain:
-        return [Row(name)]
-    ordered = queryset.order_by(*names)
-    first = ordered.values_list(*names)[0]
-    last = ordered.reverse().values_list(*names)[0]
-    return [Row(name, key.dumps(first), upto=key.dumps(last))]
+    found = list(rows.values_list(*names)[: MOST_KEYS + 1])
+    if len(found) <= MOST_KEYS:
+        return found
+    if not plain or not key.is_whole:
+        return None
+    ordered = queryset.order_by(*names).values_list(*names)
+    # So many become a range, from the first to the last.
+    return [*found, *ordered[:1], *ordered.reverse()[:1]]
 
 
 def _lineage(model: type[Model]) -> set[type[Model]]:

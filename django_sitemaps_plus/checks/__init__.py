@@ -24,17 +24,13 @@ from django.db.models.sql.where import AND, OR, WhereNode
 from django.urls import NoReverseMatch, get_resolver, reverse
 from django.utils import timezone
 
-from django_sitemaps_plus.changes import receivers, statements
-from django_sitemaps_plus.changes.dependencies import Watched, watched
+from django_sitemaps_plus.changes import receivers
+from django_sitemaps_plus.changes.dependencies import Dependencies, dependencies
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.delivery import background, engines
-from django_sitemaps_plus.exceptions import (
-    ConfigurationError,
-    RouteError,
-    UnwritableFolder,
-)
-from django_sitemaps_plus.models import can_record, tables_exist
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
+from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.protocol.dates import w3c
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.limits import CHANGEFREQS, MAX_ENTRIES
@@ -44,7 +40,7 @@ from django_sitemaps_plus.protocol.writers import (
     lastmod_xml,
     priority_xml,
 )
-from django_sitemaps_plus.publishing import index, storage
+from django_sitemaps_plus.publishing.by_position import position_pages
 from django_sitemaps_plus.rendering.row_path import RowPlan
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.attributes import (
@@ -56,7 +52,11 @@ from django_sitemaps_plus.sitemaps.attributes import (
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
 from django_sitemaps_plus.sitemaps.routes import Route
-from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of, source_of
+from django_sitemaps_plus.sitemaps.sections import (
+    SectionSource,
+    object_path_reason,
+    source_of,
+)
 from django_sitemaps_plus.sitemaps.site import (
     SiteAddress,
     configured,
@@ -95,26 +95,6 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
     except ConfigurationError as error:
         hint = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
         return [_error("002", str(error), hint)]
-    try:
-        storage.shelf()
-        storage.try_temporary_folder()
-    except UnwritableFolder as error:
-        found.append(
-            _warning(
-                "011",
-                f"Pages cannot be kept, and are made for each request: {error}",
-                'Set STORAGES["sitemaps"] to a folder that this user can write.',
-            )
-        )
-    except Exception as error:  # a storage's class may raise whatever it likes
-        found.append(
-            _error(
-                "003",
-                f"The storage for sitemaps cannot be used: {error}",
-                'Correct STORAGES["sitemaps"], or remove it to use a folder of the '
-                "temporary directory.",
-            )
-        )
     if place is _ANYWHERE and not _has_sites():
         found.append(
             _warning(
@@ -474,7 +454,7 @@ def _check_moments(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
 def _check_watched(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
     """W020 and W021: changes of which the section will not be told."""
     try:
-        found = watched(source.sitemap)
+        found = dependencies(source.sitemap)
     except (ConfigurationError, FieldError, RouteError):
         return  # E007 or E008 says so
     reason = receivers.unwatched.get(source.name)
@@ -489,7 +469,8 @@ def _check_watched(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
         return
     if found is None or not getattr(source.sitemap, "record_deletes", True):
         return
-    for model, field in _silent_foreign_keys(found):
+    by_object = bool(object_path_reason(source.sitemap))
+    for model, field in _silent_foreign_keys(found, read_by_object=by_object):
         yield _warning(
             "021",
             f"{model._meta.label}.{field.name} lets the database delete or change "
@@ -500,7 +481,9 @@ def _check_watched(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
         )
 
 
-def _silent_foreign_keys(found: Watched) -> Iterator[tuple[type[Model], Any]]:
+def _silent_foreign_keys(
+    found: Dependencies, *, read_by_object: bool
+) -> Iterator[tuple[type[Model], Any]]:
     """Yield foreign keys whose targets are deleted without a word about the rows."""
     told = {model for model, related in found.related.items() if related.deletes_matter}
     chain = {known.model for known in found.model._meta.concrete_fields}
@@ -510,7 +493,7 @@ def _silent_foreign_keys(found: Watched) -> Iterator[tuple[type[Model], Any]]:
             target: Any = field.related_model
             if not isinstance(on_delete, _IN_DATABASE) or target in {*told, *chain}:
                 continue
-            if on_delete is _DB_CASCADE or found.fields is None:
+            if on_delete is _DB_CASCADE or read_by_object:
                 yield model, field
 
 
@@ -567,7 +550,7 @@ def check_tables(
     databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
     """W008 and W009: the ledger's tables, and sections that should be paged by key."""
-    using = ledger.pages().db
+    using = pages().db
     if not databases or using not in databases:
         return []
     if not tables_exist(using):
@@ -579,36 +562,6 @@ def check_tables(
             )
         ]
     return list(_check_positions())
-
-
-@register(Tags.database, "sitemaps_plus")
-def check_changes(
-    databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
-    """W022: databases whose objects are listed, without the table of changes."""
-    try:
-        names = list(registry.sources())
-    except ConfigurationError:
-        return []  # E004 says so
-    by_database: dict[str, list[str]] = {}
-    for name in names:
-        source = _sound_source(name)
-        if source is not None and source.key is not None:
-            using = database_of(source.sitemap.items())
-            by_database.setdefault(using, []).append(name)
-    # Beside the ledger, W008 says so.
-    asked = {*(databases or ())} - {ledger.pages().db}
-    return [
-        _warning(
-            "022",
-            f"Changes of {', '.join(map(repr, sections))} are not recorded: the "
-            f"database {using!r} has no table {statements.TABLE}.",
-            f"Run: manage.py migrate sitemaps_plus --database {using}. A router's "
-            "allow_migrate() must not forbid it.",
-        )
-        for using, sections in by_database.items()
-        if using in asked and not can_record(using)
-    ]
 
 
 def _sound_source(name: str) -> SectionSource | None:
@@ -632,7 +585,7 @@ def _check_positions() -> Iterator[CheckMessage]:
             continue
         cls = type(source.sitemap)
         try:
-            long = index.position_pages(source) > 1
+            long = position_pages(source) > 1
         except ConfigurationError:
             continue  # E008 says so
         except Exception as error:  # items may raise whatever they like

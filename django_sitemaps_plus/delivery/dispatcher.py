@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django_sitemaps_plus.changes.events import submissions
 from django_sitemaps_plus.db import database_time, retrying
 from django_sitemaps_plus.engines.base import (
     EXCERPT,
@@ -32,7 +31,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 from . import guards
 from .engines import engines
 from .models import Claimed, EngineState, Submission, digest_of
-from .outbox import states
+from .queries import states, submissions
 
 logger = logging.getLogger("django_sitemaps_plus")
 

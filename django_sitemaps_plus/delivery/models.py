@@ -153,10 +153,9 @@ class Submission(models.Model):
 
         ADDED = "added"
         CHANGED = "changed"
-        MOVED = "moved"
-        GONE = "gone"
+        REMOVED = "removed"
         SITEMAP = "sitemap"
-        ASKED = "asked", "Asked for"
+        REQUESTED = "requested"
 
     class State(models.TextChoices):
         """How it stands."""
@@ -174,7 +173,7 @@ class Submission(models.Model):
     digest = models.CharField(max_length=32)
     #: With the port, unless it is the scheme's own.
     host = models.CharField(max_length=255)
-    kind = models.CharField(max_length=8, choices=Kind.choices)
+    kind = models.CharField(max_length=9, choices=Kind.choices)
     section = models.CharField(max_length=100, blank=True, default="")
 
     state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)

@@ -15,22 +15,23 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import urlsplit
 
-from django.db import connections, router, transaction
+from django.db import connections, transaction
 from django.db.models import F, Max, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from django_sitemaps_plus.changes import assignment, events
-from django_sitemaps_plus.changes.events import submissions
+from django_sitemaps_plus.changes import url_changes as happened
 from django_sitemaps_plus.changes.models import UrlChange
+from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import database_time, retrying
 from django_sitemaps_plus.engines.base import Engine
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.pagination.queries import pages, row_of, sections
 from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
 from .engines import engines
-from .models import EngineState, EngineStateQuerySet, Submission, digest_of
+from .models import Submission, digest_of
+from .queries import states, submissions
 
 Kind = Submission.Kind
 State = Submission.State
@@ -44,7 +45,7 @@ MOST = 10_000
 #: The order of the index of what was not queued. By the number alone PostgreSQL, where
 #: it takes all rows for such, reads the table from its beginning, each time; MariaDB
 #: does not see that the other columns are constant, and sorts.
-_WHOLE = ("queued_at", "held", "pk")
+_WHOLE = ("queued_at", "on_hold", "pk")
 _ORDER = {"mysql": ("pk",)}
 
 
@@ -56,13 +57,6 @@ class Wanted:
     host: str
     kind: Submission.Kind
     section: str = ""
-
-
-def states() -> EngineStateQuerySet:
-    """Return the engines' states, of the database where they are written."""
-    using = router.db_for_write(EngineState)
-    found: EngineStateQuerySet = EngineState.objects.using(using).all()
-    return found
 
 
 # What happened to URLs
@@ -78,7 +72,7 @@ def enqueue(*, at_once: bool = False) -> int:
     place = configured()
     if place is None or not engines():
         return 0
-    delay = 0.0 if at_once else get_settings().NOTIFY_AFTER - assignment.WINDOW
+    delay = 0.0 if at_once else get_settings().NOTIFY_AFTER
     sitemaps = sitemaps_of(place)
     done = 0
     while True:
@@ -98,10 +92,10 @@ def _enqueue_some(place: SiteAddress, sitemaps: Sequence[Wanted], delay: float) 
     with locked() as now:
         some = _still_unqueued(found)
         if some:
-            wanted = [url for change in some for url in urls_of(change, place)]
+            wanted = [url_of(change, place) for change in some]
             newest = max(change.at for change in some)
             put([*wanted, *sitemaps], min(newest, now) + delay, now)
-            rows = events.url_changes().filter(pk__in=[change.pk for change in some])
+            rows = url_changes().filter(pk__in=[change.pk for change in some])
             rows.update(queued_at=now)
     return len(found)
 
@@ -110,34 +104,36 @@ def _still_unqueued(found: Sequence[UrlChange]) -> list[UrlChange]:
     """
     Return those of some changes that nobody else has queued, and lock them.
 
-    Who finds that too many URLs go has to wait: then it takes back what was queued.
     By number only, or MySQL would lock what others are about to add.
     """
-    rows = events.url_changes().filter(pk__in=[change.pk for change in found])
+    rows = url_changes().filter(pk__in=[change.pk for change in found])
     locked_rows = rows.order_by("pk").select_for_update()
-    return [row for row in locked_rows if row.queued_at is None and not row.held]
+    return [row for row in locked_rows if row.queued_at is None and not row.on_hold]
 
 
 def _unqueued() -> QuerySet[UrlChange]:
-    """Return the first changes of the stream that nobody has been told of."""
-    # As an expression, which gives "held = false": NOT is looked up in no index where
-    # there is no boolean type, and IN is sorted.
-    found = events.url_changes().filter(queued_at=None, held=Value(False))
+    """Return the first changes of URLs that are not in the outbox."""
+    # As an expression, which gives "on_hold = false": NOT is looked up in no index
+    # where there is no boolean type, and IN is sorted.
+    found = url_changes().filter(queued_at=None, on_hold=Value(False))
+    broken = pages().exclude(error="").order_by()
+    names = list(broken.values_list("section__name", flat=True).distinct())
+    if names:
+        # Something larger is wrong there: nothing of it is sent until it is mended.
+        found = found.exclude(section__in=names)
     return found.order_by(*_ORDER.get(connections[found.db].vendor, _WHOLE))[:CHUNK]
 
 
-def urls_of(change: UrlChange, place: SiteAddress) -> Iterator[Wanted]:
-    """Yield the URLs to be told of a change: a move is of two."""
-    if change.former:
-        yield wanted_at(change.former, place, Kind.GONE, change.section)
-    yield wanted_at(change.location, place, Kind(change.kind), change.section)
+def url_of(change: UrlChange, place: SiteAddress) -> Wanted:
+    """Return the URL to be submitted for what happened to it."""
+    return wanted_at(change.location, place, Kind(change.kind), change.section)
 
 
 def wanted_at(
     location: str, place: SiteAddress, kind: Submission.Kind, section: str
 ) -> Wanted:
     """Return a URL to be told of, given as a path of the site or as a whole."""
-    url = events.address(location, place)
+    url = place.url(location)
     is_own = location.startswith("/")
     host = place.origin.host if is_own else urlsplit(url).netloc.lower()
     return Wanted(url, host, kind, section)
@@ -170,7 +166,9 @@ def ask(
     rest = iter(found)
     done = 0
     while some := list(islice(rest, CHUNK)):
-        wanted = [wanted_at(url, place, Kind.ASKED, section) for url, section in some]
+        wanted = [
+            wanted_at(url, place, Kind.REQUESTED, section) for url, section in some
+        ]
         retrying(submissions().db, lambda some=wanted: _put_now(some, chosen))  # type: ignore[misc]
         done += len(some)
         progress(done)
@@ -227,10 +225,10 @@ def locked() -> Iterator[float]:
     The lock is the site's row in the ledger. To write it comes first, because SQLite
     cannot make a reader a writer.
     """
-    site = ledger.sections().filter(name="")
+    site = sections().filter(name="")
     with transaction.atomic(using=site.db):
         if not site.update(lease_until=F("lease_until")):
-            ledger.row_of("")
+            row_of("")
             site.update(lease_until=F("lease_until"))
         yield database_time(site.db)
 
@@ -306,7 +304,7 @@ def _add(
             )
             for digest, item in wanted.items()
         ),
-        batch_size=events.ROWS,
+        batch_size=happened.ROWS,
         ignore_conflicts=True,
     )
 
@@ -348,8 +346,8 @@ def prune() -> int:
     deleted = 0
     while True:
         rows = submissions().order_by("pk").values_list("pk", "created_at")
-        since = time.time() - events.KEEP
-        old = [pk for pk, created in rows[: events.ROWS] if created < since]
+        since = time.time() - happened.KEEP
+        old = [pk for pk, created in rows[: happened.ROWS] if created < since]
         if not old:
             return deleted
         deleted += submissions().filter(pk__in=old).delete()[0]

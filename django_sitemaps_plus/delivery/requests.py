@@ -12,9 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from django_sitemaps_plus.changes import events
+from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.publishing import index
+from django_sitemaps_plus.publishing.compression import unpack
+from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.sitemaps import sections as declared_sections
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -22,6 +24,7 @@ from . import outbox
 from .engines import engines
 from .models import Submission
 from .outbox import Kind, Wanted
+from .queries import submissions
 
 #: Rows of the stream that are read at a time.
 ROWS = 500
@@ -40,14 +43,12 @@ def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what happened to URLs since a time, as long as the stream is kept."""
     last = 0
     while True:
-        rows = events.url_changes().filter(pk__gt=last, at__gte=moment, held=False)
+        rows = url_changes().filter(pk__gt=last, at__gte=moment, on_hold=False)
         if sections:
             rows = rows.filter(section__in=sections)
         some = list(rows.order_by("pk")[:ROWS])
         for row in some:
             yield row.location, row.section
-            if row.former:
-                yield row.former, row.section
         if not some:
             return
         last = some[-1].pk
@@ -59,9 +60,10 @@ def everything(
     """Yield all URLs that sections list."""
     for name in sections:
         source = declared_sections.source(name)
-        for item in index.listed(name, [source], place).pages:
+        for item in index.listed(name, [source]).pages:
             document = index.page_document(source, item.number, place)
-            for found in events.listed(document.packed) if document else ():
+            body = unpack(document.packed) if document else b""
+            for found in locations_of(body):
                 yield html.unescape(found.decode()), name
 
 
@@ -117,18 +119,18 @@ def _wanted(
     asked: Iterable[tuple[str, str]], place: SiteAddress, sections: Sequence[str]
 ) -> Iterable[Wanted]:
     for location, section in asked:
-        yield outbox.wanted_at(location, place, Kind.ASKED, section)
-    changes = events.url_changes().filter(queued_at=None, held=False).order_by("pk")
+        yield outbox.wanted_at(location, place, Kind.REQUESTED, section)
+    changes = url_changes().filter(queued_at=None, on_hold=False).order_by("pk")
     if sections:
         changes = changes.filter(section__in=sections)
     happened = False
     for change in changes.iterator():
         happened = True
-        yield from outbox.urls_of(change, place)
+        yield outbox.url_of(change, place)
     if happened and not sections:
         yield from outbox.sitemaps_of(place)
 
 
 def _waiting(aliases: Sequence[str], sections: Sequence[str]) -> Iterable[Submission]:
-    found = events.submissions().filter(engine__in=aliases, live=True).order_by("pk")
+    found = submissions().filter(engine__in=aliases, live=True).order_by("pk")
     return (found.filter(section__in=sections) if sections else found).iterator()

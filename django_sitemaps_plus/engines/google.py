@@ -2,7 +2,7 @@
 Google, by the Search Console API: ``sitemaps.submit``, and what became of it.
 
 https://developers.google.com/webmaster-tools/v1/sitemaps. google-auth (see
-``tokens``) is for the token only; every request is ours.
+``google_auth``) is for the token only; every request is ours.
 """
 
 from __future__ import annotations

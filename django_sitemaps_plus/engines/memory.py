@@ -13,7 +13,7 @@ class Memory(Engine):
     """
     Accepts everything and remembers it in ``sent``, a list of batches.
 
-    Each instance has a list of its own, which ``engine_settings.engines()`` keeps for
+    Each instance has a list of its own, which ``delivery.engines.engines()`` keeps for
     as long as the settings stay.
     """
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
+from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.models import tables_exist
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
@@ -45,7 +45,7 @@ def sentences() -> Iterator[None]:
         raise CommandError(str(error), returncode=FAILED) from error
     except DatabaseError as error:
         text = f"The database failed: {error}"
-        if not tables_exist(ledger.pages().db):
+        if not tables_exist(pages().db):
             text = (
                 "The tables of django_sitemaps_plus are missing: run "
                 "'manage.py migrate sitemaps_plus'."

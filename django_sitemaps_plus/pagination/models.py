@@ -1,5 +1,5 @@
 """
-The ledger's tables: how each section is divided into pages, and what each was.
+The tables of pages: how each section is divided, and what is known of each page.
 
 Times are seconds since the epoch (UTC), so that neither ``USE_TZ`` nor a change
 of the clock to winter makes two of them compare falsely.
@@ -16,7 +16,7 @@ from django_sitemaps_plus.db import DatabaseTime
 
 
 class SectionQuerySet(models.QuerySet["Section"]):
-    """Moves of a section's state."""
+    """Changes of a section's state."""
 
     def take_lease(self, pk: int, owner: str, seconds: float) -> bool:
         """Take the lease of section ``pk`` for ``seconds``, unless another has it."""
@@ -51,26 +51,25 @@ class Section(models.Model):
     """A registered section. The one with the empty name stands for the site."""
 
     name = models.CharField(max_length=100, unique=True)
-    #: The key's signature: bounds made for another key are void.
+    #: The key's signature: boundaries found for another key are void.
     key = models.CharField(max_length=255, default="", blank=True)
     #: Page numbers are given out from here and never again.
     next_number = models.PositiveIntegerField(default=1)
-    #: Whether the bounds of all pages have been found.
+    #: Whether the boundaries of all pages have been found.
     filled = models.BooleanField(default=False)
     #: Whether the section's address holds an index (it stays one for a while).
     is_index = models.BooleanField(default=False)
+    #: Who changes the boundaries. The site's lease: who rebuilds pages at leisure.
     lease_owner = models.CharField(max_length=32, default="", blank=True)
     lease_until = models.FloatField(default=0)
-    #: Who remakes pages whose rows changed: one at a time, beside the requests.
-    refresh_owner = models.CharField(max_length=32, default="", blank=True)
-    refresh_until = models.FloatField(default=0)
-    #: The definition of the newest code, and when that code was started: what runs
-    #: beside it in a deploy serves the newest code's pages, and does not remake them.
+    #: The definition of the newest code, when that was started, and when code with
+    #: this definition last said that it runs (see ``pagination.deploys``).
     digest = models.CharField(max_length=64, default="", blank=True)
     digest_since = models.FloatField(default=0)
+    digest_seen = models.FloatField(default=0)
     #: Until when it was asked which items appeared or expired.
     ticked_at = models.FloatField(default=0)
-    #: When it was last confirmed that what is gone is gone on purpose.
+    #: When somebody last confirmed that removed URLs were removed on purpose.
     confirmed_at = models.FloatField(default=0)
 
     objects: ClassVar[models.Manager[Section]] = models.Manager.from_queryset(
@@ -86,27 +85,39 @@ class Section(models.Model):
 
 
 class PageQuerySet(models.QuerySet["Page"]):
-    """Moves of a page's state."""
+    """Changes of a page's state."""
 
     def claim(self, pk: int, owner: str, seconds: float) -> bool:
-        """Become the one who makes page ``pk``, for ``seconds`` at most."""
-        free = self.filter(pk=pk, making_until__lt=DatabaseTime())
-        return bool(free.update(making_by=owner, making_until=DatabaseTime() + seconds))
+        """Become the one who builds page ``pk``, for ``seconds`` at most."""
+        free = self.filter(pk=pk, building_until__lt=DatabaseTime())
+        return bool(
+            free.update(building_by=owner, building_until=DatabaseTime() + seconds)
+        )
+
+    def renew(self, pk: int, owner: str, seconds: float) -> None:
+        """Keep the claim on page ``pk`` for ``seconds`` from now."""
+        mine = self.filter(pk=pk, building_by=owner)
+        mine.update(building_until=DatabaseTime() + seconds)
 
     def release(self, pk: int, owner: str) -> None:
         """Give up the claim on page ``pk``; another's stays."""
-        self.filter(pk=pk, making_by=owner).update(making_by="", making_until=0)
+        self.filter(pk=pk, building_by=owner).update(building_by="", building_until=0)
 
-    def made(self, page: Page, **changes: Any) -> bool:
+    def write(self, page: Page, **values: Any) -> bool:
         """
-        Write what was found out about ``page``, if nobody else did meanwhile.
+        Write what was found out about ``page``, if nobody else did since it was read.
 
-        The version counts up where ``changes`` has a checksum, of what is served or of
-        what is listed.
+        The version counts up where ``values`` has a checksum.
         """
-        if changes.keys() & {"checksum", "listed"}:
-            changes["version"] = F("version") + 1
-        return bool(self.filter(pk=page.pk, version=page.version).update(**changes))
+        if "checksum" in values:
+            values["version"] = F("version") + 1
+        read = self.filter(pk=page.pk, version=page.version, read_at=page.read_at)
+        return bool(read.update(**values))
+
+    def mark(self) -> int:
+        """Have pages compared with their rows; returns how many."""
+        # The version too: whoever is building one of them has read its rows already.
+        return self.update(verified_at=0, version=F("version") + 1)
 
 
 class Page(models.Model):
@@ -114,7 +125,7 @@ class Page(models.Model):
     One sitemap file of a section: the keys from ``lower`` to the next page's.
 
     ``number`` is its name for ever; ``position`` orders the pages of a section by
-    their keys, with room between them for the pages that a split makes.
+    their keys, with room between them for the pages that a split adds.
     """
 
     section = models.ForeignKey(Section, on_delete=models.CASCADE, related_name="pages")
@@ -123,38 +134,44 @@ class Page(models.Model):
     #: The first key that belongs here, as ``Key.dumps`` writes it. Null: −∞.
     lower = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is −∞)
 
-    #: Counts up whenever the bytes or the bounds change.
+    #: Counts up whenever the bytes or the boundaries change.
     version = models.PositiveIntegerField(default=0)
-    #: The definition that the bytes were made by.
+    #: The definition that the bytes were built by.
     digest = models.CharField(max_length=64, default="", blank=True)
-    #: Of the origin-neutral bytes. Empty: never made.
+    #: Of the origin-neutral bytes. Empty: never built.
     checksum = models.CharField(max_length=64, default="", blank=True)
-    #: Null until the page is first made.
+    #: Null until the page is first built.
     entries = models.PositiveIntegerField(null=True, blank=True)
-    #: Rows of the page's range, good and bad, when it was last made.
+    #: Rows of the page's range, good and bad, when it was last built.
     items = models.PositiveIntegerField(default=0)
     #: The newest lastmod among the entries.
     newest = models.FloatField(null=True, blank=True)
     #: Uncompressed bytes.
     size = models.PositiveBigIntegerField(default=0)
-    #: The newest lastmod ever seen or change ever observed; never goes back.
+    #: The newest lastmod or change ever seen; never goes back.
     lastmod = models.FloatField(null=True, blank=True)
     changed_at = models.FloatField(default=0)
+    #: When it was last compared with its rows; 0: it has to be.
     verified_at = models.FloatField(default=0)
-    #: Until then a page that was split keeps the bytes it had.
+    #: When the rows of what is stored were read, by the database's clock.
+    read_at = models.FloatField(default=0)
+    #: When a request last found it missing or stale.
+    asked_at = models.FloatField(default=0)
+
+    #: After a split, what is served until ``grace_until``: the former bytes.
     grace_until = models.FloatField(default=0)
-    #: Since a split: the checksum of bytes, kept but not served, that hold what this
-    #: page alone lists. Empty: those that are served do.
-    listed = models.CharField(max_length=64, default="", blank=True)
+    grace_checksum = models.CharField(max_length=64, default="", blank=True)
+    grace_changed_at = models.FloatField(default=0)
 
     bad = models.PositiveIntegerField(default=0)
     #: The first bad rows: ``[[key, reason], …]``.
     problems = models.JSONField(default=list, blank=True)
-    #: Why the page could not be made, if it could not.
+    #: Why the page could not be built, if it could not, and how often in a row.
     error = models.TextField(default="", blank=True)
+    failures = models.PositiveIntegerField(default=0)
 
-    making_by = models.CharField(max_length=32, default="", blank=True)
-    making_until = models.FloatField(default=0)
+    building_by = models.CharField(max_length=32, default="", blank=True)
+    building_until = models.FloatField(default=0)
 
     objects: ClassVar[models.Manager[Page]] = models.Manager.from_queryset(
         PageQuerySet

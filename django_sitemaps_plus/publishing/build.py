@@ -13,15 +13,16 @@ from dataclasses import dataclass, field
 
 from django.db.models import Sum
 
-from django_sitemaps_plus.changes import assignment
+from django_sitemaps_plus.changes.queries import changes, related_states
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import TooManyBadRows
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.models import Page, Section
+from django_sitemaps_plus.pagination.queries import ordered, pages, sections, void
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from . import pages, storage
+from .pages import differs, expire, serve
 
 #: Seconds for which the pages of a section that is no longer registered must not have
 #: been served before they are removed.
@@ -54,11 +55,13 @@ class SectionReport:
     by_position: str = ""
 
 
-def fill(source: SectionSource, report: ledger.Report | None = None) -> SectionReport:
+def fill(
+    source: SectionSource, progress: bounds.Progress | None = None
+) -> SectionReport:
     """Find the bounds of a section's pages; goes on where an earlier run stopped."""
     done = SectionReport(source.name, by_position=source.by_position)
     if source.key is not None:
-        ledger.fill(source, report=report)
+        bounds.fill(source, progress=progress)
         _count(done)
     return done
 
@@ -91,8 +94,8 @@ def reconcile(
     done = fill(source)
     if source.key is not None:
         for page in _walk(source, progress):
-            if deep or pages.differs(source, page):
-                pages.expire(page)
+            if deep or differs(source, page):
+                expire(page)
             _serve(source, page, place, done)
         _count(done)
     return done
@@ -100,7 +103,7 @@ def reconcile(
 
 def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
     """
-    Remove pages and files of sections that are not among ``names``.
+    Remove the pages of sections that are not among ``names``.
 
     But only where nobody has used them for a day: while a deploy lasts, other
     processes may know other sections. The number that comes next is kept, so that a
@@ -108,19 +111,20 @@ def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
     pages. Raises ``Busy`` if another process is dividing such a section.
     """
     removed = []
-    gone = ledger.sections().exclude(name__in=["", *names]).filter(pages__isnull=False)
+    gone = sections().exclude(name__in=["", *names]).filter(pages__isnull=False)
     for section in gone.distinct().order_by("name"):
-        if _is_unused(section) and storage.remove(section.name):
-            removed.append((section.name, ledger.ordered(section).count()))
-            ledger.void(section)
-            assignment.forget(section.name)
+        if _is_unused(section):
+            removed.append((section.name, ordered(section).count()))
+            void(section)
+            changes(section.name).delete()
+            related_states().filter(section=section.name).delete()
     return removed
 
 
 def _is_unused(section: Section) -> bool:
     """Tell whether surely no page of a section was served for a day."""
     now = time.time()
-    found = ledger.pages().filter(section=section)
+    found = pages().filter(section=section)
     # Nobody knows how long those have been there that were never compared: from now.
     if found.filter(verified_at=0).update(verified_at=now):
         return False
@@ -134,7 +138,7 @@ def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
     position, seen = -1, 0
     while True:
         page = (
-            ledger.pages()
+            pages()
             .select_related("section")
             .filter(section__name=source.name, position__gt=position)
             .order_by("position")
@@ -146,7 +150,7 @@ def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
         yield page
         seen += 1
         if progress is not None:
-            progress(seen, ledger.pages().filter(section=page.section_id).count())
+            progress(seen, pages().filter(section=page.section_id).count())
 
 
 def _serve(
@@ -154,7 +158,7 @@ def _serve(
 ) -> None:
     before = page.checksum
     try:
-        served = pages.serve(source, page, place)
+        served = serve(source, page, place, asked=False)
     except TooManyBadRows as error:
         done.errors.append(str(error))
         return
@@ -163,7 +167,7 @@ def _serve(
     problem = served.problem or served.page.error
     if problem:
         done.errors.append(problem)
-    elif served.page.checksum == before:
+    elif served.checksum == before:
         done.unchanged += 1
     else:
         done.changed += 1
@@ -172,7 +176,7 @@ def _serve(
 
 
 def _count(done: SectionReport) -> None:
-    found = ledger.pages().filter(section__name=done.name)
+    found = pages().filter(section__name=done.name)
     done.pages = found.count()
     unmade = found.filter(entries=None).exists()
     done.entries = None if unmade else found.aggregate(n=Sum("entries"))["n"]

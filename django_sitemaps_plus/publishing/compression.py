@@ -41,6 +41,12 @@ def compressor() -> Compressor:
     return made
 
 
+def pack(body: bytes) -> bytes:
+    """Return bytes gzipped."""
+    packer = compressor()
+    return packer.compress(body) + packer.flush()
+
+
 def unpack(data: bytes) -> bytes:
     """Return the bytes that were gzipped as ``data``."""
     # A gzip file ends with its unpacked size (RFC 1952, section 2.3.1: ISIZE). With

@@ -1,16 +1,14 @@
-"""One run over the rows of a page, which makes its bytes."""
+"""One run over the rows of a page, which writes its bytes."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from django.utils import timezone
 
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.pagination import ledger
-from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
@@ -18,6 +16,7 @@ from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
 from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import Texts
+from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
@@ -36,7 +35,9 @@ class PageWriter:
     """One run over a page's rows: the bytes, and what was seen."""
 
     source: SectionSource
-    place: SiteAddress
+    site: SiteAddress
+    #: Called after every batch of rows.
+    progress: Callable[[], object] = lambda: None
     items: int = 0
     entries: int = 0
     size: int = 0
@@ -45,16 +46,16 @@ class PageWriter:
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reader = Reader(self.source, self.place, raises=raises())
+        self.reader = Reader(self.source, self.site, raises=raises())
         header = urlset_header(**self.source.media)
         # Processors have instructions for it: half the time that blake2b takes.
         self._hash = hashlib.sha256(header)
         self._packed: list[bytes] = []
         self._compressor = compression.compressor()
-        self._origin = str(self.place.origin).encode()
+        self._origin = str(self.site.origin).encode()
         self._writer = UrlsetWriter(
             lambda block: self._packed.append(self._compressor.compress(block)),
-            origin=self.place.origin,
+            origin=self.site.origin,
             zone=timezone.get_default_timezone(),
             max_entries=self.source.limit,
             max_bytes=MAX_BYTES,
@@ -66,20 +67,21 @@ class PageWriter:
         """The rows left out."""
         return self.reader.tally.bad
 
-    def run(self, page: Page) -> int | None:
-        """Make the bytes; returns how many rows fit if not all of them do."""
-        upper = ledger.upper_of(page)
-        key = ledger.key_range_of(self.source).key
+    def run(self, lower: KeyValue | None, upper: KeyValue | None) -> int | None:
+        """
+        Write the rows from ``lower`` to before ``upper``.
+
+        Returns how many rows fit if not all of them do.
+        """
         batches = self.reader.by_key(
-            None if page.lower is None else key.loads(page.lower),
-            None if upper is None else key.loads(upper),
-            most=self.source.limit + allowed_bad(self.source.limit) + 1,
+            lower, upper, most=self.source.limit + allowed_bad(self.source.limit) + 1
         )
-        with rendering_context(self.place):
+        with rendering_context(self.site):
             for batch, texts in self.reader.texts(batches):
                 overflow = self._add(batch, texts)
                 if overflow is not None:
                     return overflow
+                self.progress()
         self._finish()
         return None
 

@@ -1,8 +1,11 @@
 """
-Pages whose rows changed are made again, ahead of the requests for them.
+Pages are rebuilt ahead of the requests for them: at leisure, or all at once.
 
-One at a time refreshes a section, by a lease with the database's clock. Requests for
-a page that is stale do not wait for it: they make that page themselves.
+At leisure one process for all rebuilds them, a page at a time, and rests after each.
+Those come first from which a URL may be missing, then those with other changes, then
+those that are due for a comparison and that somebody asked for lately. A page is
+rebuilt at most once in ten minutes, but for the first time; whoever asks for it gets it
+fresh at once.
 """
 
 from __future__ import annotations
@@ -10,187 +13,257 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 
-from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
-from django.db.models.functions import NullIf
+from django.db.models import Count, Min, Q
 
-from django_sitemaps_plus.changes import assignment
-from django_sitemaps_plus.changes.models import Change
-from django_sitemaps_plus.db import DatabaseTime
+from django_sitemaps_plus.changes.assignment import assign, unassign
+from django_sitemaps_plus.changes.queries import changes
+from django_sitemaps_plus.changes.reporting import report
+from django_sitemaps_plus.changes.schedule import is_due
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
-from django_sitemaps_plus.pagination import ledger
-from django_sitemaps_plus.pagination.models import Page, Section
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import (
+    is_filled,
+    pages,
+    row_of,
+    sections,
+)
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from . import pages
+from .freshness import hold
+from .pages import serve
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Seconds for which a refresher that died keeps others away.
-LEASE = 300
-#: Seconds that a request for an index spends on pages that changed.
-HURRY = 2.0
-#: Pages of a section that are looked up at a time.
-SOME = 100
-#: How often a refresher makes a page for which more changes wait, before the others.
+#: Seconds between two times that a page is rebuilt at leisure.
+SELDOM = 600.0
+#: Seconds for which a page that was asked for is compared without being asked for.
+ASKED_LATELY = 86_400.0
+#: Seconds for which a list of pages to rebuild is used.
+LISTED = 30.0
+#: Seconds after which it is listed again where there was nothing.
+AGAIN = 4.0
+#: Seconds for which a process that died keeps others from rebuilding, beside its rest.
+LEASE = 30.0
+#: Seconds for which one section's changes are assigned at a time.
+ASSIGN = 10.0
+#: Pages of one query.
+CHUNK = 200
+#: Rounds in which all pages are rebuilt for which changes wait, while more come.
 ROUNDS = 20
 
 
-def waiting(sources: Iterable[SectionSource]) -> list[SectionSource]:
-    """Return the sections for which something is to be done, by a few queries."""
-    by_name = {source.name: source for source in sources if source.key is not None}
-    rows = ledger.sections().filter(name__in=by_name, filled=True)
-    return [source for source, _ in _waiting([(by_name[r.name], r) for r in rows])]
+# Reporting
 
 
-def _ticks(source: SectionSource, section: Section) -> bool:
-    """Tell whether it is time to ask what appeared or expired."""
-    since = time.time() - section.ticked_at
-    return definition(source.name).ticks and not 0 <= since < assignment.TICK
+def report_all(sources: Iterable[SectionSource]) -> int:
+    """Assign and report what was saved and deleted; returns how many changes."""
+    done = 0
+    for source in _with_changes(sources):
+        try:
+            row = row_of(source.name, key=source.key.signature if source.key else "")
+            if is_filled(row, source):
+                assign(source, row, ASSIGN)
+            done += report(source)
+        except Exception:
+            # A section whose rows fail must not keep others from theirs.
+            logger.exception(
+                "Changes of the section %r cannot be reported.", source.name
+            )
+    return done
 
 
-def refresh(source: SectionSource, place: SiteAddress) -> int:
+def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
+    """Return the sections of which something was not reported yet, by two queries."""
+    keyed = {source.name: source for source in sources if source.key is not None}
+    rows = changes().filter(section__in=list(keyed), reported_at=None)
+    names = set(rows.order_by().values_list("section", flat=True).distinct())
+    ticking = [name for name in keyed if definition(name).ticks]
+    if ticking:
+        now = time.time()
+        due = sections().filter(name__in=ticking, filled=True)
+        names.update(row.name for row in due if is_due(row, now))
+    return [source for name, source in keyed.items() if name in names]
+
+
+# What waits
+
+
+def _wanted(sources: Sequence[SectionSource]) -> list[tuple[str, int]]:
     """
-    Make the pages of a section whose rows changed; returns how many.
+    Return the pages to rebuild because their rows changed, by section and number.
 
-    Nothing is done while its pages are not known. Raises ``Busy`` while somebody else
-    refreshes it.
+    Those first from which something may be missing.
     """
-    section = ledger.sections().filter(name=source.name, filled=True).first()
-    if section is None or not _waiting([(source, section)]):
-        return 0
-    owner = uuid.uuid4().hex
-    if not _lease(section, owner):
-        raise Busy(f"Another process refreshes the section {source.name!r}.")
+    names = [source.name for source in sources if source.key is not None]
+    grouped = (
+        changes()
+        .filter(section__in=names)
+        .exclude(page=None)
+        .order_by()
+        .values_list("section", "page")
+        .annotate(missing=Count("pk", filter=Q(reported="[]")), first=Min("pk"))
+    )
+    urgency = {
+        (name, number): (not missing, first) for name, number, missing, first in grouped
+    }
+    found = sorted(urgency, key=urgency.__getitem__)
+    marked = pages().filter(section__name__in=names, verified_at=0)
+    marked = marked.exclude(checksum="").order_by("pk")
+    for place in marked.values_list("section__name", "number"):
+        if place not in urgency:
+            found.append(place)
+    return found
+
+
+def _read_before(
+    places: Sequence[tuple[str, int]], before: float
+) -> list[tuple[str, int]]:
+    """Return those of some pages whose rows were read before a time."""
+    lately = set[tuple[str, int]]()
+    names = {name for name, _ in places}
+    numbers = {number for _, number in places}
+    if places:
+        rows = pages().filter(section__name__in=names, read_at__gt=before)
+        if len(numbers) <= CHUNK:
+            rows = rows.filter(number__in=numbers)
+        lately.update(rows.values_list("section__name", "number"))
+    return [place for place in places if place not in lately]
+
+
+def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
+    """Return pages that are due for a comparison: asked for lately, or empty."""
+    found: list[tuple[str, int]] = []
+    for source in sources:
+        if source.key is None:
+            continue
+        current = definition(source.name)
+        old = Q(verified_at__lt=now - hold(current)) | ~Q(digest=current.digest)
+        known = Q(asked_at__gt=now - ASKED_LATELY) | Q(entries=0)
+        rows = pages().filter(old, known, section__name=source.name, error="")
+        rows = rows.exclude(checksum="").filter(read_at__lt=now - hold(current))
+        numbers = rows.order_by("verified_at").values_list("number", flat=True)
+        found += [(source.name, number) for number in numbers[:CHUNK]]
+    return found
+
+
+# Rebuilding
+
+
+def rebuild(source: SectionSource, number: int, site: SiteAddress) -> Page | None:
+    """Rebuild a page; what keeps it from that is in its row and in the log."""
+    page = (
+        pages()
+        .select_related("section")
+        .filter(section__name=source.name, number=number)
+        .first()
+    )
+    if page is None:
+        unassign(source.name, [number])
+        return None
     try:
-        assignment.sort(source, section, seconds=LEASE / 10)
-        wanted = sorted({*assignment.newest_by_page(source.name), *_marked(section)})
-        made = 0
-        for page in _pages(source, section, wanted):
-            made += _make_all(source, page, place)
-            if not _lease(section, owner):
-                break
-        return made
-    finally:
-        held = ledger.sections().filter(pk=section.pk, refresh_owner=owner)
-        held.update(refresh_owner="", refresh_until=0)
-
-
-def _lease(section: Section, owner: str) -> bool:
-    free = Q(refresh_until__lt=DatabaseTime()) | Q(refresh_owner=owner)
-    rows = ledger.sections().filter(free, pk=section.pk)
-    return bool(rows.update(refresh_owner=owner, refresh_until=DatabaseTime() + LEASE))
-
-
-def _marked(section: Section) -> set[int]:
-    """Return the pages that were made, and marked to be compared since."""
-    rows = ledger.pages().filter(section=section, verified_at=0).exclude(checksum="")
-    return set(rows.values_list("number", flat=True))
-
-
-def _pages(
-    source: SectionSource, section: Section, numbers: Sequence[int]
-) -> Iterator[Page]:
-    """Yield pages by their numbers; changes of those that are no more are unsorted."""
-    for start in range(0, len(numbers), SOME):
-        some = numbers[start : start + SOME]
-        rows = ledger.pages().filter(section=section, number__in=some)
-        found = list(rows.select_related("section").order_by("number"))
-        gone = set(some) - {page.number for page in found}
-        if gone:
-            assignment.unsort(source.name, gone)
-        yield from found
-
-
-def _make_all(source: SectionSource, page: Page, place: SiteAddress) -> bool:
-    """Make a page, again where more changes wait for it than are claimed at once."""
-    made = _make(source, page, place)
-    for _ in range(ROUNDS):
-        if not made or not assignment.has_settled(source.name, page.number):
-            break
-        made = _make(source, pages.reload(page.pk), place)
-    return made
-
-
-def _make(source: SectionSource, page: Page, place: SiteAddress) -> bool:
-    """Make a page; what keeps it from being made is in its row and in the log."""
-    try:
-        if page.grace_until > time.time():
-            return pages.look_in_grace(source, page, place)
-        pages.serve(source, page, place)
+        return serve(source, page, site, asked=False).page
     except (TooManyBadRows, Busy) as error:
         logger.warning("Section %r: %s", source.name, error)
-        return False
     except Exception:
-        # Not the others' fault: they are made, and an index shows them.
-        logger.exception("Section %r: page %s cannot be made.", source.name, page)
-        return False
-    return True
+        # Not the others' fault: they are rebuilt, and an index shows them.
+        logger.exception("Section %r: page %s cannot be built.", source.name, page)
+    return None
 
 
-def hurry(
-    sections: Iterable[tuple[SectionSource, Section]], place: SiteAddress
-) -> None:
+def refresh_all(
+    sources: Sequence[SectionSource], site: SiteAddress, *, seldom: bool = False
+) -> int:
     """
-    Make pages that changed before an index is written, for two seconds at most.
+    Rebuild all pages whose rows changed; returns how many.
 
-    What is left over is listed with the time of its newest change.
+    ``seldom`` leaves out those that were rebuilt in the last ten minutes.
     """
-    deadline = time.monotonic() + HURRY
-    for source, section in _waiting(list(sections)):
-        assignment.sort(source, section)
-        newest = assignment.newest_by_page(source.name)
-        wanted = sorted({*newest, *_marked(section)})
-        for page in _pages(source, section, wanted):
-            if time.monotonic() >= deadline:
-                break
-            _make(source, page, place)
-            newest.pop(page.number, None)
-        _note_changes(section, newest)
+    by_name = {source.name: source for source in sources}
+    done, failed = 0, set[tuple[str, int]]()
+    for _ in range(ROUNDS):
+        wanted = _wanted(sources)
+        if seldom:
+            wanted = _read_before(wanted, time.time() - SELDOM)
+        wanted = [place for place in wanted if place not in failed]
+        if not wanted:
+            break
+        for name, number in wanted:
+            if rebuild(by_name[name], number, site) is None:
+                failed.add((name, number))
+            else:
+                done += 1
+    return done
 
 
-def _waiting(
-    sections: Sequence[tuple[SectionSource, Section]],
-) -> list[tuple[SectionSource, Section]]:
-    """
-    Return the sections that wait for something.
+class Leisure:
+    """Rebuilds pages one by one, within ``BACKGROUND_SHARE`` of one processor."""
 
-    By one query, and one for each further database that has objects.
-    """
-    rows = ledger.sections().filter(pk__in=[section.pk for _, section in sections])
-    marked = ledger.pages().filter(section=OuterRef("pk"), verified_at=0)
-    waiting = Q(Exists(marked.exclude(checksum="")))
-    near, far = assignment.apart([source.name for source, _ in sections], rows.db)
-    if near:
-        recorded = Change.objects.filter(section=OuterRef("name"), section__in=near)
-        waiting |= Q(Exists(recorded))
-    names = set(rows.filter(waiting).values_list("name", flat=True))
-    names |= assignment.with_changes(far)
-    return [
-        (source, section)
-        for source, section in sections
-        if source.name in names or _ticks(source, section)
-    ]
+    def __init__(self) -> None:
+        self._owner = uuid.uuid4().hex
+        self._places: deque[tuple[str, int]] = deque()
+        self._listed_at = -LISTED
+        self._waits = False
+        self._rest_until = 0.0
+        self._has_lease = False
 
+    def step(self, sources: Sequence[SectionSource], site: SiteAddress) -> float | None:
+        """
+        Rebuild the next page if it is time; returns the seconds until it is again.
 
-def _note_changes(section: Section, newest: Mapping[int, float]) -> None:
-    """Let the index say that pages changed, before it is known how."""
-    numbers = sorted(newest)
-    for start in range(0, len(numbers), SOME):
-        some = numbers[start : start + SOME]
-        later = [
-            When(
-                Q(lastmod=None) | Q(lastmod__lt=newest[number]),
-                number=number,
-                then=newest[number],
-            )
-            for number in some
-        ]
-        ledger.pages().filter(section=section, number__in=some).update(
-            lastmod=Case(*later, default=F("lastmod")),
-            # One that was empty may not be any more.
-            entries=NullIf("entries", Value(0)),
-        )
+        None if there is nothing to rebuild.
+        """
+        rest = self._rest_until - time.monotonic()
+        if rest > 0:
+            return rest
+        self._list(sources)
+        if not self._places:
+            self.stop()
+            return self._until_listed()
+        if not self._lease(LEASE):
+            # Another process is at it.
+            self._places.clear()
+            return LISTED
+        name, number = self._places.popleft()
+        by_name = {source.name: source for source in sources}
+        begun = time.thread_time()
+        rebuild(by_name[name], number, site)
+        used = time.thread_time() - begun
+        rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
+        self._rest_until = time.monotonic() + rest
+        self._lease(rest + LEASE)
+        return rest
+
+    def _list(self, sources: Sequence[SectionSource]) -> None:
+        """List the pages to rebuild, if the former list is done or old."""
+        age = time.monotonic() - self._listed_at
+        if age < (LISTED if self._places else AGAIN):
+            return
+        self._listed_at = time.monotonic()
+        now = time.time()
+        wanted = _wanted(sources)
+        self._waits = bool(wanted)
+        eligible = _read_before(wanted, now - SELDOM)
+        self._places = deque(eligible or _due(sources, now))
+
+    def _until_listed(self) -> float | None:
+        age = time.monotonic() - self._listed_at
+        if age < AGAIN:
+            return AGAIN - age + 0.01
+        return LISTED if self._waits else None
+
+    def _lease(self, seconds: float) -> bool:
+        site = row_of("")
+        self._has_lease = sections().take_lease(site.pk, self._owner, seconds)
+        return self._has_lease
+
+    def stop(self) -> None:
+        """Let another process go on."""
+        if self._has_lease:
+            self._has_lease = False
+            sections().drop_lease(row_of("").pk, self._owner)

@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 
 from django.db.models import Count, Q, Sum
 
+from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.models import tables_exist
-from django_sitemaps_plus.pagination import ledger
-from django_sitemaps_plus.sitemaps import sections
-from django_sitemaps_plus.sitemaps.sections import SectionSource, object_path_reason
+from django_sitemaps_plus.pagination.queries import ordered, sections
+from django_sitemaps_plus.sitemaps.sections import (
+    SectionSource,
+    object_path_reason,
+    source,
+)
 
-from . import index
+from .by_position import position_pages
 
 #: How many bad rows, and pages with an error, are told.
 SHOWN = 5
@@ -52,32 +55,31 @@ def state(name: str) -> SectionState:
     """
     found = SectionState(name)
     try:
-        source = sections.source(name)
+        section = source(name)
     except (ConfigurationError, TypeError) as error:
         found.errors.append(str(error))
         found.next = "correct the sitemap class"
         return found
-    found.by_position = source.by_position
-    found.object_path = object_path_reason(source.sitemap)
-    if source.key is None:
+    found.by_position = section.by_position
+    found.object_path = object_path_reason(section.sitemap)
+    if section.key is None:
         found.object_path = found.object_path or "it is paged by position"
     else:
-        found.key = list(source.key.names)
-        _read_ledger(source, found)
-    found.next = _next(source, found)
+        found.key = list(section.key.names)
+        _read_ledger(section.name, section.key.signature, found)
+    found.next = _next(section, found)
     return found
 
 
-def _read_ledger(source: SectionSource, found: SectionState) -> None:
-    if not tables_exist(ledger.pages().db):
+def _read_ledger(name: str, signature: str, found: SectionState) -> None:
+    if not tables_exist(sections().db):
         return
-    signature = ledger.key_range_of(source).key.signature
-    section = ledger.sections().filter(name=source.name, key=signature).first()
+    section = sections().filter(name=name, key=signature).first()
     found.filled = section is not None and section.filled
     if section is None:
         return
-    pages = ledger.ordered(section)
-    numbers = pages.order_by().aggregate(
+    rows = ordered(section)
+    numbers = rows.order_by().aggregate(
         pages=Count("pk"),
         unmade=Count("pk", filter=Q(entries=None)),
         entries=Sum("entries"),
@@ -85,17 +87,17 @@ def _read_ledger(source: SectionSource, found: SectionState) -> None:
     )
     found.pages, found.unmade = numbers["pages"], numbers["unmade"]
     found.entries, found.bad = numbers["entries"] or 0, numbers["bad"] or 0
-    for problems in pages.filter(bad__gt=0).values_list("problems", flat=True)[:SHOWN]:
+    for problems in rows.filter(bad__gt=0).values_list("problems", flat=True)[:SHOWN]:
         found.problems += [(key, reason) for key, reason in problems]
     del found.problems[SHOWN:]
-    found.errors += pages.exclude(error="").values_list("error", flat=True)[:SHOWN]
+    found.errors += rows.exclude(error="").values_list("error", flat=True)[:SHOWN]
 
 
 def _next(source: SectionSource, found: SectionState) -> str:
     """Return the first thing that can be made better; empty if nothing can."""
     name = source.name
     if source.key is None:
-        if source.contrib_pages or index.position_pages(source) < 2:
+        if source.contrib_pages or position_pages(source) < 2:
             return ""
         return "let items() return a plain queryset, so that it is paged by key"
     if found.filled is None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Protocol
 
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
@@ -281,3 +282,23 @@ def escape_column(values: Sequence[str]) -> Sequence[str]:
     if not any(character in joined for character in _ESCAPED):
         return values
     return [escape(value) for value in values]
+
+
+def epoch(value: Any) -> float | None:
+    """
+    Return a date or a datetime as whole seconds since the epoch.
+
+    None for anything else, and for what is not within the calendar in UTC.
+    """
+    if not isinstance(value, dt.date):
+        return None
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time.min, dt.UTC)
+    if timezone.is_naive(value):
+        value = timezone.make_aware(value, timezone.get_default_timezone())
+    try:
+        moment = value.astimezone(dt.UTC)
+    except OverflowError:
+        return None
+    # Entries say whole seconds.
+    return float(int(moment.timestamp() // 1))

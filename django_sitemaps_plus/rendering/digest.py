@@ -30,6 +30,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
+    database_of,
     object_path_reason,
     source,
 )
@@ -57,6 +58,10 @@ class Definition:
     key: str | None
     #: Whether the section declares when its items appear or expire.
     ticks: bool = False
+    #: The scheme that the class wants for its locations, if any.
+    protocol: str | None = None
+    #: The database in which its rows are written; empty if it is paged by position.
+    database: str = ""
 
 
 @lru_cache(maxsize=1024)
@@ -75,6 +80,8 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
         clock=clock,
         key=None if found.key is None else found.key.signature,
         ticks=bool(moments(found.sitemap)),
+        protocol=found.sitemap.protocol,
+        database="" if found.key is None else database_of(found.sitemap.items()),
     )
 
 
@@ -126,20 +133,6 @@ def _route_parts(route: Route, found: SectionSource) -> list[Any]:
             compiled = route.compile()
         parts += [language, compiled.pieces, compiled.slots]
     return parts
-
-
-def location_digest(found: SectionSource) -> str:
-    """
-    Return the digest of how a section's locations are made of their columns.
-
-    A deploy that changes anything else can still read what was written down before.
-    """
-    location = getattr(found.sitemap, "location", None)
-    parts: list[Any] = [found.languages]
-    if isinstance(location, Route):
-        parts += _route_parts(location, found)
-    text = _ADDRESS.sub("", repr(parts))
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _is_time(part: Any) -> bool:

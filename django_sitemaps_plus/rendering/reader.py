@@ -140,6 +140,31 @@ class Reader:
                 return
             rest = queryset.filter(key.after(plan.key(last), connection.vendor))
 
+    def of_keys(
+        self, keys: Sequence[KeyValue]
+    ) -> Iterator[tuple[KeyValue, str | None]]:
+        """Yield those of some keys that are listed, with their text; None if bad."""
+        key = self.source.key
+        if key is None:
+            raise TypeError(f"the section {self.source.name!r} has no key")
+        items = self.sitemap.items()
+        rows = items.order_by().using(database_of(items)).filter(key.among(keys))
+        if object_path_reason(self.sitemap):
+            objects = list(rows.annotate(**declared_expressions(self.sitemap)))
+            found = [key.of(item) for item in objects]
+            batches: Iterable[Batch] = self.objects(objects, found)
+        else:
+            plan = RowPlan.make(self.sitemap, rows, key)
+            with connections[rows.db].cursor() as cursor:
+                cursor.execute(*plan.statement)
+                raw = cursor.fetchall()
+            if not raw:
+                return
+            found = [plan.key(row[: plan.key_width]) for row in raw]
+            batches = [self.batch(plan, raw, self.routes())]
+        texts = [text for _, some in self.texts(batches) for text in some.each()]
+        yield from zip(found, texts, strict=True)
+
     def batch(
         self,
         plan: RowPlan,

@@ -300,6 +300,7 @@ def _chain(steps: Any, expression: Any, connection: Any) -> Callable[[Any], Any]
 
 
 def unchanged(value: Any) -> Any:
+    """Return a value as it is."""
     return value
 
 

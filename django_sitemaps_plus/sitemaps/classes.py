@@ -3,7 +3,7 @@
 
 Each of ``location, lastmod, changefreq, priority, images, videos, news`` is a
 constant, a method of the item, or an expression. Where none is a method, entries
-are made straight from database rows (see ``rows``).
+are made straight from database rows (see ``rendering``).
 """
 
 from __future__ import annotations

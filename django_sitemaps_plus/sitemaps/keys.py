@@ -145,6 +145,19 @@ class Key:
         """Rows before ``value``."""
         return self._compare("lt", "lt", value, vendor)
 
+    def among(self, values: Iterable[KeyValue]) -> Q:
+        """Rows that have one of these keys."""
+        if len(self.names) == 1:
+            return Q(**{f"{self.names[0]}__in": [part for (part,) in values]})
+        condition = Q(pk__in=[])
+        for value in values:
+            # One by one: keywords of a Q are sorted, and keys are to keep their order.
+            whole = Q()
+            for name, part in zip(self.names, value, strict=True):
+                whole &= Q(**{name: part})
+            condition |= whole
+        return condition
+
     def _compare(self, last: str, other: str, value: KeyValue, vendor: str) -> Q:
         """
         Compare row by row where the database plans that well, else expanded.

@@ -41,6 +41,10 @@ class SiteAddress:
             return self
         return replace(self, origin=Origin(scheme=scheme, host=self.origin.host))
 
+    def url(self, location: str) -> str:
+        """Return the URL of a location: of a path of the site, or of a whole URL."""
+        return f"{self.origin}{location}" if location.startswith("/") else location
+
     @property
     def tag(self) -> str:
         """A short name of origin and prefix, fit for a file name and an ETag."""
@@ -111,6 +115,22 @@ def of_request(request: HttpRequest) -> SiteAddress:
     return SiteAddress(origin=origin, prefix=get_script_prefix())
 
 
+def stored_address(site: SiteAddress) -> SiteAddress:
+    """
+    Return the address that stored pages carry where ``site`` was asked for.
+
+    Without ``BASE_URL`` and Sites that is the request's host without a port of its own,
+    or each port would have pages of its own.
+    """
+    if get_settings().BASE_URL or apps.is_installed("django.contrib.sites"):
+        return site
+    host = site.origin.host
+    # The colons within brackets are an IPv6 address's.
+    colon = host.rfind(":")
+    name = host[:colon] if colon > host.rfind("]") else host
+    return replace(site, origin=Origin(scheme=site.origin.scheme, host=name))
+
+
 def _site_domain(request: HttpRequest | None) -> str | None:
     """Return the current Site's domain; None without the sites framework."""
     if not apps.is_installed("django.contrib.sites"):
@@ -167,7 +187,7 @@ def rendering_context(
 
 def as_rendered() -> AbstractContextManager[None]:
     """
-    Give ``rendering_context(ANYWHERE)``, or nothing where all is so already.
+    Give ``rendering_context(PLACEHOLDER_SITE)``, or nothing where all is so already.
 
     Outside of requests with a language of their own it is. To find out takes a
     tenth of the time of setting everything and setting it back.

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models import Exists, F, FilteredRelation, OuterRef, Q
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Upper
-from django.db.models.signals import post_save, pre_delete, pre_save
-from django.test.utils import CaptureQueriesContext
+from django.db.models.signals import post_save, pre_delete
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.changes import receivers
-from django_sitemaps_plus.changes.dependencies import watched
 from tests.conftest import Register
 from tests.support.recorded import Articles, Methods, changes
 from tests.testapp.models import (
@@ -32,7 +29,7 @@ from tests.testapp.models import (
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
-ANY = [("section", "*", None)]
+ANY = [("section", "*")]
 
 
 @pytest.fixture
@@ -52,15 +49,15 @@ def section(register: Register) -> Callable[..., None]:
 
 def one(item: models.Model) -> list[tuple[Any, ...]]:
     """Return the record of one row that depends on something saved."""
-    return [("section", str(item.pk), None)]
+    return [("section", str(item.pk))]
 
 
 def test_other_models_are_not_listened_to(register: Register) -> None:
     register("news", Articles)
-    assert pre_save.has_listeners(Article)
-    assert pre_save.has_listeners(Story)
+    assert post_save.has_listeners(Article)
+    assert post_save.has_listeners(Story)
     for model in (Note, Category, Tag):
-        assert not pre_save.has_listeners(model)
+        assert not post_save.has_listeners(model)
         assert not post_save.has_listeners(model)
         assert not pre_delete.has_listeners(model)
 
@@ -70,35 +67,39 @@ def test_a_section_that_is_removed_is_not_listened_to(register: Register) -> Non
 
     registry.add("news", Articles)
     registry.remove("news")
-    assert not pre_save.has_listeners(Article)
+    assert not post_save.has_listeners(Article)
     Article.objects.create(slug="a")
     assert changes() == []
 
 
-# Referred to
+# Related objects
 
 
-def test_what_rows_refer_to(section: Any) -> None:
+def test_a_related_object_is_recorded_by_its_model(section: Any) -> None:
     section(Article.objects.filter(category__isnull=False), "category__slug")
     category = Category.objects.create(slug="a")
-    Article.objects.create(slug="x", category=category)
-    changes()
+    # No row refers to a new one yet.
+    assert changes() == []
     category.save()
+    assert changes() == [("section", "testapp.Category", str(category.pk))]
     category.save(update_fields=["slug"])
-    assert changes() == []
-    category.slug = "b"
+    assert len(changes()) == 1
     category.save(update_fields=[])
+    with transaction.atomic():
+        category.save()
+        transaction.set_rollback(True)
     assert changes() == []
-    category.save()
-    assert changes() == ANY
+    category.delete()
+    assert changes() == []
 
 
-def test_an_expression_as_a_value_may_be_anything(section: Any) -> None:
-    section(Article.objects.all(), "category__slug")
-    category = Category.objects.create(slug="a")
-    category.slug = Upper("slug")  # type: ignore[assignment]
-    category.save()
-    assert changes() == ANY
+def test_a_save_of_fields_that_nobody_reads_is_not_recorded(section: Any) -> None:
+    section(Article.objects.filter(tags__name="x"))
+    tag = Tag.objects.create(article=Article.objects.create(slug="a"), name="x")
+    changes()
+    section(Article.objects.filter(category__slug="x"))
+    tag.save()
+    assert changes() == []
 
 
 def test_a_target_that_goes_takes_its_column_along(section: Any) -> None:
@@ -110,67 +111,33 @@ def test_a_target_that_goes_takes_its_column_along(section: Any) -> None:
     region.name = "other"
     region.save()
     assert changes() == []
-    with CaptureQueriesContext(connection) as captured:
-        region.delete()
+    region.delete()
     assert changes() == ANY
-    inserts = [q["sql"] for q in captured.captured_queries if "INSERT" in q["sql"]]
-    assert len(inserts) == 1
 
 
-def test_trees(section: Any) -> None:
+def test_a_row_that_is_another_row_s_parent_is_both(section: Any) -> None:
     section(Spot.objects.filter(above__isnull=False), "above__name")
     top = Spot.objects.create(name="a")
-    below = Spot.objects.create(name="b", above=top)
-    changes()
-    top.name = "c"
+    assert changes() == [("section", str(top.pk))]
     top.save()
-    assert sorted(changes(), key=str) == [
-        ("section", "*", None),
-        ("section", str(top.pk), []),
-    ]
-    below.name = "d"
-    below.save(update_fields=["name"])
-    # It may have others below it, and does not list its own name.
-    assert ("section", str(below.pk), None) in changes()
+    assert sorted(changes()) == sorted(
+        [("section", str(top.pk)), ("section", "testapp.Spot", str(top.pk))]
+    )
 
 
-# Reverse relations
-
-
-def test_rows_that_refer_to_the_object(section: Any) -> None:
-    section(Article.objects.filter(tags__name="x"))
-    first, second = (Article.objects.create(slug=slug) for slug in "ab")
-    changes()
-    tag = Tag.objects.create(article=first, name="x")
-    assert changes() == one(first)
-    tag.save()
-    assert changes() == []
-    tag.name = "y"
-    tag.save()
-    assert changes() == one(first)
-    tag.article = second
-    tag.save()
-    assert sorted(changes()) == sorted(one(first) + one(second))
-    tag.save(update_fields=["name"])
-    assert changes() == []
-    with transaction.atomic():
-        tag.name = "x"
-        tag.save()
-        tag.name = "z"
-        tag.save()
-    assert changes() == one(second)
-    tag.delete()
-    assert changes() == one(second)
-
-
-def test_a_queryset_of_referring_rows(section: Any) -> None:
+def test_an_object_that_belongs_to_a_row_concerns_that_row(section: Any) -> None:
     section(Article.objects.filter(tags__name="x"))
     article = Article.objects.create(slug="a")
-    Tag.objects.create(article=article, name="x")
+    changes()
+    tag = Tag.objects.create(article=article, name="x")
+    own = ("section", "testapp.Tag", str(tag.pk))
+    assert sorted(changes()) == sorted([("section", str(article.pk)), own])
+    tag.save(update_fields=["name"])
+    assert ("section", str(article.pk)) in changes()
     Tag.objects.create(article=article, name="x")
     changes()
     Tag.objects.all().delete()
-    assert changes() == one(article)
+    assert changes() == [("section", str(article.pk))]
 
 
 def test_subqueries(section: Any) -> None:
@@ -179,10 +146,7 @@ def test_subqueries(section: Any) -> None:
     article = Article.objects.create(slug="a")
     changes()
     tag = Tag.objects.create(article=article, name="x")
-    assert changes() == ANY
-    tag.name = "y"
-    tag.save()
-    assert changes() == ANY
+    assert changes() == [("section", "testapp.Tag", str(tag.pk))]
     tag.delete()
     assert changes() == ANY
 
@@ -193,7 +157,7 @@ def test_children_that_are_joined(section: Any) -> None:
     changes()
     story.source = "y"
     story.save()
-    assert changes() == [("section", str(story.pk), ["/articles/a/"])]
+    assert changes() == [("section", str(story.pk))]
 
 
 def test_a_condition_of_a_join(section: Any) -> None:
@@ -202,8 +166,14 @@ def test_a_condition_of_a_join(section: Any) -> None:
     article = Article.objects.create(slug="a")
     tag = Tag.objects.create(article=article, name="x")
     changes()
-    tag.name = "y"
     tag.save()
+    assert ("section", str(article.pk)) in changes()
+
+
+def test_sql_in_a_filter_is_no_reason_to_fail(section: Any) -> None:
+    low = RawSQL("lower(title)", ())
+    section(Article.objects.annotate(low=low).filter(low="x").extra(where=["live"]))
+    article = Article.objects.create(slug="a")
     assert changes() == one(article)
 
 
@@ -251,7 +221,7 @@ def test_a_label_that_changes_or_goes(section: Any) -> None:
     changes()
     label.name = "y"
     label.save()
-    assert changes() == ANY
+    assert changes() == [("section", "testapp.Label", str(label.pk))]
     label.delete()
     assert changes() == ANY
 
@@ -276,39 +246,9 @@ def test_relations_with_a_model_of_their_own(section: Any) -> None:
     bond.delete()
     assert changes() == one(spot)
     Bond.objects.create(spot=spot, region=region)
-    assert changes() == one(spot)
+    assert set(one(spot)) <= set(changes())
     region.delete()
     assert changes() == one(spot)
-
-
-# Which fields decide
-
-
-def fields(queryset: Any, location: Any) -> Any:
-    """Return the fields that decide where a section's objects are listed."""
-    members = {"location": location, "items": lambda self: queryset}
-    found = watched(type("Made", (Sitemap,), members)())
-    assert found is not None
-    return found.fields
-
-
-def test_fields_that_decide() -> None:
-    everything = Article.objects.all()
-    by_slug = Route("article", slug=F("slug"))
-    assert fields(everything, by_slug) == {"slug"}
-    assert fields(everything.filter(live=True), by_slug) == {"slug", "live"}
-    between = everything.filter(weight__range=(F("id"), F("day")))
-    assert fields(between, by_slug) == {"slug", "weight", "id", "day"}
-    by_parent = Route("article", slug=F("category__slug"))
-    assert fields(everything, by_parent) == {"category_id"}
-    assert fields(Story.objects.filter(source="x"), by_slug) >= {"slug", "source"}
-
-
-def test_sql_may_read_anything() -> None:
-    by_slug = Route("article", slug=F("slug"))
-    raw = Article.objects.annotate(low=RawSQL("lower(title)", ())).filter(low="x")
-    assert fields(raw, by_slug) is None
-    assert fields(Article.objects.extra(where=["live"]), by_slug) is None
 
 
 # At startup
@@ -338,4 +278,4 @@ def test_items_that_fail_leave_the_others(register: Register) -> None:
     register("all", Methods)
     assert receivers.unwatched == {"failing": "RuntimeError: no"}
     article = Article.objects.create(slug="a")
-    assert changes() == [("all", str(article.pk), [])]
+    assert changes() == [("all", str(article.pk))]

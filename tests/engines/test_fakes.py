@@ -246,7 +246,14 @@ def test_google_knows_accounts_properties_and_what_is_of_them(
 @contextlib.contextmanager
 def script(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", f"tests.support.fakes.{name}", "--port", "0", *arguments],
+        [
+            sys.executable,
+            "-m",
+            f"tests.support.fakes.{name}",
+            "--port",
+            "0",
+            *arguments,
+        ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What tests of recording share: sections, and a look at what was written down."""
+"""What tests of changes share: sections, and a look at what was written down."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import F
 
 from django_sitemaps_plus import Route, Sitemap
-from django_sitemaps_plus.changes.assignment import former_paths
 from django_sitemaps_plus.models import Change
 from tests.testapp.models import Article
 
@@ -34,25 +33,23 @@ class Methods(Sitemap):
         return item.updated
 
 
-def changes(using: str = "default") -> list[tuple[Any, ...]]:
+def changes() -> list[tuple[str, ...]]:
     """
     Return what was recorded, and forget it.
 
-    Section, the parts of the key ("*" for the whole section), where it was.
+    Section, and the parts of the key: "*" for the whole section, the model before the
+    primary key of a related object.
     """
-    found = Change.objects.using(using)
-    rows = [
-        (
-            change.section,
-            *json.loads(change.key or '["*"]'),
-            former_paths(change.section, [change])[0],
-        )
-        for change in found.order_by("pk")
-    ]
-    found.all().delete()
+    rows = []
+    for change in Change.objects.order_by("pk"):
+        if change.related:
+            rows.append((change.section, change.related, change.key))
+        else:
+            rows.append((change.section, *json.loads(change.key or '["*"]')))
+    Change.objects.all().delete()
     return rows
 
 
 def keys() -> list[str]:
     """Return the keys that were recorded, and forget them."""
-    return [key for _, key, _ in changes()]
+    return [row[-1] for row in changes()]

@@ -18,7 +18,7 @@ from django_sitemaps_plus.audit.suggestions import Progress, Suggestion
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import FAILED, Pace, counted
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.publishing import status
 from django_sitemaps_plus.publishing.status import SectionState
 from django_sitemaps_plus.sitemaps import sections as declared_sections
@@ -91,9 +91,7 @@ class Command(BaseCommand):
         """Tell how the sections stand; returns what is in error."""
         messages = [
             message
-            for message in run_checks(
-                tags=["sitemaps_plus"], databases=[ledger.pages().db]
-            )
+            for message in run_checks(tags=["sitemaps_plus"], databases=[pages().db])
             if not message.is_silenced()
         ]
         states = [status.state(name) for name in names]

@@ -14,8 +14,9 @@ from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.module_loading import import_string
 from django.utils.timezone import get_default_timezone, is_naive
 
-from django_sitemaps_plus.changes import events
-from django_sitemaps_plus.delivery import background, guards, outbox, requests
+from django_sitemaps_plus.changes import queries as change_queries
+from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.delivery import background, guards, outbox, queries, requests
 from django_sitemaps_plus.delivery.dispatcher import (
     DeliveryOptions,
     EngineResult,
@@ -242,7 +243,7 @@ class Command(BaseCommand):
         return f"Wrong: {', '.join(dict.fromkeys(wrong))}." if wrong else ""
 
     def _status(self, aliases: Sequence[str], place: SiteAddress) -> str:
-        states = outbox.states().filter(engine__in=aliases).order_by("engine", "host")
+        states = queries.states().filter(engine__in=aliases).order_by("engine", "host")
         known = [_state(state, engines()[state.engine]) for state in states]
         addresses = index.addresses(place)
         said = [
@@ -264,10 +265,10 @@ class Command(BaseCommand):
         return f"{late} submissions are late." if late else ""
 
     def _confirm(self, sections: Sequence[str]) -> str:
-        held = events.url_changes().filter(held=True).order_by()
+        held = change_queries.url_changes().filter(on_hold=True).order_by()
         names = list(held.values_list("section", flat=True).distinct())
         chosen = [name for name in names if not sections or name in sections]
-        told = {name: events.confirm(name) for name in sorted(chosen)}
+        told = {name: url_changes.confirm(name, time.time()) for name in sorted(chosen)}
         if self.as_json:
             self._print_json(confirmed=told)
         elif not told:
@@ -367,7 +368,7 @@ def _sentence(line: EngineResult) -> str:
 
 
 def _state(state: Any, engine: Engine) -> dict[str, Any]:
-    waiting = events.submissions().waiting(state.engine, state.host)
+    waiting = queries.submissions().waiting(state.engine, state.host)
     return {
         "engine": state.engine,
         "host": state.host,
