@@ -63,7 +63,6 @@ class Arena(Ground):
         self.writers = writers
         self.rules = rules
         self.stop = folder / "stop"
-        self.quiet = folder / "quiet"
         self.started = time.time()
         self.journal = Journal(folder, "arena")
         self.lives: dict[str, int] = defaultdict(int)
@@ -122,6 +121,10 @@ class Arena(Ground):
         for number in range(1, self.writers + 1):
             self.start("writer", f"writer{number}", number=number, pause=pause)
 
+    def start_reader(self, name: str) -> None:
+        """Start a reader that reads all once more in the quiet after the race."""
+        self.start("reader", name, quiet=str(self.folder / f"quiet-{name}"))
+
     # While it lasts
 
     def kill(self, name: str) -> None:
@@ -178,8 +181,9 @@ class Arena(Ground):
             self._await(name)
         seconds = self.wait_until_free()
         self.journal.write(free=seconds, at=time.time())
-        self.quiet.touch()
+        # One after the other: who finds a page being built gets its former bytes.
         for name in late:
+            Path(self.cast[name][1]["quiet"]).touch()
             self._await(name)
 
     def _await(self, name: str) -> None:
@@ -189,8 +193,8 @@ class Arena(Ground):
 
     def read_in_quiet(self) -> None:
         """Have a reader come when everything has ended."""
-        self.quiet.touch()
-        self.start("reader", "late", quiet=str(self.quiet))
+        self.start_reader("late")
+        Path(self.cast["late"][1]["quiet"]).touch()
         self._await("late")
 
     def check(self) -> None:

@@ -97,6 +97,7 @@ class Ground:
         sections: str,
         *,
         options: dict[str, Any] | None = None,
+        definition: str = "old",
         **settings: Any,
     ) -> None:
         self.folder = folder
@@ -108,6 +109,7 @@ class Ground:
             **given(**self.settings),
             "options": options or {},
             "sections": sections,
+            "definition": definition,
             "folder": str(folder),
         }
         self.nursery = self.another()

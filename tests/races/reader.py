@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import http.client
 import random
+import re
 import time
 import traceback
 from collections.abc import Callable
@@ -32,6 +33,7 @@ SECTIONS = ("news", "filed", "tags")
 TIMEOUT = 40
 #: How often an index is read again in one crawl, because it lists more pages.
 ROUNDS = 20
+_PATH = re.compile(r"/sitemap-(\w+)-(\d+)\.xml")
 _XML = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 
@@ -167,13 +169,27 @@ class Reader:
             connection.close()
             return set()
 
+    def _is_built(self, path: str) -> bool:
+        """Tell whether somebody builds a page now."""
+        match = _PATH.fullmatch(path)
+        if match is None:
+            return False
+        pages = Page.objects.filter(section__name=match[1], number=match[2])
+        try:
+            return pages.filter(building_until__gt=time.time()).exists()
+        except (Error, connection.Database.Error):
+            connection.close()
+            return False
+
     def ask(self, path: str) -> list[Any] | None:
         """Ask for an address; returns what it lists, None if that is not to be had."""
         known = self.known.get(path)
         headers = self._conditions(known)
+        built = self._is_built(path)
         begun = time.time()
         answer = self.get(path, headers)
         ended = time.time()
+        built = built or self._is_built(path)
         found, error = None, answer.error
         if answer.status == 200 and path.endswith(".xml"):
             try:
@@ -198,6 +214,7 @@ class Reader:
             hash=blake2b(answer.body, digest_size=8).hexdigest(),
             found=found,
             error=error,
+            built=built,
             quiet=self.is_quiet,
         )
         return found

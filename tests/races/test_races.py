@@ -92,7 +92,7 @@ def test_all_at_once(
         race.start_writers(pause=0.04)
         for number in (1, 2):
             race.start("worker", f"worker{number}")
-            race.start("reader", f"reader{number}", quiet=str(race.quiet))
+            race.start_reader(f"reader{number}")
         over = time.monotonic() + SECONDS
         while time.monotonic() < over:
             race.check_cast()

@@ -281,7 +281,7 @@ class Truth:
         found = {
             key: spans[-1].entry
             for (name, key), spans in self.spans.items()
-            if name == section and spans[-1].entry is not None
+            if name == section and spans and spans[-1].entry is not None
         }
         return {key: found[key] for key in sorted(found)}  # type: ignore[misc]
 

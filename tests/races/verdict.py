@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -252,7 +253,7 @@ class Verdict:
         repeated = [entry for entry, count in Counter(entries).items() if count > 1]
         if repeated or len(entries) > LIMIT:
             self.wrong(what, f"{_short(line)}: {len(entries)}, twice {repeated}")
-        since, until = line["begun"] - self._lag(line, section), line["ended"]
+        since, until = self._since(line, section), line["ended"]
         for entry in entries:
             if not self.truth.may_be_listed(entry, since, until):
                 detail = f"{_short(line)}\n  it has {entry}"
@@ -266,19 +267,21 @@ class Verdict:
                 detail = f"{_short(line)}\n  it lacks {span}"
                 self.wrong(what, detail, (section, span.location))
 
-    def _lag(self, line: Line, section: str) -> float:
-        """Return for how many seconds an answer may say what was before."""
-        strict = line["quiet"] or line["status"] == 304
+    def _since(self, line: Line, section: str) -> float:
+        """Return from which moment on an answer may say what was."""
+        strict, begun = line["quiet"] or line["status"] == 304, line["begun"]
         in_grace = any(
             crawl["crawl"] == section
             and crawl["by"] == line["by"]
-            and crawl["start"] <= line["begun"] <= crawl["end"]
-            and any(until > line["begun"] - NOTES for until in crawl["graces"])
+            and crawl["start"] <= begun <= crawl["end"]
+            and any(until > begun - NOTES for until in crawl["graces"])
             for crawl in self.crawls
         )
-        if in_grace:
-            return self.rules.grace + self.rules.lag
-        return 0.0 if strict else self.rules.lag
+        if in_grace and line["modified"]:
+            # These bytes are older than the split, but were right when they came.
+            modified = parsedate_to_datetime(line["modified"]).timestamp()
+            return min(modified - 2, begun - self.rules.grace - self.rules.lag)
+        return begun if strict else begun - self.rules.lag
 
     def check_crawls(self) -> None:
         """What was committed before is on the pages that a crawler finds."""
@@ -307,7 +310,7 @@ def _short(line: Line) -> str:
     return (
         f"{line['get']}: {line['status']} for {line['by']}, {line['begun']:.3f} to "
         f"{line['ended']:.3f}, sent {line['sent']}, tag {line['tag']}, modified "
-        f"{line['modified']}, quiet: {line['quiet']}"
+        f"{line['modified']}, quiet: {line['quiet']}, built: {line['built']}"
     )
 
 
