@@ -157,13 +157,14 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
                 f"An expression of section {source.name!r} cannot be resolved: {error}"
             )
             hint = "Use the names of the model's fields, for example F('slug')."
-    elif not isinstance(items, QuerySet):
-        if any(map(is_expression, declared(source.sitemap).values())):
-            text = (
-                f"Section {source.name!r} declares ORM expressions, but items() "
-                f"returns {type(items).__name__}."
-            )
-            hint = "Let items() return a queryset, or use methods."
+    elif not isinstance(items, QuerySet) and any(
+        map(is_expression, declared(source.sitemap).values())
+    ):
+        text = (
+            f"Section {source.name!r} declares ORM expressions, but items() returns "
+            f"{type(items).__name__}."
+        )
+        hint = "Let items() return a queryset, or use methods."
     if text:
         yield message("E008", text, hint, cls)
 
