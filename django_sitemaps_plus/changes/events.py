@@ -22,7 +22,7 @@ from django_sitemaps_plus.rendering.listing import (
 
 from .models import UrlChange
 from .queries import changes
-from .url_changes import Event, reported_since
+from .url_changes import Event, Known, reported_by_others
 
 Kind = UrlChange.Kind
 
@@ -39,8 +39,10 @@ class Reported:
     fingerprint: str
     #: The definition it was rendered by.
     definition: str
-    #: When it was first reported, of those that a build takes.
+    #: Before its row was first read for that, of the reports that a build takes.
     at: float
+    #: When the events of these reports were.
+    events: frozenset[float]
 
 
 @dataclass
@@ -72,19 +74,27 @@ def take(section: str, numbers: Sequence[int]) -> Taken:
     columns = ("pk", "reported", "reported_at", "definition")
     for pk, text, at, definition in rows.order_by("pk").values_list(*columns)[:MOST]:
         taken.ids.append(pk)
-        for location, lastmod, mark in json.loads(text or "[]"):
+        for location, lastmod, mark, event in json.loads(text or "[]"):
             former = taken.reported.get(location)
-            first = at if former is None else min(at, former.at)
-            taken.reported[location] = Reported(lastmod, mark, definition, first)
+            first, events = at, frozenset([event])
+            if former is not None:
+                first, events = min(at, former.at), events | former.events
+            taken.reported[location] = Reported(
+                lastmod, mark, definition, first, events
+            )
     return taken
 
 
-def reported_text(entries: Sequence[tuple[str, bytes]], origin: str) -> str:
-    """Return the text of ``Change.reported`` for entries: locations and their rest."""
+def reported_text(entries: Sequence[tuple[str, bytes, float]], origin: str) -> str:
+    """
+    Return the text of ``Change.reported`` for entries.
+
+    Each is given by its location, its rest and the time of its event.
+    """
     return json.dumps(
         [
-            [location, lastmod_of(rest), fingerprint(rest, origin)]
-            for location, rest in entries
+            [location, lastmod_of(rest), fingerprint(rest, origin), at]
+            for location, rest, at in entries
         ]
     )
 
@@ -102,8 +112,10 @@ class Comparison:
     #: The definition that the former listing was built by, and the running code's.
     former_definition: str
     definition: str
-    #: When the rows of the former listing were read.
+    #: When the rows of the former listing were read, and when its events were.
     read_at: float
+    events_at: float
+    now: float
     #: How many rows were left out for a fault: nobody knows which URLs they had.
     bad: int = 0
     #: False where some pieces are yet to be built: what they list is not known.
@@ -126,33 +138,40 @@ class Comparison:
         missing = sorted(known - self.new.keys())
         if not missing:
             return
-        since = {
-            location_of(item, self.origin): min(
-                self.read_at, reported[item].at if item in reported else self.read_at
-            )
+        known_since = {
+            location_of(item, self.origin): self._known(reported.get(item))
             for item in missing
         }
         # Another row may have taken the URL: then whoever is notified shall look.
-        taken_over = reported_since(since.items())
-        for index, location in enumerate(since):
+        taken_over = reported_by_others(known_since)
+        for index, location in enumerate(known_since):
             sure = self.is_whole and index >= self.bad and location not in taken_over
-            yield Event(Kind.REMOVED if sure else Kind.CHANGED, location)
+            yield self._event(Kind.REMOVED if sure else Kind.CHANGED, location)
+
+    def _known(self, reported: Reported | None) -> Known:
+        if reported is None:
+            return Known(self.read_at, frozenset([self.events_at]))
+        since = min(self.read_at, reported.at)
+        return Known(since, reported.events | {self.events_at})
+
+    def _event(self, kind: UrlChange.Kind, location: str) -> Event:
+        return Event(kind, location, self.now)
 
     def _present(self) -> Iterator[Event]:
         reported, former = self._reported, self.former
         for item in sorted(reported.keys() & self.new.keys()):
             if self._differs_from(reported[item], self.new[item]):
-                yield Event(Kind.CHANGED, location_of(item, self.origin))
+                yield self._event(Kind.CHANGED, location_of(item, self.origin))
         if former is None:
             # First built, or its bytes were lost: nobody knows what is new.
             return
         if self.is_whole:
             for item in sorted(self.new.keys() - former.keys() - reported.keys()):
-                yield Event(Kind.ADDED, location_of(item, self.origin))
+                yield self._event(Kind.ADDED, location_of(item, self.origin))
         for item, rest in sorted(self.new.items() - former.items()):
             known = item in former and item not in reported
             if known and self._differ(former[item], rest):
-                yield Event(Kind.CHANGED, location_of(item, self.origin))
+                yield self._event(Kind.CHANGED, location_of(item, self.origin))
 
     def _differ(self, former: bytes, rest: bytes) -> bool:
         """

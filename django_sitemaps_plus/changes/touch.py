@@ -18,20 +18,7 @@ from .recorder import MOST_KEYS, bag_of
 
 @async_unsafe
 def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
-    """
-    Say that rows were changed behind Django's signals.
-
-    After ``update()``, ``bulk_create()``, ``bulk_update()`` or raw SQL::
-
-        articles = Article.objects.filter(pk__in=keys)
-        articles.update(live=False)
-        touch(articles)
-
-    ``changed`` is a queryset of the rows as they are now, an object, or a model: all
-    of its rows, those that were deleted too. Of a model that a section's expressions
-    or filters read, it concerns the whole section. Raises ``TypeError`` for anything
-    else, and ``SynchronousOnlyOperation`` in a coroutine, as the ORM does.
-    """
+    """Remember rows that were changed behind the signals: the root's ``touch()``."""
     model = _model_of(changed)
     for name in registry.sources():
         section = source(name)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from django.db.models import Max
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.pagination.queries import sections
@@ -32,6 +30,9 @@ class Event:
 
     kind: UrlChange.Kind
     location: str
+    #: Seconds since the epoch, by the database's clock; whoever writes an event
+    #: recognizes it by that.
+    at: float
 
 
 def write(section: str, events: Sequence[Event], now: float) -> None:
@@ -53,7 +54,7 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
                 kind=event.kind,
                 location=event.location,
                 digest=location_digest(event.location),
-                at=now,
+                at=event.at,
                 on_hold=on_hold and event.kind == Kind.REMOVED,
                 queued_at=queued_at,
             )
@@ -83,20 +84,31 @@ def _is_too_much(section: str, removed: int, now: float) -> bool:
     return True
 
 
-def reported_since(locations: Iterable[tuple[str, float]]) -> set[str]:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Since when a page knows a location, and the events that it wrote itself."""
+
+    since: float
+    own: frozenset[float]
+
+
+def reported_by_others(locations: Mapping[str, Known]) -> set[str]:
     """
-    Return those locations of which an event, by whichever row, is newer than a time.
+    Return those locations of which somebody else's event is newer.
 
     Removals do not count: they do not say that anybody lists the URL.
     """
-    since = dict(locations)
     found: set[str] = set()
-    names = list(since)
+    names = list(locations)
     for start in range(0, len(names), ROWS):
         some = {location_digest(name): name for name in names[start : start + ROWS]}
-        rows = url_changes().filter(digest__in=list(some)).exclude(kind=Kind.REMOVED)
-        newest = rows.order_by().values_list("digest").annotate(newest=Max("at"))
-        found.update(some[digest] for digest, at in newest if at > since[some[digest]])
+        since = min(locations[name].since for name in some.values())
+        rows = url_changes().filter(digest__in=list(some), at__gt=since)
+        rows = rows.exclude(kind=Kind.REMOVED).order_by()
+        for digest, at in rows.values_list("digest", "at"):
+            known = locations[some[digest]]
+            if at > known.since and at not in known.own:
+                found.add(some[digest])
     return found
 
 

@@ -172,6 +172,8 @@ class Migration(migrations.Migration):
                 ("changed_at", models.FloatField(default=0)),
                 ("verified_at", models.FloatField(default=0)),
                 ("read_at", models.FloatField(default=0)),
+                ("events_at", models.FloatField(default=0)),
+                ("refreshed_at", models.FloatField(default=0)),
                 ("asked_at", models.FloatField(default=0)),
                 ("grace_until", models.FloatField(default=0)),
                 (

@@ -146,6 +146,8 @@ class _Build:
     taken: Taken = field(init=False)
     former: StoredBytes | None = field(init=False)
     read_at: float = field(init=False)
+    #: When the rows had been read.
+    events_at: float = field(init=False)
 
     def run(self) -> Built:
         """Read what waits, then the rows; write all of it."""
@@ -154,6 +156,7 @@ class _Build:
         writer, overflow = self._write_range(lower, upper)
         if overflow is not None:
             return self._split(overflow)
+        self.events_at = database_time(pages().db)
         self._refuse_bad(writer)
         values = {**self._grace_over(), **self._values(writer, self.page)}
         retrying(pages().db, lambda: self._commit(writer, values))
@@ -228,6 +231,7 @@ class _Build:
             "digest": self.current.digest,
             "verified_at": now,
             "read_at": self.read_at,
+            "events_at": self.events_at,
             "entries": writer.entries,
             "items": writer.items,
             "size": writer.size,
@@ -279,11 +283,12 @@ class _Build:
             former_definition=self.page.digest,
             definition=self.current.digest,
             read_at=self.page.read_at,
+            events_at=self.page.events_at,
+            now=self.events_at,
             bad=bad,
             is_whole=is_whole,
         )
-        now = database_time(pages().db)
-        url_changes.write(self.source.name, comparison.events(), now)
+        url_changes.write(self.source.name, comparison.events(), self.events_at)
 
     def _former_listing(self) -> Listing | None:
         if self.former is None:
@@ -315,6 +320,7 @@ class _Build:
             if first is None:
                 # Its rows are others by now than when they were counted.
                 raise _OvertakenError
+            self.events_at = database_time(pages().db)
             lowers = [key_range.key.dumps(bound) for bound in at]
             retrying(
                 pages().db, lambda: self._commit_split(owner, lowers, first, pieces[1:])

@@ -421,7 +421,7 @@ def test_the_report_is_noted_on_the_change(news: list[Article]) -> None:
     news[0].save()
     report_now()
     change = Change.objects.get()
-    [[location, lastmod, fingerprint]] = json.loads(change.reported or "")
+    [[location, lastmod, fingerprint, _]] = json.loads(change.reported or "")
     assert (location, lastmod) == ("/articles/s0/", "")
     assert len(fingerprint) == 16
     assert change.definition == definition("news").digest
