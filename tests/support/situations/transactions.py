@@ -313,7 +313,7 @@ def a_robust_callback_that_raises(world: World) -> None:
         transaction.on_commit(world.callback("called"))
 
 
-@situation(inserts=(3, 4), at_once=2)
+@situation(inserts=(2, 4), at_once=2)
 def callbacks_that_save(world: World) -> None:
     def saves() -> None:
         world.note(connection.get_autocommit(), connection.in_atomic_block)
