@@ -48,8 +48,9 @@ ASKED_LATELY = 86_400.0
 LISTED = 30.0
 #: Seconds after which it is listed again where there was nothing.
 AGAIN = 4.0
-#: Seconds for which a process that died keeps others from rebuilding, beside its rest.
-LEASE = 30.0
+#: Seconds for which a process keeps others from rebuilding while it builds a page, and
+#: after the rest that follows.
+LEASE, MARGIN = 15.0, 2.0
 #: Seconds for which one section's changes are assigned at a time.
 ASSIGN = 10.0
 #: Pages of one query.
@@ -240,7 +241,7 @@ class Leisure:
         used = time.thread_time() - begun
         rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
         self._rest_until = time.monotonic() + rest
-        self._lease(rest + LEASE)
+        self._lease(rest + MARGIN)
         return rest
 
     def _list(self, sources: Sequence[SectionSource]) -> None:
