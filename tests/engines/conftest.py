@@ -7,7 +7,7 @@ import pytest
 from django_sitemaps_plus.engines import tokens
 from tests.fakes.site import FakeSite
 
-#: The tests of what is not installed: an env of tox is without the extras.
+#: The tests of an extra that is not installed, as in one environment of tox.
 collect_ignore = [] if tokens.is_installed() else ["test_google.py"]
 
 
