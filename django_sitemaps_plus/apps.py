@@ -6,7 +6,8 @@ from django.apps import AppConfig
 from django.core.signals import request_started
 from django.utils.module_loading import autodiscover_modules
 
-from .registry import registry
+from .signals import changes_written
+from .sitemaps.registry import registry
 
 
 class SitemapsPlusConfig(AppConfig):
@@ -23,12 +24,18 @@ class SitemapsPlusConfig(AppConfig):
 
         The system checks are registered, too.
         """
-        from . import checks, jobs, marks, receivers  # noqa: F401 (checks)
+        from . import checks  # noqa: F401 (they register themselves)
+        from .changes import receivers
+        from .delivery.background import background
 
         autodiscover_modules("sitemaps")
         receivers.connect()
         registry.subscribe(receivers.connect)
-        marks.listeners.append(jobs.background.wake)
+        changes_written.connect(
+            background.changes_written,
+            dispatch_uid="django_sitemaps_plus.delivery.background",
+        )
         request_started.connect(
-            jobs.background.request_started, dispatch_uid="django_sitemaps_plus.jobs"
+            background.request_started,
+            dispatch_uid="django_sitemaps_plus.delivery.background",
         )

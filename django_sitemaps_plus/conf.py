@@ -26,8 +26,7 @@ NAME = "SITEMAPS_PLUS"
 _NOT_NEGATIVE = (
     "VERIFY_AFTER",
     "SPLIT_GRACE",
-    "KEEP_BYTES",
-    "MAX_GONE",
+    "MAX_REMOVED",
     "NOTIFY_AFTER",
 )
 
@@ -66,9 +65,9 @@ class Settings:
     #: crawler holding the old index misses no URL.
     SPLIT_GRACE: int = 3600
 
-    #: URLs of a section that may go within an hour before what is gone is held until
-    #: somebody confirms it: a filter that lost its mind must not empty the index.
-    MAX_GONE: int = 10_000
+    #: URLs of a section that may be removed within an hour. More are put on hold until
+    #: somebody confirms them: a broken filter must not empty a search engine's index.
+    MAX_REMOVED: int = 10_000
 
     #: The search engines to be told, by alias: ``{"BACKEND": "dotted.path",
     #: "OPTIONS": {…}}``, as everywhere in Django. None is told by default: a site
@@ -84,14 +83,14 @@ class Settings:
     #: "celery" or "tasks" (Django Tasks) it hands the work over to a worker of these.
     BACKGROUND: bool | Literal["celery", "tasks"] = True
 
+    #: The share of one processor that rebuilding pages in the background may take, of
+    #: all server processes together: after each page they rest accordingly.
+    BACKGROUND_SHARE: float = 0.05
+
     #: Groups of robots.txt, in order. The default allows everything.
     ROBOTS: list[dict[str, Any]] = field(
         default_factory=lambda: [{"user_agent": "*", "disallow": [""]}]
     )
-
-    #: Bytes that the folder of kept pages may hold before the oldest go. Used
-    #: only where ``STORAGES`` has no "sitemaps".
-    KEEP_BYTES: int = 2_000_000_000
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work, naming setting and remedy."""
@@ -100,6 +99,11 @@ class Settings:
             raise _error("ON_ERROR", f"is {self.ON_ERROR!r}; use 'skip' or 'raise'.")
         if not 0 <= self.MAX_BAD <= 1:
             raise _error("MAX_BAD", f"is {self.MAX_BAD!r}; use a share from 0 to 1.")
+        if not 0 < self.BACKGROUND_SHARE <= 1:
+            raise _error(
+                "BACKGROUND_SHARE",
+                f"is {self.BACKGROUND_SHARE!r}; use a share above 0 and up to 1.",
+            )
         for name in _NOT_NEGATIVE:
             if getattr(self, name) < 0:
                 raise _error(
@@ -126,11 +130,11 @@ class Settings:
             "SITEMAPS": text,
             "CACHE_CONTROL": text,
             "MAX_BAD": (int, float),
+            "BACKGROUND_SHARE": (int, float),
             "NOTIFY_AFTER": (int, float),
             "VERIFY_AFTER": int,
             "SPLIT_GRACE": int,
-            "KEEP_BYTES": int,
-            "MAX_GONE": int,
+            "MAX_REMOVED": int,
             "ROBOTS": (list, tuple),
         }
         for name, types in expected.items():

@@ -5,11 +5,10 @@ Everything this package raises.
 
     SitemapsPlusError                      do not raise directly
     ├── ConfigurationError                 also Django's ImproperlyConfigured
-    │   ├── RouteError                     a Route that cannot be compiled
-    │   └── UnwritableFolder               where pages would be kept
+    │   └── RouteError                     a Route that cannot be compiled
     ├── TooManyBadRows                     more than MAX_BAD of a page
     └── NotReady                           not now: ask again in retry_after seconds
-        ├── Filling                        the ledger's bounds are still being found
+        ├── Filling                        the boundaries of pages are still being found
         └── Busy                           another process is at it
 
 Errors of single entries are in ``protocol.errors``: they are about data, and
@@ -33,16 +32,12 @@ class RouteError(ConfigurationError):
     """A ``Route`` that cannot be compiled, with the reason."""
 
 
-class UnwritableFolder(ConfigurationError):
-    """The temporary folder for kept pages cannot be made, or cannot be written."""
-
-
 class TooManyBadRows(SitemapsPlusError):
     """More rows of a page are bad than ``MAX_BAD`` allows."""
 
 
 class NotReady(SitemapsPlusError):
-    """What was asked for is being made; ask again in ``retry_after`` seconds."""
+    """What was asked for is being built; ask again in ``retry_after`` seconds."""
 
     def __init__(self, message: str, retry_after: int = 5) -> None:
         super().__init__(message)

@@ -11,6 +11,9 @@ receiver raises is logged, and nothing else happens. Its arguments:
 - ``state``: "accepted", "rejected", or "failed" after days of trying
 - ``urls``: the list of URLs that were submitted
 - ``answer``: the ``engines.base.Answer``
+
+``changes_written`` is for this package itself: changes were written, and the background
+may look for them.
 """
 
 from __future__ import annotations
@@ -19,3 +22,6 @@ from django.dispatch import Signal
 
 #: An engine's answer was final for some URLs.
 submission_finished = Signal()
+
+#: Changes were written, after the commit.
+changes_written = Signal()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from . import jobs
+from .delivery import background
 
 _celery: Any
 try:
@@ -32,7 +32,7 @@ if _celery is not None:
         The first one asks for one more where something is due soon, and that for none:
         under constant load there would be ever more of them.
         """
-        wait = jobs.work()
+        wait = background.work()
         if is_first and wait is not None and wait <= SOON:
             work.apply_async(kwargs={"is_first": False}, countdown=max(1.0, wait))
 

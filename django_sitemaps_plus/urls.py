@@ -12,8 +12,8 @@ from __future__ import annotations
 from django.urls import URLPattern, path, register_converter
 
 from . import views
-from .engine_settings import known_files
-from .registry import registry
+from .delivery.engines import known_files
+from .sitemaps.registry import registry
 
 app_name = "django_sitemaps_plus"
 

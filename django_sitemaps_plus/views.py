@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,35 +20,42 @@ from django.db import DatabaseError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
-from . import definitions, indexes, kept, ledger, pages
 from .conf import get_settings
-from .engine_settings import files_of
+from .db import tables_exist
+from .delivery.engines import files_of
 from .exceptions import ConfigurationError, NotReady, TooManyBadRows
-from .indexes import Document
-from .models import tables_exist
-from .origin import Place, of_request, rendering_context
+from .pagination.bounds import fill
+from .pagination.queries import pages
 from .protocol.errors import PageFull
 from .protocol.robots import closed, robots_txt
-from .registry import Source as SitemapSource
-from .registry import instance
-from .rows import Source, source_of
-from .templates import is_own
+from .publishing import index as indexes
+from .publishing.by_position import by_position, position_pages
+from .publishing.freshness import fresh_state, tag_of
+from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
+from .rendering.digest import definition
+from .sitemaps.contrib_templates import is_own
+from .sitemaps.registry import instance
+from .sitemaps.sections import SectionSource, source, source_of
+from .sitemaps.site import SiteAddress, of_request, rendering_context
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 View = Callable[..., HttpResponseBase]
 
 _CONTRIB_URL_NAME = "django.contrib.sitemaps.views.sitemap"
-_ROBOTS_TAG = "noindex, noodp, noarchive"
-#: Seconds after which a client may ask again for what could not be made.
+#: Seconds after which a client may ask again for what cannot be built.
 _RETRY = 60
+#: What is said of it: the reason is in the log, and may hold what is nobody's business.
+_BEING_BUILT = "The sitemap is being built. Please try again shortly."
+_NOT_NOW = "The sitemap cannot be built at the moment. Please try again later."
 
 
 def _guarded(view: View) -> View:
     """
-    Answer what is not ready with 503 and the reason, not with a traceback.
+    Answer what is not ready with 503 and one sentence, not with a traceback.
 
     Outside of ATOMIC_REQUESTS: a claim that is not committed is none.
     """
@@ -57,11 +65,12 @@ def _guarded(view: View) -> View:
         try:
             return view(request, *args, **kwargs)
         except NotReady as error:
-            return _unavailable(str(error), error.retry_after)
-        except TooManyBadRows as error:
-            return _unavailable(str(error), _RETRY)
+            logger.info("%s: %s", request.path, error)
+            return _unavailable(_BEING_BUILT, error.retry_after)
+        except TooManyBadRows:
+            return _unavailable(_NOT_NOW, _RETRY)
         except DatabaseError:
-            if tables_exist(ledger.pages().db):
+            if tables_exist(pages().db):
                 raise
             return _unavailable(
                 "The tables of django_sitemaps_plus are missing: run "
@@ -91,7 +100,7 @@ def _unavailable(reason: str, retry_after: int) -> HttpResponse:
 def site(request: HttpRequest, *, gz: bool = False) -> HttpResponseBase:
     """``/sitemap.xml``: all entries, or the index."""
     document = indexes.document_of("", indexes.all_sources(), of_request(request))
-    return _send(request, document, gz=gz)
+    return send(request, document, gz=gz)
 
 
 @_guarded
@@ -103,15 +112,15 @@ def site_part(request: HttpRequest, part: int, *, gz: bool = False) -> HttpRespo
         document = indexes.document_of("", indexes.all_sources(), place, part)
     if document is None:
         raise Http404(f"The index has no part {part}.")
-    return _send(request, document, gz=gz)
+    return send(request, document, gz=gz)
 
 
 @_guarded
 def section(request: HttpRequest, name: str, *, gz: bool = False) -> HttpResponseBase:
     """``/sitemap-<section>.xml``: the section's entries, or its index."""
-    sources = [definitions.source(name)]
+    sources = [source(name)]
     document = indexes.document_of(name, sources, of_request(request))
-    return _send(request, document, gz=gz)
+    return send(request, document, gz=gz)
 
 
 @_guarded
@@ -121,11 +130,11 @@ def section_part(
     """``/sitemap-<section>-index-<part>.xml``: a further file of its index."""
     document = None
     if part > 1:
-        sources = [definitions.source(name)]
+        sources = [source(name)]
         document = indexes.document_of(name, sources, of_request(request), part)
     if document is None:
         raise Http404(f"The index of the section {name!r} has no part {part}.")
-    return _send(request, document, gz=gz)
+    return send(request, document, gz=gz)
 
 
 @_guarded
@@ -140,34 +149,34 @@ def page(
             f"{text!r} is no page number: they count from 1, without leading zeros."
         )
     number, place = int(text), of_request(request)
-    response = _send_kept(request, name, number, place, gz=gz)
+    response = _send_fresh(request, name, number, place, gz=gz)
     if response is not None:
         return response
-    source = definitions.source(name)
-    document = indexes.page_document(source, number, place)
-    if document is None and source.key is not None:
-        ledger.fill(source, indexes.FILL_SECONDS)
-        document = indexes.page_document(source, number, place)
+    found = source(name)
+    document = indexes.page_document(found, number, place)
+    if document is None and found.key is not None:
+        fill(found, indexes.FILL_SECONDS)
+        document = indexes.page_document(found, number, place)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
-    return _send(request, document, gz=gz)
+    return send(request, document, gz=gz)
 
 
-def _send_kept(
-    request: HttpRequest, name: str, number: int, place: Place, *, gz: bool
+def _send_fresh(
+    request: HttpRequest, name: str, number: int, site: SiteAddress, *, gz: bool
 ) -> HttpResponseBase | None:
-    """Send a fresh page by one query, its bytes read only if they are wanted."""
-    state = pages.fresh_state(name, number)
-    if state is None:
-        return None
-    tag = indexes.page_tag(state, place)
-    response = _not_modified(request, tag, state.changed_at, gz=gz)
-    if response is not None:
-        return response
-    data = kept.read(kept.file_name(name, number, state.checksum, place))
-    if data is None:
-        return None
-    return _send(request, Document(tag, data, state.changed_at), gz=gz)
+    """Send a fresh page by one query; its bytes are read only if they are wanted."""
+    if "If-None-Match" in request.headers or "If-Modified-Since" in request.headers:
+        state = fresh_state(name, number)
+        if state is None:
+            return None
+        checksum, changed_at = state.served(time.time())
+        tag = tag_of(checksum, site.with_scheme(definition(name).protocol))
+        response = not_modified(request, tag, changed_at, gz=gz)
+        if response is not None:
+            return response
+    document = indexes.fresh_document(name, number, site)
+    return None if document is None else send(request, document, gz=gz)
 
 
 @_guarded
@@ -181,94 +190,7 @@ def robots(request: HttpRequest) -> HttpResponseBase:
     response = HttpResponse(
         robots_txt(groups, sitemaps), content_type="text/plain; charset=utf-8"
     )
-    _cache_control(response)
-    return response
-
-
-def _send(
-    request: HttpRequest, document: Document | None, *, gz: bool
-) -> HttpResponseBase:
-    """Send a document: gzipped if it can be, or 304 if the client has it."""
-    if document is None:
-        raise Http404("There is nothing here.")
-    tag, changed_at = document.tag, document.changed_at
-    response = _not_modified(request, tag, changed_at, gz=gz)
-    if response is not None:
-        return response
-    whole = _whole(document, packed=_takes_gzip(request), gz=gz)
-    return _with_headers(request, whole, tag, changed_at, gz=gz)
-
-
-def _not_modified(
-    request: HttpRequest, tag: str, changed_at: float | None, *, gz: bool
-) -> HttpResponseBase | None:
-    """Return 304 (or 412) if the client's conditions say so, else None."""
-    modified = None if changed_at is None else _whole_second(changed_at)
-    response: HttpResponseBase | None = get_conditional_response(
-        request, _etag(request, tag, gz=gz), modified
-    )
-    if response is None:
-        return None
-    return _with_headers(request, response, tag, changed_at, gz=gz)
-
-
-def _etag(request: HttpRequest, tag: str, *, gz: bool) -> str:
-    return f'"{tag}-gz"' if gz or _takes_gzip(request) else f'"{tag}"'
-
-
-def _whole_second(moment: float) -> int:
-    """Round up: a Last-Modified must not be older than the bytes."""
-    return -int(-moment // 1)
-
-
-def _with_headers(
-    request: HttpRequest,
-    response: HttpResponseBase,
-    tag: str,
-    changed_at: float | None,
-    *,
-    gz: bool,
-) -> HttpResponseBase:
-    # A 304 says them too: https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
-    response.headers["ETag"] = _etag(request, tag, gz=gz)
-    if changed_at is not None:
-        # Not later than the response, or it is no date of a change:
-        # https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.1
-        shown = min(_whole_second(changed_at), int(time.time()))
-        response.headers["Last-Modified"] = http_date(shown)
-    _cache_control(response)
-    if not gz:
-        patch_vary_headers(response, ["Accept-Encoding"])
-    response.headers["X-Robots-Tag"] = _ROBOTS_TAG
-    return response
-
-
-class _GzipFile(HttpResponse):
-    """
-    A gzipped file, which is not an encoding of anything else.
-
-    GZipMiddleware leaves alone what says that it has an encoding; this would become
-    smaller by being gzipped again, and crawlers unpack once.
-    """
-
-    def has_header(self, header: str) -> bool:
-        """Tell whether there is such a header; whether it is encoded: yes."""
-        return header.lower() == "content-encoding" or super().has_header(header)
-
-    __contains__ = has_header
-
-
-def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
-    body = document.packed if packed or gz else kept.unpack(document.packed)
-    response: HttpResponse
-    if gz:
-        response = _GzipFile(body, content_type="application/gzip")
-    else:
-        response = HttpResponse(body, content_type="application/xml")
-        if packed:
-            response.headers["Content-Encoding"] = "gzip"
-    # A server that sends no body for HEAD could not tell.
-    response.headers["Content-Length"] = str(len(body))
+    cache_control(response)
     return response
 
 
@@ -286,31 +208,12 @@ def engine_file(request: HttpRequest, name: str) -> HttpResponseBase:
     raise Http404(f"No engine wants {name!r} on this host.")
 
 
-def _cache_control(response: HttpResponseBase) -> None:
-    value = get_settings().CACHE_CONTROL
-    if value is not None:
-        response.headers["Cache-Control"] = value
-
-
-def _takes_gzip(request: HttpRequest) -> bool:
-    """Read Accept-Encoding (RFC 9110, section 12.5.3)."""
-    weights = {}
-    for part in request.headers.get("Accept-Encoding", "").lower().split(","):
-        coding, _, parameters = part.strip().partition(";")
-        name, _, value = parameters.strip().partition("=")
-        try:
-            weights[coding.strip()] = float(value) if name.strip() == "q" else 1.0
-        except ValueError:
-            weights[coding.strip()] = 0.0
-    return weights.get("gzip", weights.get("*", 0.0)) > 0
-
-
 # Contrib's views
 
 
 def index(
     request: HttpRequest,
-    sitemaps: Mapping[str, SitemapSource],
+    sitemaps: Mapping[str, Any],
     template_name: str = "sitemap_index.xml",
     content_type: str = "application/xml",
     sitemap_url_name: str = _CONTRIB_URL_NAME,
@@ -333,7 +236,7 @@ def index(
     lastmods = []
     for name, given in sitemaps.items():
         made = instance(given)
-        source = source_of(name, made)
+        found = source_of(name, made)
         with rendering_context(place):
             lastmod = made.get_latest_lastmod()
             path = reverse(sitemap_url_name, kwargs={"section": name})
@@ -344,7 +247,7 @@ def index(
         items.append((start, lastmod))
         items += [
             (f"{start}?p={number}", lastmod)
-            for number in range(2, indexes.position_pages(source) + 1)
+            for number in range(2, position_pages(found) + 1)
         ]
     body = indexes.index_bytes(items)
     return _contrib_response(body, content_type, [lastmods])
@@ -352,7 +255,7 @@ def index(
 
 def sitemap(
     request: HttpRequest,
-    sitemaps: Mapping[str, SitemapSource],
+    sitemaps: Mapping[str, Any],
     section: str | None = None,
     template_name: str = "sitemap.xml",
     content_type: str = "application/xml",
@@ -379,7 +282,7 @@ def sitemap(
     sources = [source_of(name, instance(given)) for name, given in chosen.items()]
     number = _page_number(request, sources)
     try:
-        made = indexes.by_position(sources, number, of_request(request))
+        made = by_position(sources, number, of_request(request))
     except PageFull as error:
         raise ConfigurationError(
             f"The sections {', '.join(sorted(chosen))} together are more than one "
@@ -387,19 +290,19 @@ def sitemap(
             "django_sitemaps_plus.views.index at this address, and this view with a "
             "section."
         ) from error
-    except TooManyBadRows as error:
-        return _unavailable(str(error), _RETRY)
+    except TooManyBadRows:
+        return _unavailable(_NOT_NOW, _RETRY)
     return _contrib_response(b"".join(made.chunks), content_type, made.lastmods)
 
 
-def _page_number(request: HttpRequest, sources: Sequence[Source]) -> int:
+def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:
     """Return ``?p=``; 404 with contrib's texts if there is no such page."""
     text = request.GET.get("p", "1")
     try:
         number = int(text)
     except ValueError as error:
         raise Http404(f"No page '{text}'") from error
-    if not all(1 <= number <= indexes.position_pages(source) for source in sources):
+    if not all(1 <= number <= position_pages(found) for found in sources):
         raise Http404(f"Page {text} empty")
     return number
 
@@ -409,7 +312,7 @@ def _contrib_response(
 ) -> HttpResponse:
     """Return contrib's headers: Last-Modified only where all items have a lastmod."""
     response = HttpResponse(body, content_type=content_type)
-    response.headers["X-Robots-Tag"] = _ROBOTS_TAG
+    response.headers["X-Robots-Tag"] = ROBOTS_TAG
     moments = [_in_utc(lastmod) for dates in lastmods for lastmod in dates]
     known = [moment for moment in moments if moment is not None]
     if known and len(known) == len(moments) and all(lastmods):

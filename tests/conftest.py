@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus import kept
-from django_sitemaps_plus.registry import registry
+from django_sitemaps_plus.sitemaps.registry import registry
 
 Register = Callable[..., Any]
 
@@ -26,19 +25,6 @@ def pytest_collection_modifyitems(
     if unwanted and not REDIS:
         config.hook.pytest_deselected(items=unwanted)
         items[:] = [item for item in items if item not in unwanted]
-
-
-@pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, settings: Any) -> kept.Folder:
-    """Keep each test's files in a folder of its own."""
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "sitemaps": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": str(tmp_path / "sitemaps")},
-        },
-    }
-    return kept.Folder(tmp_path / "sitemaps")
 
 
 @pytest.fixture

@@ -18,9 +18,8 @@ from django.urls import path
 
 from django_sitemaps_plus import GenericSitemap, Sitemap, StaticSitemap, views
 from django_sitemaps_plus.exceptions import ConfigurationError
-
-from .factories import articles
-from .helpers import (
+from tests.support.factories import articles
+from tests.support.helpers import (
     ArticleSitemap,
     Entry,
     PagesSitemap,
@@ -29,8 +28,8 @@ from .helpers import (
     remove_sites,
     urlset,
 )
-from .testapp.models import Article
-from .testapp.views import anything
+from tests.testapp.models import Article
+from tests.testapp.views import anything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 

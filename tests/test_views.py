@@ -17,11 +17,12 @@ from django.test import AsyncClient, Client
 from django.urls import include, path
 from django.utils.http import http_date, parse_http_date
 
-from django_sitemaps_plus import definitions, indexes, ledger, pages
 from django_sitemaps_plus.models import Page, Section
-
-from .factories import articles
-from .helpers import (
+from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.publishing import index, pages
+from django_sitemaps_plus.sitemaps import sections
+from tests.support.factories import articles
+from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
     body,
@@ -30,8 +31,8 @@ from .helpers import (
     settle,
     urlset,
 )
-from .testapp.models import Article
-from .testapp.views import anything
+from tests.testapp.models import Article
+from tests.testapp.views import anything
 
 pytestmark = pytest.mark.django_db
 
@@ -794,7 +795,7 @@ def test_while_pages_are_being_divided_the_answer_says_so(
 ) -> None:
     register("small", Small)
     articles(25)
-    monkeypatch.setattr(indexes, "FILL_SECONDS", 0.0)
+    monkeypatch.setattr(index, "FILL_SECONDS", 0.0)
     response = client.get("/sitemap.xml")
     assert response.status_code == 503
     assert response.headers["Retry-After"] == "5"
@@ -811,8 +812,8 @@ def test_while_another_process_divides_the_answer_says_so(
     client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register("small", Small)
-    monkeypatch.setattr(indexes, "FILL_SECONDS", 0.1)
-    section = ledger.section_row("small", definitions.source("small").key)
+    monkeypatch.setattr(index, "FILL_SECONDS", 0.1)
+    section = ledger.section_row("small", sections.source("small").key)
     with ledger.lease(section):
         response = client.get("/sitemap-small.xml")
     assert response.status_code == 503

@@ -18,7 +18,6 @@ from django_sitemaps_plus import (
     Route,
     Sitemap,
     StaticSitemap,
-    gather_changes,
     register,
     submission_finished,
     touch,
@@ -26,8 +25,7 @@ from django_sitemaps_plus import (
 )
 from django_sitemaps_plus.engines.base import Answer, Batch, Engine, Outcome, secret
 from django_sitemaps_plus.protocol.entries import Image, News, Video
-
-from .testapp.models import Article
+from tests.testapp.models import Article
 
 
 @register
@@ -93,9 +91,7 @@ response: HttpResponseBase = views.sitemap(RequestFactory().get("/"), sitemaps)
 
 def import_articles(slugs: Sequence[str]) -> None:
     """Say what was changed in bulk, in every way there is."""
-    with gather_changes():
-        for slug in slugs:
-            Article(slug=slug).save()
+    Article.objects.bulk_create(Article(slug=slug) for slug in slugs)
     touch(Article)
     touch(Article.objects.filter(slug__in=slugs))
     touch(Article.objects.values("slug"))

@@ -4,7 +4,7 @@ from django.conf.urls.i18n import i18n_patterns
 from django.contrib import admin
 from django.urls import include, path
 
-from .testapp.views import anything
+from tests.testapp.views import anything
 
 urlpatterns = [
     path("admin/", admin.site.urls),

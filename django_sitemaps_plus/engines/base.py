@@ -72,7 +72,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """The result of checking one prerequisite."""
 
     is_good: bool
@@ -165,15 +165,15 @@ class Engine(ABC):
         """
         return ""
 
-    def verify(self, origin: str, *, force: bool = False) -> Finding:
+    def verify(self, origin: str, *, force: bool = False) -> CheckResult:
         """
         Check that the engine can fetch the ownership proof of a site.
 
         ``force`` allows private addresses.
         """
-        return Finding(is_good=True, text=f"{self.name} needs no ownership proof.")
+        return CheckResult(is_good=True, text=f"{self.name} needs no ownership proof.")
 
-    def check(self, origin: str, *, force: bool = False) -> list[Finding]:
+    def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check everything that submissions need."""
         return [self.verify(origin, force=force)]
 
@@ -213,9 +213,9 @@ class Engine(ABC):
             is_unsent=is_unsent,
         )
 
-    def _finding(self, problem: str, fix: str = "") -> Finding:
+    def _finding(self, problem: str, fix: str = "") -> CheckResult:
         """Return a problem without secrets."""
-        return Finding(
+        return CheckResult(
             is_good=False,
             text=printable(self.redact(problem)),
             fix=printable(self.redact(fix)),

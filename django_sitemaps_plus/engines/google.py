@@ -2,7 +2,7 @@
 Google's Search Console API: submit sitemaps, and read their status.
 
 https://developers.google.com/webmaster-tools/v1/sitemaps. Access tokens come from
-google-auth, see ``tokens``.
+google-auth, see ``google_auth``.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from . import http, tokens
+from . import google_auth, http
 from .addresses import check_url
 from .base import (
     REDACTED,
     Answer,
     Batch,
+    CheckResult,
     Engine,
-    Finding,
     Outcome,
     SitemapStatus,
     secret,
 )
 from .errors import MissingExtra, OptionError, TransportError
-from .tokens import SCOPE, NoToken
+from .google_auth import SCOPE, NoToken
 
 ENDPOINT = "https://www.googleapis.com/webmasters/v3"
 
@@ -64,14 +64,14 @@ class SearchConsole(Engine):
     site: str
     #: The path of a JSON file, or its contents, for a service account or an authorized
     #: user. None: Google's application default credentials.
-    credentials: tokens.Credentials = secret(default=None)
+    credentials: google_auth.Credentials = secret(default=None)
     #: The URL of the API.
     endpoint: str = ENDPOINT
     #: The URL that issues tokens. None: the one in the credentials.
     token_endpoint: str | None = None
 
-    _tokens: tokens.Tokens = field(
-        default_factory=tokens.Tokens, init=False, repr=False, compare=False
+    _tokens: google_auth.Tokens = field(
+        default_factory=google_auth.Tokens, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
@@ -83,8 +83,8 @@ class SearchConsole(Engine):
             MissingExtra: google-auth is not installed.
         """
         super().__post_init__()
-        if not tokens.is_installed():
-            raise MissingExtra("BACKEND", tokens.INSTALL)
+        if not google_auth.is_installed():
+            raise MissingExtra("BACKEND", google_auth.INSTALL)
         if not _is_property(self.site):
             problem = (
                 f"is {self.site!r}; use the property as Search Console lists it: "
@@ -123,7 +123,7 @@ class SearchConsole(Engine):
             retry_after=None if response.is_success else response.retry_after,
         )
 
-    def check(self, origin: str, *, force: bool = False) -> list[Finding]:
+    def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the account may submit sitemaps for the property."""
         # A property may be a folder of the site, as a BASE_URL may be.
         is_folder = self.site.startswith(f"{origin}/")
@@ -240,13 +240,13 @@ class SearchConsole(Engine):
             return f"Google has an internal error ({status})."
         return f"Google refuses the request ({status})."
 
-    def _permission(self, entries: Sequence[Mapping[str, Any]]) -> Finding:
+    def _permission(self, entries: Sequence[Mapping[str, Any]]) -> CheckResult:
         """Report the account's permission for the property."""
         levels = {str(e.get("siteUrl")): str(e.get("permissionLevel")) for e in entries}
         level = levels.get(self.site)
         if level == "siteOwner":
             text = f"The account is an owner of {self.site}."
-            return Finding(is_good=True, text=text)
+            return CheckResult(is_good=True, text=text)
         if level is not None:
             return self._finding(
                 f"The account is not an owner of {self.site}, but {level}.", _ADD_OWNER

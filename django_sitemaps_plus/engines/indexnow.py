@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from . import http, keyfile, robots
+from . import http, keyfile, robots_check
 from .addresses import Target, check_url
-from .base import Answer, Batch, Engine, Finding, Outcome, secret
+from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
 from .errors import OptionError, TransportError
 
 #: Forwards to all participants.
@@ -156,7 +156,7 @@ class IndexNow(Engine):
         known = f"{self._key_of(_host_of(host))} {self.key_location or ''}"
         return hashlib.sha256(known.encode()).hexdigest()[:32]
 
-    def verify(self, origin: str, *, force: bool = False) -> Finding:
+    def verify(self, origin: str, *, force: bool = False) -> CheckResult:
         """
         Fetch the key file as engines do, and compare it with the key.
 
@@ -174,11 +174,11 @@ class IndexNow(Engine):
             force=force,
         )
         if found.is_good and not force:
-            crawling = robots.look(origin, timeout=VERIFY_TIMEOUT)
+            crawling = robots_check.look(origin, timeout=VERIFY_TIMEOUT)
             found = found if crawling.is_good else crawling
         if not found.is_good:
             return self._finding(found.text, found.fix)
-        return Finding(is_good=True, text=self.redact(found.text))
+        return CheckResult(is_good=True, text=self.redact(found.text))
 
     def _check_keys(self) -> None:
         if not self.key and not self.keys:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from . import http
-from .base import Finding
+from .base import CheckResult
 from .errors import TransportError
 
 _KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
@@ -23,7 +23,7 @@ _INCLUDE = 'include("django_sitemaps_plus.urls") at the root of the URLconf'
 
 def check(
     url: str, key: str, *, old_keys: Sequence[str], timeout: float, force: bool
-) -> Finding:
+) -> CheckResult:
     """Fetch a key file and compare it with the key; ``force`` allows any address."""
     try:
         response = http.send(
@@ -40,10 +40,10 @@ def check(
         )
     if response.body != key.encode():
         return _different(response, key, old_keys)
-    return Finding(is_good=True, text=f"The key file is at {url}.")
+    return CheckResult(is_good=True, text=f"The key file is at {url}.")
 
 
-def _refused(response: http.Response) -> Finding:
+def _refused(response: http.Response) -> CheckResult:
     status = response.status
     if 300 <= status < 400:
         where = response.headers.get("location", "nowhere")[:200]
@@ -70,7 +70,9 @@ def _refused(response: http.Response) -> Finding:
     return _bad(f"The key file has status {status}.", "It must be 200.")
 
 
-def _different(response: http.Response, key: str, old_keys: Sequence[str]) -> Finding:
+def _different(
+    response: http.Response, key: str, old_keys: Sequence[str]
+) -> CheckResult:
     """Say how a file differs from the key."""
     body = response.body
     text = response.text.strip()
@@ -116,5 +118,5 @@ def _fix(error: TransportError) -> str:
     return "Make the site reachable from this machine at BASE_URL."
 
 
-def _bad(text: str, fix: str) -> Finding:
-    return Finding(is_good=False, text=text, fix=fix)
+def _bad(text: str, fix: str) -> CheckResult:
+    return CheckResult(is_good=False, text=text, fix=fix)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from . import http, retired
 from .addresses import Target, check_url
-from .base import Answer, Batch, Engine, Finding, Outcome
+from .base import Answer, Batch, CheckResult, Engine, Outcome
 from .errors import OptionError, TransportError
 
 _PLACEHOLDER = "{sitemap}"
@@ -72,7 +72,7 @@ class Ping(Engine):
             retry_after=None if response.is_success else response.retry_after,
         )
 
-    def check(self, origin: str, *, force: bool = False) -> list[Finding]:
+    def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the URL is not known to be retired."""
         if reason := retired.sentence(self.url):
             return [self._finding(reason, "Remove it from ENGINES.")]

@@ -11,20 +11,8 @@ from collections.abc import Callable
 from datetime import tzinfo
 from typing import Final
 
-from .entries import (
-    Alternate,
-    Image,
-    IndexItem,
-    News,
-    Url,
-    Video,
-)
-from .errors import (
-    EntryError,
-    PageFinished,
-    PageFull,
-    excerpt,
-)
+from .entries import Alternate, Image, IndexItem, News, Url, Video
+from .errors import EntryError, PageFinished, PageFull, excerpt
 from .extensions import image_xml, news_xml, video_xml
 from .limits import (
     CHANGEFREQS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django_sitemaps_plus.engines.base import Finding
+from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.engines.indexnow import IndexNow
 
 
@@ -19,6 +19,6 @@ class LocalIndexNow(IndexNow):
     #: Scheme, address and port of this site's server.
     server: str
 
-    def verify(self, origin: str, *, force: bool = False) -> Finding:
+    def verify(self, origin: str, *, force: bool = False) -> CheckResult:
         """Fetch the key file; on this machine its address may well be private."""
         return super().verify(self.server, force=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import django
 import pytest
 
-from .environments import OWN, Outcomes, sdist
+from tests.compat.environments import OWN, Outcomes, sdist
 
 pytestmark = pytest.mark.network
 

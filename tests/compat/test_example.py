@@ -25,9 +25,8 @@ import pytest
 from lxml import etree
 
 from django_sitemaps_plus.protocol.dates import parse_w3c
-
-from .conftest import WITH_NETWORK
-from .environments import (
+from tests.compat.conftest import WITH_NETWORK
+from tests.compat.environments import (
     INSIDE,
     OWN,
     Environment,

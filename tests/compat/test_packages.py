@@ -7,12 +7,7 @@ from pathlib import Path
 import django
 import pytest
 
-from .environments import (
-    Environment,
-    Outcomes,
-    environment,
-    sdist,
-)
+from tests.compat.environments import Environment, Outcomes, environment, sdist
 
 pytestmark = pytest.mark.network
 

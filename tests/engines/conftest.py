@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from django_sitemaps_plus.engines import tokens
-from tests.fakes.site import FakeSite
+from django_sitemaps_plus.engines import google_auth
+from tests.support.fakes.site import FakeSite
 
 #: The tests of an extra that is not installed, as in one environment of tox.
-collect_ignore = [] if tokens.is_installed() else ["test_google.py"]
+collect_ignore = [] if google_auth.is_installed() else ["test_google.py"]
 
 
 @pytest.fixture

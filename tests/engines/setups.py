@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from django_sitemaps_plus import engines
-from django_sitemaps_plus.engines import tokens
+from django_sitemaps_plus.engines import google_auth
 from django_sitemaps_plus.engines.base import Batch, Engine
-from tests.fakes.google import CLIENT_SECRET, REFRESH_TOKEN, FakeGoogle
-from tests.fakes.hub import FakeHub
-from tests.fakes.indexnow import FakeIndexNow
-from tests.fakes.server import FakeServer
-from tests.fakes.site import FakeSite
+from tests.support.fakes.google import CLIENT_SECRET, REFRESH_TOKEN, FakeGoogle
+from tests.support.fakes.hub import FakeHub
+from tests.support.fakes.indexnow import FakeIndexNow
+from tests.support.fakes.server import FakeServer
+from tests.support.fakes.site import FakeSite
 
 KEY = "0123456789abcdef0123456789abcdef"
 OLD_KEY = "fedcba9876543210fedcba9876543210"
@@ -107,7 +107,7 @@ SETUPS: dict[str, Callable[[FakeSite, float], contextlib.AbstractContextManager]
     "ping": ping,
 }
 REMOTE = ["indexnow", "ping"]
-if not tokens.is_installed():
+if not google_auth.is_installed():
     del SETUPS["google"]
 else:
     REMOTE.append("google")

@@ -14,11 +14,19 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus.engines.base import EXCERPT, Answer, Outcome
-from tests.fakes.faults import Cut, Drip, Endless, Raw, Slow, html, redirect, reply
-from tests.fakes.server import FakeServer
-from tests.fakes.site import FakeSite
-
-from .setups import REMOTE, SETUPS, Setup, found
+from tests.engines.setups import REMOTE, SETUPS, Setup, found
+from tests.support.fakes.faults import (
+    Cut,
+    Drip,
+    Endless,
+    Raw,
+    Slow,
+    html,
+    redirect,
+    reply,
+)
+from tests.support.fakes.server import FakeServer
+from tests.support.fakes.site import FakeSite
 
 ENGINES = found()
 

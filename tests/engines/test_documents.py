@@ -13,10 +13,9 @@ import pytest
 
 from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.base import Batch, Engine, Outcome
-from tests.fakes.faults import Cut, reply, throttle
-from tests.fakes.server import FakeServer
-
-from .setups import found
+from tests.engines.setups import found
+from tests.support.fakes.faults import Cut, reply, throttle
+from tests.support.fakes.server import FakeServer
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "engines.md").read_text()

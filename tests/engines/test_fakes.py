@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus.engines import http
-from tests.fakes.google import ACCOUNT
-from tests.fakes.indexnow import FakeIndexNow
-from tests.fakes.site import FakeSite
+from tests.support.fakes.google import ACCOUNT
+from tests.support.fakes.indexnow import FakeIndexNow
+from tests.support.fakes.site import FakeSite
 
 ROOT = Path(__file__).parent.parent.parent
 HOST = "www.example.com"
@@ -114,7 +114,14 @@ def test_a_fake_fetches_from_loopback_only(site: FakeSite) -> None:
 def script(name: str, *arguments: str) -> Iterator[Callable[[str], str]]:
     """Yield a function that reads the next line of a script's output."""
     process = subprocess.Popen(
-        [sys.executable, "-m", f"tests.fakes.{name}", "--port", "0", *arguments],
+        [
+            sys.executable,
+            "-m",
+            f"tests.support.fakes.{name}",
+            "--port",
+            "0",
+            *arguments,
+        ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

@@ -18,13 +18,13 @@ from google.auth import jwt
 from google.auth.crypt import RSASigner
 from google.auth.exceptions import TransportError
 
-from django_sitemaps_plus.engines import http, tokens
+from django_sitemaps_plus.engines import google_auth, http
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.google import SearchConsole
-from tests.fakes.faults import Reply, Slow, html, reply
-from tests.fakes.google import ACCOUNT, REFRESH_TOKEN, SCOPE, FakeGoogle
-from tests.fakes.site import FakeSite
+from tests.support.fakes.faults import Reply, Slow, html, reply
+from tests.support.fakes.google import ACCOUNT, REFRESH_TOKEN, SCOPE, FakeGoogle
+from tests.support.fakes.site import FakeSite
 
 ROOT = Path(__file__).parent.parent.parent
 ORIGIN = "https://www.example.com"
@@ -198,7 +198,7 @@ def test_plain_http_is_allowed_for_the_metadata_server_only(
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", nowhere)
-    fetch = tokens._Fetch(1.0)
+    fetch = google_auth._Fetch(1.0)
     for host in ("metadata.google.internal", "169.254.169.254"):
         with pytest.raises(TransportError, match=f"{host} could not be resolved"):
             fetch(f"http://{host}/computeMetadata/v1/x")
@@ -209,7 +209,7 @@ def test_plain_http_is_allowed_for_the_metadata_server_only(
 def test_a_request_for_a_token_never_takes_longer(google: FakeGoogle) -> None:
     google.fault = Slow("answer")
     with pytest.raises(TransportError, match=r"did not answer within 0\.2 s"):
-        tokens._Fetch(0.2)(google.token_endpoint, timeout=5.0)
+        google_auth._Fetch(0.2)(google.token_endpoint, timeout=5.0)
 
 
 def test_a_request_names_the_project_to_charge(google: FakeGoogle) -> None:

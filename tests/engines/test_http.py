@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import Target, check_url, is_private
 from django_sitemaps_plus.engines.errors import OptionError, TransportError
-from tests.fakes.faults import Cut, Drip, Endless, Raw, Slow, reply
-from tests.fakes.ports import deaf, full, secured
-from tests.fakes.server import FakeServer
+from tests.support.fakes.faults import Cut, Drip, Endless, Raw, Slow, reply
+from tests.support.fakes.ports import deaf, full, secured
+from tests.support.fakes.server import FakeServer
 
 
 @pytest.fixture

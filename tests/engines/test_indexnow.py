@@ -13,9 +13,18 @@ from django_sitemaps_plus.engines import http, indexnow
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.indexnow import IndexNow, make_key
-from tests.fakes.faults import Cut, Drip, Endless, Reply, Slow, html, redirect, reply
-from tests.fakes.indexnow import FakeIndexNow
-from tests.fakes.site import FakeSite, Page
+from tests.support.fakes.faults import (
+    Cut,
+    Drip,
+    Endless,
+    Reply,
+    Slow,
+    html,
+    redirect,
+    reply,
+)
+from tests.support.fakes.indexnow import FakeIndexNow
+from tests.support.fakes.site import FakeSite, Page
 
 KEY = "0123456789abcdef0123456789abcdef"
 OTHER = "ffffffffffffffffffffffffffffffff"

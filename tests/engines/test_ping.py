@@ -11,9 +11,9 @@ from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.ping import Ping
-from tests.fakes.faults import Fault, redirect, reply
-from tests.fakes.hub import FakeHub
-from tests.fakes.site import FakeSite
+from tests.support.fakes.faults import Fault, redirect, reply
+from tests.support.fakes.hub import FakeHub
+from tests.support.fakes.site import FakeSite
 
 ORIGIN = "https://www.example.com"
 SITEMAP = f"{ORIGIN}/sitemap.xml"

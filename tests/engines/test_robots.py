@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from django_sitemaps_plus.engines import robots
-from tests.fakes.faults import Reply
-from tests.fakes.site import FakeSite, Page
+from django_sitemaps_plus.engines import robots_check
+from tests.support.fakes.faults import Reply
+from tests.support.fakes.site import FakeSite, Page
 
 CLOSED = "User-agent: *\nDisallow: /\n"
 
@@ -32,16 +32,16 @@ def test_a_robots_txt_that_blocks_all_crawlers_is_found(
 ) -> None:
     if page is not None:
         site.pages["/robots.txt"] = page
-    finding = robots.look(site.origin, timeout=5, private=True)
+    finding = robots_check.look(site.origin, timeout=5, private=True)
     assert finding.is_good is not bool(problem)
     assert problem in finding.text
     assert bool(finding.fix) is bool(problem)
 
 
 def test_a_site_that_is_private_or_down_is_reported(site: FakeSite) -> None:
-    assert "not a public address" in robots.look(site.origin, timeout=5).text
+    assert "not a public address" in robots_check.look(site.origin, timeout=5).text
     assert site.requests == []
     site.stop()
-    finding = robots.look(site.origin, timeout=5, private=True)
+    finding = robots_check.look(site.origin, timeout=5, private=True)
     assert not finding.is_good
     assert "Connection refused" in finding.text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from django_sitemaps_plus.protocol import limits
-from tests.imports import imported
+from tests.support.imports import imported
 
 MODULES = sorted(Path(limits.__file__).parent.glob("*.py"))
 IO = {"asyncio", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .samples import FILES, GOLDEN
+from tests.protocol.samples import FILES, GOLDEN
 
 
 @pytest.mark.parametrize(("name", "write"), FILES.items(), ids=FILES)

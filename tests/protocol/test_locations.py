@@ -21,8 +21,14 @@ from django_sitemaps_plus.protocol.locations import (
     resolve,
     under_folder,
 )
-
-from .strategies import any_text, anything, locations, paths, relaxed, urls_anywhere
+from tests.protocol.strategies import (
+    any_text,
+    anything,
+    locations,
+    paths,
+    relaxed,
+    urls_anywhere,
+)
 
 SITE = Origin("https", "www.example.com")
 LONG = "/" + "a" * (MAX_LOCATION - len("https://www.example.com/"))

@@ -14,8 +14,7 @@ from django_sitemaps_plus.protocol.errors import EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
 from django_sitemaps_plus.protocol.robots import Group, closed, robots_txt
 from django_sitemaps_plus.protocol.robots import read as read_groups
-
-from .strategies import any_text, anything
+from tests.protocol.strategies import any_text, anything
 
 
 def read(text: str) -> RobotFileParser:

@@ -22,10 +22,9 @@ from lxml import etree
 from django_sitemaps_plus.protocol.entries import IndexItem, Url
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.writers import IndexWriter
-
-from .reading import NAMESPACES, SITEMAP, parse
-from .samples import BERLIN, URLSETS, index, write_urlset
-from .strategies import any_index_items, entries, relaxed
+from tests.protocol.reading import NAMESPACES, SITEMAP, parse
+from tests.protocol.samples import BERLIN, URLSETS, index, write_urlset
+from tests.protocol.strategies import any_index_items, entries, relaxed
 
 # What may stand in an element, in this order: a name, how often at most, and how its
 # text must look. A name with "!" must be there.

@@ -52,10 +52,9 @@ from django_sitemaps_plus.protocol.writers import (
     url_xml,
     urlset_header,
 )
-
-from .reading import NAMESPACES, parse, parse_url, text, texts
-from .samples import BERLIN, ORIGIN, write_urlset
-from .strategies import (
+from tests.protocol.reading import NAMESPACES, parse, parse_url, text, texts
+from tests.protocol.samples import BERLIN, ORIGIN, write_urlset
+from tests.protocol.strategies import (
     any_index_items,
     any_text,
     anything,

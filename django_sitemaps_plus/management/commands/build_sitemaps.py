@@ -8,20 +8,21 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from django_sitemaps_plus import builder, definitions
-from django_sitemaps_plus.builder import SectionReport
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
-from django_sitemaps_plus.management import shared
-from django_sitemaps_plus.management.shared import (
+from django_sitemaps_plus.management import utils
+from django_sitemaps_plus.management.utils import (
     FAILED,
     MISUSED,
     Pace,
     counted,
     site_place,
 )
-from django_sitemaps_plus.registry import registry
-from django_sitemaps_plus.rows import Source
+from django_sitemaps_plus.publishing import build
+from django_sitemaps_plus.publishing.build import SectionReport
+from django_sitemaps_plus.sitemaps import sections as declared_sections
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource
 
 #: How many bad rows of a section are printed.
 _SHOWN = 5
@@ -77,7 +78,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "Choose --ledger or --reconcile, not both.", returncode=MISUSED
             )
-        with shared.sentences():
+        with utils.sentences():
             failed = [
                 source.name
                 for source in self._sources(sections)
@@ -90,28 +91,28 @@ class Command(BaseCommand):
                 f"Could not make all pages of: {', '.join(failed)}.", returncode=FAILED
             )
 
-    def _sources(self, names: list[str]) -> list[Source]:
-        named, known = shared.sections(names), registry.sources()
+    def _sources(self, names: list[str]) -> list[SectionSource]:
+        named, known = utils.sections(names), registry.sources()
         if not known:
             self.stdout.write(
                 "Nothing to build: no sitemap is registered. Add @register to a "
                 "Sitemap class in an app's sitemaps.py."
             )
-        return [definitions.source(name) for name in named or known]
+        return [declared_sections.source(name) for name in named or known]
 
     def _work(
-        self, source: Source, *, ledger: bool, reconcile: bool, deep: bool
+        self, source: SectionSource, *, ledger: bool, reconcile: bool, deep: bool
     ) -> bool:
         """Work on one section; returns whether something failed."""
         try:
             if ledger:
-                done = builder.fill(source, self._line(source, "{} pages so far"))
+                done = build.fill(source, self._line(source, "{} pages so far"))
             elif reconcile:
-                done = builder.reconcile(
+                done = build.reconcile(
                     source, site_place(), deep=deep, progress=self._progress(source)
                 )
             else:
-                done = builder.build(source, site_place(), self._progress(source))
+                done = build.build(source, site_place(), self._progress(source))
         except SitemapsPlusError as error:
             # The other sections are none the worse for it.
             again = isinstance(error, NotReady)
@@ -122,7 +123,7 @@ class Command(BaseCommand):
         return bool(done.errors)
 
     def _remove_unregistered(self) -> None:
-        for name, pages in builder.remove_unregistered(registry.sources()):
+        for name, pages in build.remove_unregistered(registry.sources()):
             self.stdout.write(
                 f"Section {name!r}: no longer registered; {counted(pages, 'page')} "
                 "removed."
@@ -158,11 +159,11 @@ class Command(BaseCommand):
         for error in done.errors:
             self.stderr.write(self.style.ERROR(f"  {error}"))
 
-    def _progress(self, source: Source) -> Callable[[int, int], None]:
+    def _progress(self, source: SectionSource) -> Callable[[int, int], None]:
         line = self._line(source, "{} of {} pages")
         return lambda seen, total: None if seen == total else line(seen, total)
 
-    def _line(self, source: Source, text: str) -> Callable[..., None]:
+    def _line(self, source: SectionSource, text: str) -> Callable[..., None]:
         """Return what prints a line of progress, at most every other second."""
         pace = Pace()
 

@@ -13,13 +13,16 @@ from typing import Any
 from django.core.checks import ERROR, CheckMessage, run_checks
 from django.core.management.base import BaseCommand, CommandError
 
-from django_sitemaps_plus import definitions, ledger, reports, suggestions
+from django_sitemaps_plus.audit import suggestions
+from django_sitemaps_plus.audit.suggestions import Progress, Suggestion
 from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.management import shared
-from django_sitemaps_plus.management.shared import FAILED, Pace, counted
-from django_sitemaps_plus.registry import registry
-from django_sitemaps_plus.reports import SectionState
-from django_sitemaps_plus.suggestions import Progress, Suggestion
+from django_sitemaps_plus.management import utils
+from django_sitemaps_plus.management.utils import FAILED, Pace, counted
+from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.publishing import status
+from django_sitemaps_plus.publishing.status import SectionState
+from django_sitemaps_plus.sitemaps import sections as declared_sections
+from django_sitemaps_plus.sitemaps.registry import registry
 
 #: rich's bars, or plain lines where the extra "cli" is not installed.
 _rich: Any
@@ -73,8 +76,8 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         """Look at each section; errors at the end."""
-        with shared.sentences():
-            names = shared.sections(sections) or list(registry.sources())
+        with utils.sentences():
+            names = utils.sections(sections) or list(registry.sources())
             if suggest:
                 failed = self._suggest(names, as_json=format == "json")
             else:
@@ -88,12 +91,10 @@ class Command(BaseCommand):
         """Tell how the sections stand; returns what is in error."""
         messages = [
             message
-            for message in run_checks(
-                tags=["sitemaps_plus"], databases=[ledger.pages().db]
-            )
+            for message in run_checks(tags=["sitemaps_plus"], databases=[pages().db])
             if not message.is_silenced()
         ]
-        states = [reports.state(name) for name in names]
+        states = [status.state(name) for name in names]
         if as_json:
             self._print_json(
                 checks=list(map(_check_as_dict, messages)),
@@ -134,7 +135,7 @@ class Command(BaseCommand):
         failed = []
         for name in names:
             try:
-                source = definitions.source(name)
+                source = declared_sections.source(name)
             except (SitemapsPlusError, TypeError) as error:
                 # The other sections are none the worse for it.
                 self.stderr.write(self.style.ERROR(f"Section {name!r}: {error}"))
@@ -211,7 +212,7 @@ def _ledger(state: SectionState) -> str:
         return "The ledger's tables are missing."
     if not state.filled:
         return f"The ledger has {counted(state.pages, 'page')} so far: not all of them."
-    made = state.pages - state.unmade
+    made = state.pages - state.unbuilt
     return (
         f"The ledger has {counted(state.pages, 'page')}, {made:,} of them made, "
         f"with {counted(state.entries, 'entry', 'entries')} and "

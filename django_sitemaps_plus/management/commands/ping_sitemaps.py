@@ -14,17 +14,24 @@ from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.module_loading import import_string
 from django.utils.timezone import get_default_timezone, is_naive
 
-from django_sitemaps_plus import asking, guards, indexes, jobs, outbox, stream
-from django_sitemaps_plus.delivery import Line, Order, Report
-from django_sitemaps_plus.engine_settings import engines
-from django_sitemaps_plus.engines import robots
-from django_sitemaps_plus.engines.base import Engine, Finding
-from django_sitemaps_plus.management import shared
-from django_sitemaps_plus.management.shared import FAILED, MISUSED, Pace, site_place
-from django_sitemaps_plus.origin import Place, configured
-from django_sitemaps_plus.planning import plan
+from django_sitemaps_plus.changes import queries as change_queries
+from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.delivery import background, guards, outbox, queries, requests
+from django_sitemaps_plus.delivery.dispatcher import (
+    DeliveryOptions,
+    EngineResult,
+    Report,
+)
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.requests import plan
+from django_sitemaps_plus.engines import robots_check
+from django_sitemaps_plus.engines.base import CheckResult, Engine
+from django_sitemaps_plus.management import utils
+from django_sitemaps_plus.management.utils import FAILED, MISUSED, Pace, site_place
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.registry import registry
+from django_sitemaps_plus.publishing import index
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
 #: rich's tables, or plain columns where the extra "cli" is not installed.
 _rich: Any
@@ -105,7 +112,7 @@ class Command(BaseCommand):
         """Do what is asked for; problems at the end."""
         self.options = options
         self.as_json = options["format"] == "json"
-        with shared.sentences():
+        with utils.sentences():
             problem = self._run()
         if problem:
             raise CommandError(problem, returncode=FAILED)
@@ -114,7 +121,7 @@ class Command(BaseCommand):
         """Return what is wrong in the end; empty if nothing is."""
         if self.options["new_key"]:
             return self._new_key()
-        sections = shared.sections(self.options["section"])
+        sections = utils.sections(self.options["section"])
         if self.options["confirm"]:
             return self._confirm(sections)
         if not engines():
@@ -139,23 +146,23 @@ class Command(BaseCommand):
     # Telling
 
     def _asked(
-        self, sections: Sequence[str], place: Place
+        self, sections: Sequence[str], place: SiteAddress
     ) -> Iterable[tuple[str, str]]:
         """Return what is asked for beside what is due: locations and sections."""
         if self.options["all"]:
             self.stderr.write(_QUOTA, style_func=self.style.WARNING)
-            return asking.everything(sections or list(registry.sources()), place)
+            return requests.everything(sections or list(registry.sources()), place)
         if self.options["since"]:
-            return asking.since(_moment(self.options["since"]), sections)
+            return requests.since(_moment(self.options["since"]), sections)
         try:
-            return asking.given(self.options["url"], place)
+            return requests.given(self.options["url"], place)
         except LocationError as error:
             raise CommandError(f"--url: {error}", returncode=MISUSED) from error
 
     def _dry_run(
         self,
         asked: Iterable[tuple[str, str]],
-        place: Place,
+        place: SiteAddress,
         aliases: Sequence[str],
         sections: Sequence[str],
     ) -> str:
@@ -170,7 +177,7 @@ class Command(BaseCommand):
     def _deliver(
         self,
         asked: Iterable[tuple[str, str]],
-        place: Place,
+        place: SiteAddress,
         aliases: Sequence[str],
         sections: Sequence[str],
     ) -> str:
@@ -181,8 +188,8 @@ class Command(BaseCommand):
         line = self._line("{} URLs asked for so far")
         outbox.ask(asked, place, aliases, lambda done: line(f"{done:,}"))
         told = self._line("{}")
-        report = jobs.drain(
-            Order(
+        report = background.drain(
+            DeliveryOptions(
                 engines=aliases,
                 sections=sections,
                 force=force,
@@ -219,7 +226,9 @@ class Command(BaseCommand):
         place = configured()
         if place:
             force, origin = self.options["force"], str(place.origin)
-            found.append(("site", robots.look(origin, timeout=5.0, private=force)))
+            found.append(
+                ("site", robots_check.look(origin, timeout=5.0, private=force))
+            )
             for alias in aliases:
                 checked = engines()[alias].check(origin, force=force)
                 found += [(alias, finding) for finding in checked]
@@ -233,10 +242,10 @@ class Command(BaseCommand):
         wrong = [name for name, finding in found if not finding.is_good]
         return f"Wrong: {', '.join(dict.fromkeys(wrong))}." if wrong else ""
 
-    def _status(self, aliases: Sequence[str], place: Place) -> str:
-        states = outbox.states().filter(engine__in=aliases).order_by("engine", "host")
+    def _status(self, aliases: Sequence[str], place: SiteAddress) -> str:
+        states = queries.states().filter(engine__in=aliases).order_by("engine", "host")
         known = [_state(state, engines()[state.engine]) for state in states]
-        addresses = indexes.addresses(place)
+        addresses = index.addresses(place)
         said = [
             {"engine": alias, **asdict(status)}
             for alias in aliases
@@ -256,10 +265,10 @@ class Command(BaseCommand):
         return f"{late} submissions are late." if late else ""
 
     def _confirm(self, sections: Sequence[str]) -> str:
-        held = stream.url_changes().filter(held=True).order_by()
+        held = change_queries.url_changes().filter(on_hold=True).order_by()
         names = list(held.values_list("section", flat=True).distinct())
         chosen = [name for name in names if not sections or name in sections]
-        told = {name: stream.confirm(name) for name in sorted(chosen)}
+        told = {name: url_changes.confirm(name, time.time()) for name in sorted(chosen)}
         if self.as_json:
             self._print_json(confirmed=told)
         elif not told:
@@ -353,13 +362,13 @@ def _moment(text: str) -> float:
     )
 
 
-def _sentence(line: Line) -> str:
+def _sentence(line: EngineResult) -> str:
     start = f"{line.engine}, {line.host}: {line.requests:,} requests"
     return f"{start}, {line.accepted:,} URLs accepted"
 
 
 def _state(state: Any, engine: Engine) -> dict[str, Any]:
-    waiting = stream.submissions().waiting(state.engine, state.host)
+    waiting = queries.submissions().waiting(state.engine, state.host)
     return {
         "engine": state.engine,
         "host": state.host,
@@ -380,7 +389,7 @@ def _when(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def _checked(name: str, finding: Finding) -> str:
+def _checked(name: str, finding: CheckResult) -> str:
     text = f"{'ok' if finding.is_good else 'WRONG':5}  {name}: {finding.text}"
     return f"{text} {finding.fix}" if finding.fix else text
 

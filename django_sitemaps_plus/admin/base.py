@@ -1,0 +1,151 @@
+"""Lists in which nothing is edited, and their filters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from .display import MOST, known_engines, registered
+
+if TYPE_CHECKING:
+    Base: TypeAlias = admin.ModelAdmin[Any]
+else:
+    # Django's class takes no parameters while it runs.
+    Base = admin.ModelAdmin
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]
+    """Counts some thousand rows at most, however many there are."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return how many rows the list can show."""
+        rows: Any = self.object_list
+        return int(rows.order_by()[:MOST].count())
+
+
+class FieldFilter(admin.SimpleListFilter):
+    """By the value of a field; its values are known, so that no row is read for it."""
+
+    field: str
+
+    def values(self) -> Iterable[str]:
+        """Return the values that the field may have."""
+        raise NotImplementedError
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the values with their words."""
+        return [(value, value) for value in self.values()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        value = self.value()
+        return queryset.filter(**{self.field: value}) if value else queryset
+
+
+class SectionFilter(FieldFilter):
+    """By section."""
+
+    title = _("section")
+    parameter_name = "of"
+    field = "section"
+
+    def values(self) -> Iterable[str]:
+        """Return the registered sections."""
+        return registered()[0]
+
+
+class PageSectionFilter(SectionFilter):
+    """By section, of pages."""
+
+    field = "section__name"
+
+
+class EngineFilter(FieldFilter):
+    """By engine."""
+
+    title = _("engine")
+    parameter_name = field = "engine"
+
+    def values(self) -> Iterable[str]:
+        """Return the aliases in the settings."""
+        return known_engines()[0]
+
+
+class ProblemsFilter(admin.SimpleListFilter):
+    """By whether rows were left out."""
+
+    title = _("problems")
+    parameter_name = "bad"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return yes and no."""
+        return [("yes", _("Has bad rows")), ("no", _("Has none"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        if self.value() is None:
+            return queryset
+        return queryset.filter(**{"bad" if self.value() == "no" else "bad__gt": 0})
+
+
+class TimeFilter(admin.SimpleListFilter):
+    """By how long ago."""
+
+    title = _("time")
+    parameter_name = "since"
+    field = "at"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the last hour, day and week."""
+        return [
+            ("3600", _("Last hour")),
+            ("86400", _("Last day")),
+            ("604800", _("Last week")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        value = self.value()
+        if value not in ("3600", "86400", "604800"):
+            return queryset
+        return queryset.filter(**{f"{self.field}__gte": time.time() - int(value)})
+
+
+class CreatedFilter(TimeFilter):
+    """By how long ago, of submissions."""
+
+    field = "created_at"
+
+
+class ReadOnly(Base):
+    """A list in which nothing is added, edited or deleted."""
+
+    show_full_result_count = False
+    paginator = BoundedPaginator
+    empty_value_display = "–"
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        """Nobody adds."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody edits; what may be done are the actions."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody deletes."""
+        return False
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Tell whether a user may run the actions: with the change permission."""
+        name = f"sitemaps_plus.change_{self.opts.model_name}"
+        return bool(request.user.has_perm(name))

@@ -1,0 +1,233 @@
+"""What was submitted to engines, and how they stand."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.delivery.queries import states, submissions
+from django_sitemaps_plus.models import EngineState, Submission
+
+from .base import CreatedFilter, EngineFilter, ReadOnly, SectionFilter
+from .display import (
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    PURPLE,
+    RED,
+    ago,
+    coloured,
+    column,
+    datetime_of,
+    known_engines,
+    link,
+    until,
+    when,
+)
+
+#: The colour of each state of a submission.
+COLOURS = {
+    Submission.State.PENDING: BLUE,
+    Submission.State.SENDING: PURPLE,
+    Submission.State.ACCEPTED: GREEN,
+    Submission.State.REJECTED: RED,
+    Submission.State.FAILED: RED,
+}
+
+
+@admin.register(Submission)
+class SubmissionAdmin(ReadOnly):
+    """What was submitted, or waits to be submitted, and what engines answered."""
+
+    list_display = (
+        "address",
+        "engine",
+        "kind",
+        "state_shown",
+        "status",
+        "message",
+        "created_ago",
+        "due_shown",
+        "attempts",
+    )
+    list_filter = (EngineFilter, "state", "kind", SectionFilter, CreatedFilter)
+    list_display_links = ("engine",)
+    ordering = ("-pk",)
+    actions = ("retry",)
+    fields = (
+        "address",
+        "engine",
+        "host",
+        "kind",
+        "section",
+        "state_shown",
+        "reason",
+        "due",
+        "attempts",
+        "created",
+        "sent",
+        "answered",
+        "took",
+        "status",
+        "message",
+        "answer",
+    )
+    readonly_fields = (
+        "address",
+        "state_shown",
+        "reason",
+        "due",
+        "created",
+        "sent",
+        "answered",
+        "took",
+        "answer",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the submissions."""
+        return submissions()
+
+    address = column("url", _("URL"), link)
+    created_ago = column("created_at", _("created"), ago)
+    created = column("created_at", _("created"), when)
+    due_shown = column("due_at", _("due"), until)
+    due = column("due_at", _("due"), lambda at: datetime_of(at) if at else "–")
+    sent = column("sent_at", _("sent"), when)
+    answered = column("answered_at", _("answered"), when)
+    took = column("seconds", _("took"), lambda s: "–" if s is None else f"{s:.2f} s")
+
+    @admin.display(description=_("state"))
+    def state_shown(self, row: Submission) -> str:
+        """Return the state in a word, coloured."""
+        colour = COLOURS[Submission.State(row.state)]
+        return coloured(row.get_state_display(), colour, state=row.state)
+
+    @admin.display(description=_("why it waits"))
+    def reason(self, row: Submission) -> str:
+        """Return what keeps it from being submitted."""
+        if row.due_at is None or row.state != Submission.State.PENDING:
+            return "–"
+        known = states().filter(engine=row.engine, host=row.host).first()
+        paused = known is not None and known.paused_until > time.time()
+        said = (known.problem or (known.message if paused else "")) if known else ""
+        return said or known_engines()[1] or _rest(row) or "–"
+
+    @admin.display(description=_("answer"))
+    def answer(self, row: Submission) -> str:
+        """Return what was kept of the answer's body, as it is."""
+        if not row.excerpt:
+            return "–"
+        style = "white-space:pre-wrap;overflow-wrap:anywhere"
+        return format_html('<pre style="{}">{}</pre>', style, row.excerpt)
+
+    @admin.action(
+        description=_("Submit these again, where they were rejected or given up"),
+        permissions=["act"],
+    )
+    def retry(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        """Submit once more what was rejected or failed."""
+        done = outbox.retry(queryset)
+        text = ngettext(
+            "%d URL will be submitted again.", "%d URLs will be submitted again.", done
+        )
+        self.message_user(request, text % done)
+
+
+def _rest(row: Submission) -> str:
+    """Return when the same was sent, if it is too early to send it again."""
+    same = submissions().filter(engine=row.engine, digest=row.digest, live=None)
+    answered = same.filter(answered_at__isnull=False).order_by("-pk")
+    sent = answered.values_list("answered_at", flat=True).first()
+    if sent is None or not row.due_at or row.due_at <= time.time():
+        return ""
+    return format_html(gettext("The same URL was submitted {}."), ago(sent))
+
+
+@admin.register(EngineState)
+class EngineStateAdmin(ReadOnly):
+    """How each engine stands, at a glance."""
+
+    change_list_template = "django_sitemaps_plus/admin/engine_list.html"
+    list_display = (
+        "__str__",
+        "health",
+        "waiting",
+        "failed",
+        "succeeded_ago",
+        "answered_ago",
+        "status",
+        "message",
+    )
+    ordering = ("engine", "host")
+    fields = (
+        "engine",
+        "host",
+        "health",
+        "verified_when",
+        "succeeded",
+        "answered",
+        "status",
+        "message",
+        "failures",
+    )
+    readonly_fields = ("health", "verified_when", "succeeded", "answered")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the states with the number of what waits, and of what failed."""
+        own = submissions().filter(engine=OuterRef("engine"), host=OuterRef("host"))
+        return states().annotate(
+            waiting_n=_count(own.filter(due_at__isnull=False)),
+            failed_n=_count(own.filter(state=Submission.State.FAILED)),
+        )
+
+    waiting = column("waiting_n", _("waiting"), "{:,}".format)
+    failed = column("failed_n", _("given up"), "{:,}".format)
+    succeeded_ago = column("succeeded_at", _("last success"), ago)
+    answered_ago = column("answered_at", _("last answer"), ago)
+    succeeded = column("succeeded_at", _("last success"), when)
+    answered = column("answered_at", _("last answer"), when)
+    verified_when = column("verified_at", _("ownership verified"), when)
+
+    @admin.display(description=_("health"))
+    def health(self, state: EngineState) -> str:
+        """Return in a word how it stands, coloured, and why."""
+        aliases, refusal = known_engines()
+        problem = refusal or state.problem
+        if state.engine not in aliases:
+            return coloured(gettext("not in the settings"), GREY, problem)
+        if problem:
+            return coloured(gettext("nothing is sent"), RED, problem)
+        if state.paused_until > time.time():
+            return coloured(
+                gettext("paused"),
+                BROWN,
+                gettext("next try %s") % until(state.paused_until),
+            )
+        return coloured(gettext("fine"), GREEN)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Say above the list why nothing is sent, if so."""
+        aliases, refusal = known_engines()
+        if not aliases and not refusal:
+            refusal = gettext("No engine is configured in SITEMAPS_PLUS['ENGINES'].")
+        more = {"sitemaps_refusal": refusal}
+        return super().changelist_view(request, {**more, **(extra_context or {})})
+
+
+def _count(found: QuerySet[Submission]) -> Any:
+    """Return how many rows there are, as an expression."""
+    grouped = found.order_by().values("engine").annotate(n=Count("pk"))
+    return Coalesce(Subquery(grouped.values("n")), 0)

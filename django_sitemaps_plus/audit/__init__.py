@@ -1,0 +1,8 @@
+"""
+Audit: what ``check_sitemaps`` finds out of sections.
+
+Which expression or ``Route`` could stand for a method, proved on every row, so
+that a section reaches the row path.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,121 @@
+"""The tables of changes: what to look at again, and what happened to URLs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class Change(models.Model):
+    """
+    "Look at this key again": an object was saved or deleted, or keys were touched.
+
+    A hint, written after the commit. It is deleted when its page is built.
+    """
+
+    section = models.CharField(max_length=100)
+    #: The key concerned, as ``Key.dumps`` writes it. Empty: the whole section.
+    key = models.TextField(blank=True, default="")
+    #: The last key concerned, where it is a range of them.
+    upto = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is no range)
+    #: The label of another model on which rows of the section depend; ``key`` is then
+    #: its primary key.
+    related = models.CharField(max_length=100, blank=True, default="")
+    #: Whether the signal said that the object is new.
+    created = models.BooleanField(default=False)
+    #: Seconds since the epoch, by the database's clock.
+    at = models.FloatField()
+    #: The number of the page that owns the key. Null: not assigned yet.
+    page = models.PositiveIntegerField(null=True, blank=True)
+    #: The entries that were reported, ``[[location, lastmod, fingerprint], …]``, when
+    #: their rows were read, and the definition they were rendered by. Null: not yet.
+    reported = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is not yet)
+    reported_at = models.FloatField(null=True, blank=True)
+    definition = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["section", "page", "id"], name="sitemaps_plus_change_page"
+            ),
+            models.Index(
+                fields=["section", "reported_at", "id"],
+                name="sitemaps_plus_change_report",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.section} {self.key}"
+
+
+class UrlChange(models.Model):
+    """
+    What happened to a URL: added, changed or removed.
+
+    Engines are notified in the order of ``id``. Locations are paths on the site's
+    origin, or whole URLs of another.
+    """
+
+    class Kind(models.TextChoices):
+        """What happened."""
+
+        ADDED = "added"
+        CHANGED = "changed"
+        REMOVED = "removed"
+
+    section = models.CharField(max_length=100)
+    kind = models.CharField(max_length=7, choices=Kind.choices)
+    location = models.TextField()
+    #: Of the location, for the index.
+    digest = models.CharField(max_length=32)
+    #: Seconds since the epoch, by the database's clock.
+    at = models.FloatField()
+    #: Too many URLs were removed at once: it waits until somebody confirms them.
+    on_hold = models.BooleanField(default=False)
+    #: When it was put into the outbox. Null: not yet.
+    queued_at = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["digest", "at"], name="sitemaps_plus_url_location"),
+            models.Index(
+                fields=["section", "kind", "at"], name="sitemaps_plus_url_change"
+            ),
+            models.Index(
+                fields=["queued_at", "on_hold", "id"], name="sitemaps_plus_url_queue"
+            ),
+        ]
+        verbose_name = "URL change"
+        verbose_name_plural = "URL changes"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.location}"
+
+
+class RelatedState(models.Model):
+    """
+    What a related object had in the fields that a section's entries read.
+
+    With it a save that changed none of them rebuilds nothing, and nothing has to be
+    read before the save.
+    """
+
+    section = models.CharField(max_length=100)
+    model = models.CharField(max_length=100)
+    key = models.CharField(max_length=255)
+    #: A fingerprint of the fields; of an object that belongs to one row, its key.
+    state = models.CharField(max_length=255)
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["section", "model", "key"], name="sitemaps_plus_related"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.key}"

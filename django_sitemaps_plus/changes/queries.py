@@ -1,0 +1,45 @@
+"""Where changes are read and written."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django.db import router
+from django.db.models import Q, QuerySet
+
+from .models import Change, RelatedState, UrlChange
+
+
+def changes(section: str | None = None) -> QuerySet[Change]:
+    """Return the changes, of one section or all, in the database for writing."""
+    rows: QuerySet[Change] = Change.objects.using(router.db_for_write(Change))
+    return rows if section is None else rows.filter(section=section)
+
+
+def url_changes() -> QuerySet[UrlChange]:
+    """Return what happened to URLs, in the database for writing."""
+    rows: QuerySet[UrlChange] = UrlChange.objects.using(router.db_for_write(UrlChange))
+    return rows
+
+
+def related_states() -> QuerySet[RelatedState]:
+    """Return what is known of related objects, in the database for writing."""
+    using = router.db_for_write(RelatedState)
+    rows: QuerySet[RelatedState] = RelatedState.objects.using(using)
+    return rows
+
+
+def of_page(number: Any) -> Q:
+    """Return the condition of changes that may concern page ``number``."""
+    return Q(page=number) | Q(page=None)
+
+
+def waits(section: str, number: int) -> bool:
+    """Tell whether a change may concern a page."""
+    return changes(section).filter(of_page(number)).exists()
+
+
+def location_digest(location: str) -> str:
+    """Return what stands for a location in an index: locations are too long for one."""
+    return hashlib.blake2b(location.encode(), digest_size=16).hexdigest()

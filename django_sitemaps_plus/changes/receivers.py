@@ -1,0 +1,338 @@
+"""
+Signals: Django says that objects were saved and deleted.
+
+Connected to each model whose rows a section lists or reads, and to no other: a
+receiver for deletes takes a model off Django's fast path. The receivers only remember.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connections
+from django.db.models import Model
+from django.db.models.signals import m2m_changed, post_save, pre_delete
+
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import database_of, overridden, source
+
+from .dependencies import Related, dependencies, related_tables
+from .recorder import Bag, remembering
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+_UID = "django_sitemaps_plus"
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Remembers what happens to the objects of one section."""
+
+    name: str
+    key: Key
+    #: The database in which the section's rows are written.
+    database: str
+    #: ``Sitemap.records``, where the project's class defines it.
+    records: Callable[..., bool] | None = None
+
+    def own(self, bag: Bag, instance: Model, *, created: bool = False) -> None:
+        """Remember an object that the section may list."""
+        keys = bag.keys(self.name, self.key, self.database)
+        value = key_of(self.key, instance)
+        if value is not None:
+            keys.add(value, created=created)
+        elif instance.pk is not None:
+            keys.unloaded[instance.pk] = None
+
+    def of_pk(self, bag: Bag, pk: Any) -> None:
+        """Remember a row by its primary key, because something changed; None: any."""
+        keys = bag.keys(self.name, self.key, self.database)
+        if pk is None:
+            keys.whole = True
+        elif _is_primary(self.key):
+            keys.add((self.key.fields[0].to_python(pk),))
+        else:
+            keys.unloaded[pk] = None
+
+    def related(self, bag: Bag, instance: Model) -> None:
+        """Remember an object that entries of the section read."""
+        keys = bag.keys(self.name, self.key, self.database)
+        model = instance._meta.concrete_model or type(instance)
+        keys.related[model._meta.label, str(instance.pk)] = None
+
+
+def _is_primary(key: Key) -> bool:
+    return key.names == (key.model._meta.pk.attname,)
+
+
+def key_of(key: Key, instance: Model) -> KeyValue | None:
+    """
+    Return the section's key of an instance, of a parent or a child model too.
+
+    None if it was not loaded, or there is none yet: nothing is asked of the database.
+    """
+    state = instance.__dict__
+    if key.is_whole and type(state.get(key.names[0])) is int:
+        return (state[key.names[0]],)
+    if all(name in state for name in key.names):
+        value = key.of(instance)
+    elif _is_primary(key):
+        value = (instance.pk,)
+    else:
+        return None
+    if None in value:
+        return None
+    return tuple(
+        known.to_python(part) for known, part in zip(key.fields, value, strict=True)
+    )
+
+
+# Who listens to what
+
+
+@dataclass
+class _Listeners:
+    """Who wants to know of one model's objects."""
+
+    own: list[Recorder] = field(default_factory=list)
+    related: list[tuple[Recorder, Related]] = field(default_factory=list)
+    #: Those that want to know of deletes.
+    own_deletes: list[Recorder] = field(default_factory=list)
+    related_deletes: list[tuple[Recorder, Related]] = field(default_factory=list)
+
+
+_listeners: dict[type[Model], _Listeners] = {}
+#: Sections whose items could not be asked for at startup, and why.
+unwatched: dict[str, str] = {}
+
+
+class _NoQueriesError(Exception):
+    """A query at startup, when none may be made."""
+
+
+@contextmanager
+def _no_queries() -> Iterator[None]:
+    """Refuse every query; a connection that was opened for one is closed again."""
+
+    def refuse(*args: Any) -> None:
+        raise _NoQueriesError("items() runs a query when it is called")
+
+    opened = {alias for alias in connections if connections[alias].connection}
+    # A refused UPDATE has harmed no transaction that is open.
+    broken = {alias: connections[alias].needs_rollback for alias in connections}
+    for alias in connections:
+        connections[alias].execute_wrappers.append(refuse)
+    try:
+        yield
+    finally:
+        for alias in connections:
+            connections[alias].execute_wrappers.remove(refuse)
+            connections[alias].needs_rollback = broken[alias]
+            if alias not in opened and connections[alias].connection:
+                connections[alias].close()
+
+
+def connect() -> None:
+    """Listen to the models of every registered section, and to no others."""
+    disconnect()
+    unwatched.clear()
+    try:
+        names = list(registry.sources())
+    except ConfigurationError:
+        # The system checks report it.
+        return
+    for name in names:
+        try:
+            with _no_queries():
+                _listen(name)
+        except Exception as error:
+            unwatched[name] = f"{type(error).__name__}: {error}"
+    for model, listeners in _listeners.items():
+        post_save.connect(_post_save, sender=model, weak=False, dispatch_uid=_UID)
+        m2m_changed.connect(_m2m_changed, sender=model, weak=False, dispatch_uid=_UID)
+        if _wants_deletes(model, listeners):
+            pre_delete.connect(_pre_delete, sender=model, weak=False, dispatch_uid=_UID)
+
+
+def disconnect() -> None:
+    """Listen to no model any more."""
+    for model in _listeners:
+        for signal in (post_save, pre_delete, m2m_changed):
+            signal.disconnect(sender=model, dispatch_uid=_UID)
+    _listeners.clear()
+
+
+def _listen(name: str) -> None:
+    found = source(name)
+    if found.key is None:
+        return
+    known = dependencies(found.sitemap)
+    if known is None:
+        return
+    sitemap = found.sitemap
+    records = getattr(sitemap, "records", None)
+    own_rule = records if records and overridden(sitemap, "records") else None
+    recorder = Recorder(name, found.key, database_of(sitemap.items()), own_rule)
+    deletes = bool(getattr(sitemap, "record_deletes", True))
+    kin = related_tables(known.model)
+    for model in kin:
+        listeners = _listeners.setdefault(model, _Listeners())
+        listeners.own.append(recorder)
+        if deletes:
+            listeners.own_deletes.append(recorder)
+    for model, related in known.related.items():
+        if model in kin and related.link == model._meta.pk.attname:
+            # A child's table: the same row, of which its own save tells.
+            continue
+        for other in related_tables(model):
+            listeners = _listeners.setdefault(other, _Listeners())
+            listeners.related.append((recorder, related))
+            if deletes and related.deletes_matter:
+                listeners.related_deletes.append((recorder, related))
+
+
+def _wants_deletes(model: type[Model], listeners: _Listeners) -> bool:
+    # Django never tells of rows of a many-to-many relation without a model.
+    wanted = listeners.own_deletes or listeners.related_deletes
+    return bool(wanted) and not model._meta.auto_created
+
+
+# The receivers
+
+
+def _post_save(
+    sender: type[Model],
+    instance: Any,
+    *,
+    created: bool = False,
+    raw: bool = False,
+    using: str = "",
+    update_fields: Iterable[str] | None = None,
+    **kwargs: Any,
+) -> None:
+    listeners = _listeners.get(sender)
+    if raw or listeners is None:
+        return
+    try:
+        with remembering(using) as bag:
+            for recorder in listeners.own:
+                if using == recorder.database and (
+                    recorder.records is None
+                    or recorder.records(
+                        instance, created=created, update_fields=update_fields
+                    )
+                ):
+                    recorder.own(bag, instance, created=created)
+            for recorder, related in listeners.related:
+                if using == recorder.database and _matters(
+                    related, instance, update_fields, created=created
+                ):
+                    _remember_related(bag, recorder, related, instance)
+    except Exception:
+        _log(sender)
+
+
+def _matters(
+    related: Related,
+    instance: Any,
+    update_fields: Iterable[str] | None,
+    *,
+    created: bool,
+) -> bool:
+    """Tell whether a save of a related object may change an entry."""
+    if created and related.is_referred_to:
+        return False
+    named = None if update_fields is None else set(update_fields)
+    return any(
+        known.attname in related.fields
+        and (named is None or bool({known.name, known.attname} & named))
+        for known in instance._meta.concrete_fields
+    )
+
+
+def _remember_related(
+    bag: Bag, recorder: Recorder, related: Related, instance: Any
+) -> None:
+    if related.link is not None:
+        key = instance.__dict__.get(related.link)
+        if key is not None:
+            recorder.of_pk(bag, key)
+    # Where the former row is known, or whose entries have to be built again.
+    recorder.related(bag, instance)
+
+
+def _pre_delete(
+    sender: type[Model], instance: Any, *, using: str = "", **kwargs: Any
+) -> None:
+    listeners = _listeners.get(sender)
+    if listeners is None:
+        return
+    try:
+        with remembering(using) as bag:
+            for recorder in listeners.own_deletes:
+                if using == recorder.database:
+                    recorder.own(bag, instance)
+            for recorder, related in listeners.related_deletes:
+                if using == recorder.database:
+                    _remember_deleted(bag, recorder, related, instance)
+    except Exception:
+        _log(sender)
+
+
+def _remember_deleted(
+    bag: Bag, recorder: Recorder, related: Related, instance: Any
+) -> None:
+    link = related.link
+    if link is None or link not in instance.__dict__:
+        recorder.of_pk(bag, None)
+    elif (key := instance.__dict__[link]) is not None:
+        recorder.of_pk(bag, key)
+
+
+def _m2m_changed(
+    sender: type[Model],
+    instance: Any,
+    *,
+    action: str = "",
+    model: type[Model] = Model,
+    pk_set: set[Any] | None = None,
+    using: str = "",
+    **kwargs: Any,
+) -> None:
+    listeners = _listeners.get(sender)
+    if listeners is None or action not in ("post_add", "post_remove", "pre_clear"):
+        return
+    try:
+        with remembering(using) as bag:
+            for recorder, related in listeners.related:
+                if using == recorder.database:
+                    for pk in _concerned(recorder, related, instance, model, pk_set):
+                        recorder.of_pk(bag, pk)
+    except Exception:
+        _log(sender)
+
+
+def _concerned(
+    recorder: Recorder,
+    related: Related,
+    instance: Model,
+    model: type[Model],
+    pk_set: set[Any] | None,
+) -> Iterable[Any]:
+    """Return the rows whose many-to-many relation changed; None for any row."""
+    kin = related_tables(recorder.key.model)
+    here, there = type(instance) in kin, model in kin
+    if related.link is None or here == there or (there and pk_set is None):
+        return [None]
+    return [instance.pk] if here else pk_set or ()
+
+
+def _log(sender: type[Model]) -> None:
+    """Log what went wrong: the user's own work goes on."""
+    logger.exception("A change of %s could not be recorded.", sender._meta.label)

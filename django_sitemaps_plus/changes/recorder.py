@@ -1,0 +1,350 @@
+"""
+What was saved and deleted: remembered in the transaction, written after its commit.
+
+Nothing here runs inside the user's transaction but Python: no statement, no savepoint,
+no lock. What an ``atomic()`` rolls back is forgotten with it. What is written is a
+hint, "look at this key again". Where one is lost, because the process was killed
+between the commit and the INSERT, the next comparison of its page with the rows finds
+what happened.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from django.db import DatabaseError, OperationalError, connections, transaction
+
+from django_sitemaps_plus.db import clock_sql
+from django_sitemaps_plus.signals import changes_written
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+
+from .queries import changes
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Keys of a section in one transaction above which they become one range.
+MOST_KEYS = 10_000
+#: Rows of one INSERT.
+ROWS = 500
+#: Seconds between two log entries that say that changes cannot be recorded.
+_LOG_AGAIN = 60.0
+
+
+class Hint(NamedTuple):
+    """One row of ``Change`` to be written."""
+
+    section: str
+    #: Empty: the whole section.
+    key: str = ""
+    upto: str | None = None
+    #: The label of another model, whose primary key ``key`` is.
+    related: str = ""
+    created: bool = False
+
+
+@dataclass
+class _Keys:
+    """The keys of one section that a transaction changed."""
+
+    key: Key
+    database: str
+    #: Whether the object is new, by key.
+    singles: dict[KeyValue, bool] = field(default_factory=dict)
+    #: Primary keys of objects whose key was not loaded.
+    unloaded: dict[Any, None] = field(default_factory=dict)
+    #: Related objects, by the label of their model and their primary key.
+    related: dict[tuple[str, str], None] = field(default_factory=dict)
+    #: The first and the last of too many keys.
+    span: tuple[KeyValue, KeyValue] | None = None
+    whole: bool = False
+
+    def add(self, value: KeyValue, *, created: bool = False) -> None:
+        """Add a key; too many become a range, or the whole section."""
+        if self.whole:
+            return
+        if self.span is not None:
+            self.span = min(self.span[0], value), max(self.span[1], value)
+            return
+        self.singles[value] = created or self.singles.get(value, False)
+        if len(self.singles) <= MOST_KEYS:
+            return
+        # Only whole numbers have the same order here and in every database.
+        if self.key.is_whole:
+            self.span = min(self.singles), max(self.singles)
+        else:
+            self.whole = True
+        self.singles.clear()
+
+    def hints(self, section: str) -> Iterator[Hint]:
+        """Yield what is to be written of them."""
+        for label, pk in self.related:
+            yield Hint(section, pk, related=label)
+        self._load()
+        if self.whole:
+            yield Hint(section)
+            return
+        dumps = self.key.dumps
+        if self.span is not None:
+            yield Hint(section, dumps(self.span[0]), dumps(self.span[1]))
+        for value, created in self.singles.items():
+            yield Hint(section, dumps(value), created=created)
+
+    def _load(self) -> None:
+        """Look up the keys of objects that were saved without having loaded them."""
+        if not self.unloaded or self.whole:
+            return
+        rows = self.key.model._base_manager.using(self.database)
+        found = rows.filter(pk__in=list(self.unloaded)).values_list(*self.key.names)
+        keys = list(found)
+        # Whoever deleted an object has taken its key along.
+        self.whole = len(keys) < len(self.unloaded)
+        for value in keys:
+            self.add(value)
+
+
+class Bag:
+    """
+    What one set of open savepoints changed.
+
+    Only ``connection.run_on_commit`` holds it, so it goes with the savepoint or the
+    transaction that is rolled back.
+    """
+
+    __slots__ = ("__weakref__", "connection", "sections")
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.sections: dict[str, _Keys] = {}
+
+    def keys(self, section: str, key: Key, database: str) -> _Keys:
+        """Return the keys of a section."""
+        found = self.sections.get(section)
+        if found is None:
+            found = self.sections[section] = _Keys(key, database)
+        return found
+
+    def __call__(self) -> None:
+        """Write down what the whole transaction changed, once."""
+        try:
+            record(_merged([*_drain(self.connection), *self._take()]))
+        except Exception:
+            # Nobody's save may fail for it, and the next comparison finds it.
+            logger.exception("Changes could not be recorded.")
+
+    def _take(self) -> list[Hint]:
+        sections, self.sections = self.sections, {}
+        return [hint for name, keys in sections.items() for hint in keys.hints(name)]
+
+
+_Bags = WeakValueDictionary[frozenset[Any], Bag]
+#: By connection, the bags of its open transaction by their savepoints.
+_open: WeakKeyDictionary[Any, _Bags] = WeakKeyDictionary()
+
+
+@contextmanager
+def remembering(using: str) -> Iterator[Bag]:
+    """
+    Give what remembers the open transaction's changes.
+
+    Where there is none, they are written at the end: they are committed already.
+    """
+    connection = connections[using]
+    if not connection.in_atomic_block:
+        alone = Bag(connection)
+        yield alone
+        alone()
+        return
+    bags = _open.get(connection)
+    if bags is None:
+        bags = _open[connection] = WeakValueDictionary()
+    # None stands for a block without a savepoint of its own.
+    savepoints = frozenset(connection.savepoint_ids) - {None}
+    bag = bags.get(savepoints)
+    if bag is None:
+        bag = bags[savepoints] = Bag(connection)
+        transaction.on_commit(bag, using=using, robust=True)
+    yield bag
+
+
+def _drain(connection: Any) -> list[Hint]:
+    return [
+        hint for bag in list(_open.get(connection, {}).values()) for hint in bag._take()
+    ]
+
+
+def _merged(hints: Sequence[Hint]) -> list[Hint]:
+    """Return one hint for each key, of those that several savepoints remembered."""
+    found: dict[tuple[Any, ...], Hint] = {}
+    for hint in hints:
+        known = found.setdefault(hint[:4], hint)
+        if hint.created and not known.created:
+            found[hint[:4]] = hint
+    return list(found.values())
+
+
+def remembers(using: str, section: str) -> bool:
+    """Tell whether the open transaction of a connection changed a section."""
+    bags = _open.get(connections[using])
+    if not bags:
+        return False
+    return any(section in bag.sections for bag in list(bags.values()))
+
+
+def write_remembered(using: str) -> None:
+    """
+    Write down what the open transaction of a connection changed so far.
+
+    For whoever reads inside the same transaction, as in a ``TestCase``.
+    """
+    hints = _drain(connections[using])
+    if hints:
+        write(hints)
+
+
+def record(hints: Sequence[Hint]) -> None:
+    """
+    Write hints: now, or when the ledger's own transaction is committed.
+
+    Within transactions managed by hand, of whose end nobody is told, in a savepoint.
+    """
+    if not hints:
+        return
+    using = changes().db
+    connection = connections[using]
+    if connection.in_atomic_block or connection.get_autocommit():
+        transaction.on_commit(partial(write, hints), using=using, robust=True)
+        return
+    try:
+        with transaction.atomic(using=using):
+            write(hints)
+    except DatabaseError as error:
+        _log(using, error)
+
+
+# The INSERT
+
+#: What a lock kept from being written, on SQLite.
+_late: list[Hint] = []
+_lock = threading.Lock()
+_logged: dict[str, float] = {}
+
+
+def write(hints: Sequence[Hint]) -> None:
+    """Write rows of ``Change``; what cannot be written is logged."""
+    using = changes().db
+    connection = connections[using]
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        with _lock:
+            _late.extend(hints)
+        write_late(wait=False)
+        return
+    try:
+        _insert(connection, hints)
+    except DatabaseError as error:
+        if connection.in_atomic_block:
+            raise
+        _log(using, error)
+        return
+    changes_written.send(None)
+
+
+def write_late(*, wait: bool = True) -> None:
+    """
+    Write what a lock on SQLite kept from being written.
+
+    Without ``wait`` a lock is not waited for: nobody's ``save()`` shall.
+    """
+    if not _late:
+        return
+    connection = connections[changes().db]
+    with _lock:
+        hints = _late[:]
+        _late.clear()
+    connection.ensure_connection()
+    try:
+        with _patience(connection, wait=wait):
+            _insert(connection, hints)
+    except OperationalError as error:
+        if "locked" not in str(error):
+            _log(connection.alias, error)
+            return
+        with _lock:
+            _late[:0] = hints
+    except DatabaseError as error:
+        _log(connection.alias, error)
+        return
+    changes_written.send(None)
+
+
+atexit.register(write_late)
+
+
+class _patience:  # noqa: N801 (used as a function)
+    """Do not wait for SQLite's lock meanwhile."""
+
+    def __init__(self, connection: Any, *, wait: bool) -> None:
+        self._driver = None if wait else connection.connection
+
+    def __enter__(self) -> None:
+        if self._driver is not None:
+            (self._timeout,) = self._driver.execute("PRAGMA busy_timeout").fetchone()
+            self._driver.execute("PRAGMA busy_timeout = 0")
+
+    def __exit__(self, *exception: object) -> None:
+        if self._driver is not None:
+            self._driver.execute(f"PRAGMA busy_timeout = {self._timeout}")
+
+
+def _log(using: str, error: Exception) -> None:
+    now = time.monotonic()
+    if now - _logged.get(using, -_LOG_AGAIN) >= _LOG_AGAIN:
+        _logged[using] = now
+        logger.error(
+            "Changes cannot be recorded: %s. If the tables of django_sitemaps_plus are "
+            "missing, run 'manage.py migrate sitemaps_plus --database %s'.",
+            " ".join(str(error).split()),
+            using,
+        )
+
+
+def _insert(connection: Any, hints: Sequence[Hint]) -> None:
+    # What commits on its own need not wait for the disk.
+    alone = not connection.in_atomic_block and connection.get_autocommit()
+    with connection.cursor() as cursor:
+        for start in range(0, len(hints), ROWS):
+            some = hints[start : start + ROWS]
+            params = [part for hint in some for part in hint]
+            sql = _insertion(connection.vendor, len(some), alone=alone)
+            cursor.execute(sql, params)
+
+
+@lru_cache(maxsize=64)
+def _insertion(vendor: str, count: int, *, alone: bool) -> str:
+    """Return the statement that writes so many rows."""
+    quote = "`" if vendor == "mysql" else '"'
+    names = ("section", "key", "upto", "related", "created", "at", "definition")
+    columns = ", ".join(f"{quote}{name}{quote}" for name in names)
+    into = f"INSERT INTO sitemaps_plus_change ({columns})"
+    clock = clock_sql(vendor)
+    if vendor != "postgresql" or not alone:
+        row = f"(%s, %s, %s, %s, %s, {clock}, '')"
+        return f"{into} VALUES {', '.join([row] * count)}"
+    # Waiting for the disk takes twice as long as the rest. What a crash of the server
+    # loses, half a second at most, the next comparison finds. SET LOCAL would do
+    # nothing in autocommit.
+    row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
+    given = ", ".join([row] * count)
+    quick = "SELECT set_config('synchronous_commit', 'off', true)"
+    source = f"(VALUES {given}) AS given, quick"
+    # No value is in the text.
+    insert = f"{into} SELECT given.*, {clock}, '' FROM {source}"  # noqa: S608
+    return f"WITH quick AS MATERIALIZED ({quick}) {insert}"

@@ -1,0 +1,104 @@
+"""
+Related objects that were saved: did anything change that entries read?
+
+What they had in the fields that matter is remembered, so that a save of something else
+rebuilds nothing, and nothing has to be read before the save.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django.apps import apps
+from django.core.exceptions import ValidationError
+from django.db.models import Model
+
+from django_sitemaps_plus.sitemaps.keys import Key
+from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
+
+from .dependencies import Related, dependencies
+from .models import RelatedState
+from .queries import related_states
+
+#: Rows that depend on one object above which all pages are compared.
+MOST_ROWS = 1_000
+
+
+def rows_concerned(section: SectionSource, label: str, pk: str) -> list[str] | None:
+    """
+    Return the keys, as text, of the rows that a related object's save may concern.
+
+    None stands for any row. Notes what the object has now: to be called in the
+    transaction in which the rows' pages are marked.
+    """
+    found = _related(section, label)
+    if found is None or section.key is None:
+        # Another version of the code depends on it.
+        return []
+    model, related = found
+    states = related_states().filter(section=section.name, model=label, key=pk)
+    # Locked before the row is read: whoever reads later writes later.
+    former = states.select_for_update().first()
+    now = _state_of(section, model, related, pk)
+    if now is None or (former is not None and former.state == now):
+        return []
+    if former is None:
+        row = RelatedState(section=section.name, model=label, key=pk, state=now)
+        related_states().bulk_create([row], ignore_conflicts=True)
+    else:
+        states.update(state=now)
+    if related.link is None:
+        return _dependent_rows(section, section.key, related, pk)
+    # The row to which it belongs now was recorded with the save.
+    return [] if former is None or not former.state else [former.state]
+
+
+def _related(section: SectionSource, label: str) -> tuple[type[Model], Related] | None:
+    """Return the model on which the section depends, of which ``label`` is a kind."""
+    known = dependencies(section.sitemap)
+    try:
+        saved = apps.get_model(label)
+    except LookupError:
+        return None
+    for model, related in known.related.items() if known else ():
+        if issubclass(saved, model) or issubclass(model, saved):
+            return model, related
+    return None
+
+
+def _state_of(
+    section: SectionSource, model: type[Model], related: Related, pk: str
+) -> str | None:
+    """Return what stands for the fields that matter; None if there is no such row."""
+    rows = model._base_manager.using(database_of(section.sitemap.items()))
+    names = [related.link] if related.link else sorted(related.fields)
+    try:
+        row = rows.filter(pk=pk).values_list(*names).first()
+    except (ValueError, ValidationError):
+        return None
+    if row is None:
+        return None
+    if related.link:
+        return "" if row[0] is None else _key_text(section.key, row[0])
+    return hashlib.blake2b(repr(row).encode(), digest_size=16).hexdigest()
+
+
+def _key_text(key: Key | None, pk: Any) -> str:
+    """Return the key of a row by its primary key; empty if they are not the same."""
+    if key is None or key.names != (key.model._meta.pk.attname,):
+        return ""
+    return key.dumps((key.fields[0].to_python(pk),))
+
+
+def _dependent_rows(
+    section: SectionSource, key: Key, related: Related, pk: str
+) -> list[str] | None:
+    """Return the keys of the rows that refer to an object; None if they are many."""
+    if related.path is None:
+        return None
+    # Not of the items alone: they may be listed only until the page is built again.
+    rows = key.model._base_manager.using(database_of(section.sitemap.items()))
+    found = rows.filter(**{related.path: pk}).order_by().values_list(*key.names)
+    keys = {key.dumps(value) for value in found[: MOST_ROWS + 1]}
+    return None if len(keys) > MOST_ROWS else sorted(keys)

@@ -1,0 +1,206 @@
+"""
+What was saved becomes events, seconds later: one query for the changed keys.
+
+No page is built for it. What was reported is noted on the change, so that the page's
+next build knows what the world knows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce, Greatest, NullIf
+
+from django_sitemaps_plus.db import Stopwatch, retrying
+from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
+from django_sitemaps_plus.pagination.models import Page, Section
+from django_sitemaps_plus.pagination.queries import pages, row_of
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.rendering.listing import listing_of, location_of
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    configured,
+    rendering_context,
+)
+
+from .events import reported_text
+from .models import Change, UrlChange
+from .queries import changes
+from .url_changes import Event, write
+
+#: Changes that are reported at a time.
+CHUNK = 500
+#: How often changes that another process has reported meanwhile are looked for again.
+_TRIES = 5
+
+#: By the key's text, the entries of its row: locations, and the rest of each entry.
+_Entries = Mapping[str, Sequence[tuple[str, bytes]]]
+#: The same with the time of each entry's event.
+_Timed = Mapping[str, Sequence[tuple[str, bytes, float]]]
+
+
+class _Waiting(NamedTuple):
+    """A change that was not reported yet."""
+
+    pk: int
+    key: str
+    created: bool
+    page: int | None
+
+
+class _TakenError(Exception):
+    """Another process has reported some of the changes."""
+
+
+def report(section: SectionSource, page: Page | None = None) -> int:
+    """
+    Report what was saved and deleted of a section, or of one page; returns how many.
+
+    Nothing is reported by code that is older than other code which runs.
+    """
+    number = None if page is None else page.number
+    some = _waiting(section.name, number)
+    if section.key is None or not some:
+        return 0
+    row = page.section if page else row_of(section.name, key=section.key.signature)
+    digest = definition(section.name).digest
+    if is_outdated(row, digest):
+        return 0
+    note_definition(row.pk, row, digest)
+    using, done, tries = changes().db, 0, 0
+    while tries < _TRIES and some:
+        # Before the rows are read: what another row reports later is newer.
+        clock = Stopwatch(using)
+        entries = _look_up(section, {change.key for change in some})
+        run = partial(_write, row, digest, some, entries, clock)
+        try:
+            retrying(using, run)
+        except _TakenError:
+            tries += 1
+            time.sleep(0.01 * tries)
+        else:
+            done += len(some)
+            if len(some) < CHUNK:
+                break
+        some = _waiting(section.name, number)
+    return done
+
+
+def _waiting(name: str, page: int | None) -> list[_Waiting]:
+    rows = changes(name).filter(reported_at=None, upto=None, related="").exclude(key="")
+    if page is not None:
+        rows = rows.filter(page=page)
+    columns = rows.order_by("pk").values_list(*_Waiting._fields)
+    return [_Waiting(*values) for values in columns[:CHUNK]]
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def _look_up(section: SectionSource, texts: Iterable[str]) -> _Entries:
+    """Return the entries of rows as a page would list them now, by their keys."""
+    key = section.key
+    assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
+    keys = [
+        value for text in sorted(texts) if (value := _loaded(key, text)) is not None
+    ]
+    site = PLACEHOLDER_SITE.with_scheme(section.sitemap.protocol)
+    found: dict[str, Sequence[tuple[str, bytes]]] = {}
+    for value, text in Reader(section, site).of_keys(keys):
+        if text is not None:
+            # A bad row is left out of its page.
+            found[key.dumps(value)] = [
+                (location_of(item, ORIGIN_MARK), rest)
+                for item, rest in listing_of(text.encode()).items()
+            ]
+    return found
+
+
+def _loaded(key: Key, text: str) -> KeyValue | None:
+    """Read a key; None for one of another kind, which older code has written."""
+    try:
+        return key.loads(text)
+    except (ValueError, TypeError, ArithmeticError, ValidationError):
+        return None
+
+
+def _write(
+    section: Section,
+    digest: str,
+    found: Sequence[_Waiting],
+    entries: _Entries,
+    clock: Stopwatch,
+) -> None:
+    """Write the events of some changes, and note what was reported."""
+    using = changes().db
+    newest = {change.key: change for change in found}
+    new = {change.key for change in found if change.created}
+    with transaction.atomic(using=using):
+        now = clock.now()
+        ids = [change.pk for change in found]
+        claimed = changes().filter(pk__in=ids, reported_at=None)
+        if claimed.update(reported_at=clock.started_at, definition=digest) != len(ids):
+            raise _TakenError
+        current = [change for change in found if newest[change.key] is change]
+        older = set(ids) - {change.pk for change in current}
+        if older:
+            changes().filter(pk__in=older).delete()
+        timed = _timed([change.key for change in current], entries, now)
+        _note_reported(current, timed)
+        _note_pages(section, [c for c in current if timed[c.key]], now)
+        write(section.name, _events(timed, new), now)
+
+
+def _timed(keys: Sequence[str], entries: _Entries, now: float) -> _Timed:
+    """
+    Give each entry's event a time of its own, a microsecond after the one before.
+
+    By that a page tells the events of its own rows from those of others.
+    """
+    times = itertools.count()
+    return {
+        key: [
+            (location, rest, now + next(times) * 1e-6)
+            for location, rest in entries.get(key, ())
+        ]
+        for key in keys
+    }
+
+
+def _note_reported(found: Iterable[_Waiting], timed: _Timed) -> None:
+    site = configured()
+    origin = "" if site is None else str(site.origin)
+    rows = [
+        Change(pk=change.pk, reported=reported_text(timed[change.key], origin))
+        for change in found
+    ]
+    changes().bulk_update(rows, ["reported"], batch_size=CHUNK)
+
+
+def _note_pages(section: Section, found: Iterable[_Waiting], now: float) -> None:
+    """Let the index say that pages changed, before they are built."""
+    numbers = {change.page for change in found if change.page is not None}
+    if numbers:
+        pages().filter(section=section, number__in=numbers).update(
+            lastmod=Greatest(Coalesce(F("lastmod"), Value(0.0)), Value(now)),
+            # One that was empty is not any more.
+            entries=NullIf("entries", Value(0)),
+        )
+
+
+def _events(timed: _Timed, new: set[str]) -> list[Event]:
+    kinds = UrlChange.Kind
+    return [
+        Event(kinds.ADDED if key in new else kinds.CHANGED, location, at)
+        for key, entries in timed.items()
+        for location, _, at in entries
+    ]

@@ -1,0 +1,80 @@
+"""Items that appear and expire by the clock: what crossed its moment is recorded."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from django_sitemaps_plus.pagination.models import Section
+from django_sitemaps_plus.pagination.queries import sections
+from django_sitemaps_plus.sitemaps.attributes import alias, moments
+from django_sitemaps_plus.sitemaps.keys import Key
+from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
+
+from .recorder import MOST_KEYS, Hint, write
+
+#: Seconds between two looks for items that appeared or expired.
+EVERY = 60
+#: Seconds by which the clocks of two hosts may differ: so far back a look goes, for
+#: another host may have built the page before its own clock said that it was time.
+SKEW = 5.0
+
+
+def is_due(section: Section, now: float) -> bool:
+    """Tell whether it is time to look again, also where the clock was set back."""
+    return not 0 <= now - section.ticked_at < EVERY
+
+
+def record_crossed(source: SectionSource, section: Section) -> bool:
+    """
+    Record what appeared or expired since the last look, once a minute.
+
+    The first look finds no time from which to go on: all pages are compared then.
+    Tells whether it was time.
+    """
+    declared = moments(source.sitemap)
+    now, since = time.time(), section.ticked_at
+    if not declared or source.key is None or not is_due(section, now):
+        return False
+    hints = [Hint(source.name)]
+    if since:
+        hints = []
+        for name, moment in declared.items():
+            hints += _crossed(source, source.key, name, moment, since - SKEW, now)
+    row = sections().filter(pk=section.pk, ticked_at=since)
+    with transaction.atomic(using=row.db):
+        # Of two that look at once, one records it.
+        if row.update(ticked_at=now) and hints:
+            write(hints)
+    section.ticked_at = now
+    return True
+
+
+def _crossed(
+    source: SectionSource, key: Key, name: str, moment: Any, since: float, now: float
+) -> list[Hint]:
+    """Return what crossed a moment: some keys, or the section if they are too many."""
+    # What expired is not among the items any more.
+    rows = key.model._base_manager.using(database_of(source.sitemap.items()))
+    crossed = rows.annotate(**{alias(name): moment}).filter(
+        **{
+            f"{alias(name)}__gt": _datetime(since),
+            f"{alias(name)}__lte": _datetime(now),
+        }
+    )
+    keys = list(crossed.order_by().values_list(*key.names)[: MOST_KEYS + 1])
+    if len(keys) > MOST_KEYS:
+        return [Hint(source.name)]
+    is_new = name == "appears"
+    return [Hint(source.name, key.dumps(value), created=is_new) for value in keys]
+
+
+def _datetime(seconds: float) -> dt.datetime:
+    """Return a moment as the project's fields have it."""
+    moment = dt.datetime.fromtimestamp(seconds, dt.UTC)
+    return moment if settings.USE_TZ else timezone.make_naive(moment)

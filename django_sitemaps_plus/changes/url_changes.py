@@ -1,0 +1,129 @@
+"""What happened to URLs, row by row: written, put on hold, confirmed, deleted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.pagination.queries import sections
+
+from .models import UrlChange
+from .queries import location_digest, url_changes
+
+Kind = UrlChange.Kind
+
+#: Seconds within which more than ``MAX_REMOVED`` removed URLs are put on hold.
+WITHIN = 3600
+#: Rows of one INSERT.
+ROWS = 500
+#: Seconds for which the rows are stored: long enough to see in the admin what happened
+#: last weekend, and to notify an engine that did not answer for days. What was not
+#: submitted by then, crawlers have found in the sitemap.
+KEEP = 7 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to one URL: a path on the site, or a whole URL of another."""
+
+    kind: UrlChange.Kind
+    location: str
+    #: Seconds since the epoch, by the database's clock; whoever writes an event
+    #: recognizes it by that.
+    at: float
+
+
+def write(section: str, events: Sequence[Event], now: float) -> None:
+    """
+    Write what happened to URLs of a section; in the transaction that found it out.
+
+    Where more than ``MAX_REMOVED`` are removed from it within an hour, these are put
+    on hold. Where no engine is configured, nothing waits for one that is added later.
+    """
+    if not events:
+        return
+    removed = sum(event.kind == Kind.REMOVED for event in events)
+    on_hold = _is_too_much(section, removed, now)
+    queued_at = None if get_settings().ENGINES else now
+    url_changes().bulk_create(
+        (
+            UrlChange(
+                section=section,
+                kind=event.kind,
+                location=event.location,
+                digest=location_digest(event.location),
+                at=event.at,
+                on_hold=on_hold and event.kind == Kind.REMOVED,
+                queued_at=queued_at,
+            )
+            for event in events
+        ),
+        batch_size=ROWS,
+    )
+
+
+def _is_too_much(section: str, removed: int, now: float) -> bool:
+    """
+    Tell whether too many URLs are removed; those of the last hour are put on hold too.
+
+    But for those already in the outbox: from there they are sent within seconds.
+    """
+    if not removed:
+        return False
+    # Locked: two pages that are written at once must both be counted.
+    locked = sections().select_for_update().filter(name=section)
+    confirmed_at = locked.values_list("confirmed_at", flat=True).first() or 0.0
+    lately = url_changes().filter(
+        section=section, kind=Kind.REMOVED, at__gt=max(now - WITHIN, confirmed_at)
+    )
+    if lately.count() + removed <= get_settings().MAX_REMOVED:
+        return False
+    lately.filter(queued_at=None).update(on_hold=True)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Since when a page knows a location, and the events that it wrote itself."""
+
+    since: float
+    own: frozenset[float]
+
+
+def reported_by_others(locations: Mapping[str, Known]) -> set[str]:
+    """
+    Return those locations of which somebody else's event is newer.
+
+    Removals do not count: they do not say that anybody lists the URL.
+    """
+    found: set[str] = set()
+    names = list(locations)
+    for start in range(0, len(names), ROWS):
+        some = {location_digest(name): name for name in names[start : start + ROWS]}
+        since = min(locations[name].since for name in some.values())
+        rows = url_changes().filter(digest__in=list(some), at__gt=since)
+        rows = rows.exclude(kind=Kind.REMOVED).order_by()
+        for digest, at in rows.values_list("digest", "at"):
+            known = locations[some[digest]]
+            if at > known.since and at not in known.own:
+                found.add(some[digest])
+    return found
+
+
+def confirm(section: str, now: float) -> int:
+    """Let what is on hold of a section be submitted; returns how many URLs."""
+    sections().filter(name=section).update(confirmed_at=now)
+    return url_changes().filter(section=section, on_hold=True).update(on_hold=False)
+
+
+def prune() -> int:
+    """Delete what is older than ``KEEP``; returns how many rows."""
+    deleted = 0
+    while True:
+        first = list(url_changes().order_by("pk").values_list("pk", "at")[:ROWS])
+        old = [pk for pk, at in first if at < time.time() - KEEP]
+        if not old:
+            return deleted
+        deleted += url_changes().filter(pk__in=old).delete()[0]

@@ -1,0 +1,13 @@
+"""
+System checks: what is wrong with settings and sitemaps, and what to type instead.
+
+The ids are listed in ``docs/checks.md``. Checks that ask a database run only with
+``manage.py check --database default`` and on ``migrate``, as Django's own do.
+"""
+
+from __future__ import annotations
+
+# Each module registers its checks.
+from . import database, engines, sections, settings, urls
+
+__all__ = ["database", "engines", "sections", "settings", "urls"]

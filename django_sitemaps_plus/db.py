@@ -1,0 +1,109 @@
+"""
+The database's clock, and what it ends.
+
+Hosts disagree about the time, the database does not.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.apps import apps
+from django.db import InterfaceError, OperationalError, connections
+from django.db.models import FloatField, Func
+
+#: Seconds since the epoch, in the SQL of each kind of database.
+_SQL = {
+    # The day count of Julius Caesar's calendar, as seconds from 1970.
+    "sqlite": "((julianday('now') - 2440587.5) * 86400.0)",
+    # The clock itself, not the start of the transaction.
+    "postgresql": "EXTRACT(EPOCH FROM clock_timestamp())::double precision",
+    # UTC throughout: local time is there twice when summer ends.
+    "mysql": "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1e6",
+}
+
+
+def clock_sql(vendor: str) -> str:
+    """Return the expression for the seconds since the epoch."""
+    return _SQL[vendor]
+
+
+class DatabaseTime(Func):
+    """The database's clock: seconds since the epoch. Leases of all hosts use it."""
+
+    output_field = FloatField()
+    arity = 0
+
+    def as_sql(  # type: ignore[override]  # its other arguments are for templates
+        self, compiler: Any, connection: Any, **extra: Any
+    ) -> Any:
+        """Write the clock of the connection's database."""
+        return clock_sql(connection.vendor), []
+
+
+def database_time(using: str) -> float:
+    """Ask a database what time it is: seconds since the epoch."""
+    if connections[using].vendor == "sqlite":
+        # It lies on this host, and its own clock counts in milliseconds.
+        return time.time()
+    with connections[using].cursor() as cursor:
+        cursor.execute(f"SELECT {clock_sql(connections[using].vendor)}")
+        return float(cursor.fetchone()[0])
+
+
+class Stopwatch:
+    """The database's clock for a while: asked once, and never behind it."""
+
+    def __init__(self, using: str) -> None:
+        self._started = time.monotonic()
+        #: What the database said: seconds since the epoch.
+        self.started_at = database_time(using)
+
+    def now(self) -> float:
+        """Return what time it is at the database, or a little later."""
+        # Counted from before the question was sent.
+        return self.started_at + time.monotonic() - self._started
+
+
+def tables_exist(using: str) -> bool:
+    """Tell whether this app's tables are there (the migration was run)."""
+    models = apps.get_app_config("sitemaps_plus").get_models()
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        names = set(connection.introspection.table_names(cursor))
+    return {model._meta.db_table for model in models} <= names
+
+
+#: MySQL's ER_LOCK_DEADLOCK.
+_DEADLOCK = 1213
+
+
+def is_deadlock(error: Exception) -> bool:
+    """Tell whether MySQL rolled a transaction back that waited for another."""
+    return isinstance(error, OperationalError) and error.args[:1] == (_DEADLOCK,)
+
+
+Result = TypeVar("Result")
+#: How often a transaction is tried that another one kept from its locks.
+TRIES = 3
+
+
+def retrying(using: str, action: Callable[[], Result]) -> Result:
+    """
+    Run a transaction of the database ``using``, again where that ended it.
+
+    As it does with one of two that wait for each other, and when it is restarted.
+    """
+    connection = connections[using]
+    for turn in range(1, TRIES):
+        if connection.in_atomic_block:
+            break
+        try:
+            return action()
+        except (OperationalError, InterfaceError):
+            time.sleep(turn * random.uniform(0.02, 0.1))  # noqa: S311 (no secret)
+            connection.close_if_unusable_or_obsolete()
+    return action()

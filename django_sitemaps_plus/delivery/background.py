@@ -1,0 +1,287 @@
+"""
+Background jobs: changes are reported, engines notified, pages rebuilt at leisure.
+
+That is a thread of the server's own process, or a worker of Celery or of Django Tasks
+to which the thread hands the work over: not the save itself, which waits for no broker.
+No other module knows of them.
+
+The thread belongs to processes that answer requests. It is started when changes were
+committed, or when a request finds that a minute has passed since the last look, and
+ends when there is nothing to do. Commands, tests and projects without a known address
+have none: there requests, ``build_sitemaps`` and ``ping_sitemaps`` do the work.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import time
+from functools import cache
+from typing import Any
+
+from django.core import mail
+from django.db import connections
+from django.utils.module_loading import import_string
+
+from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.changes.recorder import write_late
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.publishing.refresh import Leisure, refresh_all, report_all
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
+from django_sitemaps_plus.sitemaps.site import configured
+
+from . import guards, outbox
+from .dispatcher import DeliveryOptions, Report, deliver
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Seconds between two looks for work that nobody told of.
+LOOK = 60.0
+#: Seconds for which the thread waits for more to do before it ends, if nothing is due.
+IDLE = 10.0
+#: Seconds that it waits after a commit, for what follows at once.
+GATHER = 1.0
+#: Seconds for which the thread notifies engines before it looks for changes again.
+STINT = 30.0
+#: Seconds to wait at least between two looks for what is due.
+PAUSE = 0.1
+#: Seconds of waiting for which the thread keeps its connections.
+CONNECTED = 5.0
+#: Seconds for which a process that ends waits for the page that is being built.
+FINISH = 10.0
+#: Tasks by what ``BACKGROUND`` says. Imported when they are needed: Celery may not be
+#: there, and Django's ``@task`` asks for the project's backend at once.
+TASKS = {
+    "celery": "django_sitemaps_plus.tasks.enqueue",
+    "tasks": "django_sitemaps_plus.django_tasks.enqueue",
+}
+
+
+class Background:
+    """The thread, of which a process has one at most."""
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._work = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._leisure = Leisure()
+        self._ends = False
+        self._serves = False
+        self._looked = -LOOK
+        #: When there is something to do again, by the monotonic clock.
+        self._due: float | None = None
+
+    def arm(self) -> None:
+        """Forget the parent process's thread, which a fork does not copy."""
+        self._reset()
+
+    def stop(self) -> None:
+        """End the thread with the process; what it is building is finished first."""
+        self._ends = True
+        self._work.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(FINISH)
+
+    def request_started(self, **kwargs: Any) -> None:
+        """Note that this process answers requests; look for work once a minute."""
+        self._serves = True
+        now = time.monotonic()
+        if now - self._looked >= LOOK:
+            self._looked = now
+            self.wake()
+
+    def changes_written(self, **kwargs: Any) -> None:
+        """Look for work: changes were written, after a commit."""
+        self.wake()
+
+    def wake(self) -> None:
+        """
+        Have the thread look for work; started if it does not run.
+
+        Never raises: the project's saves and requests call it.
+        """
+        if not self._serves:
+            return
+        try:
+            if is_allowed():
+                self._start()
+        except Exception:
+            # A Site whose domain is none, a database that is away, no room for a
+            # thread: whatever it is, the next look may go well.
+            logger.exception("The background thread cannot be started.")
+
+    def _start(self) -> None:
+        with self._lock:
+            self._work.set()
+            if self._thread is None:
+                thread = threading.Thread(
+                    target=self._run, name="django-sitemaps-plus", daemon=True
+                )
+                thread.start()
+                self._thread = thread
+
+    def _run(self) -> None:
+        failures = 0
+        while self._is_wanted():
+            wait: float | None = None
+            try:
+                wait = self._work_once()
+                failures = 0
+            except Exception:
+                # Whatever it is, the thread must live: the next look may go well, and
+                # no request may come that asks for it.
+                logger.exception("Background work failed.")
+                failures += 1
+                wait = min(LOOK, 2.0**failures)
+            finally:
+                if failures or wait is None or wait > CONNECTED:
+                    connections.close_all()
+            self._due = None if wait is None else time.monotonic() + max(PAUSE, wait)
+        self._end()
+
+    def _work_once(self) -> float | None:
+        """Do the work; returns the seconds until there is more, None if not known."""
+        if self._work.is_set():
+            self._work.clear()
+            time.sleep(GATHER)
+        how = get_settings().BACKGROUND
+        if how in TASKS:
+            write_late()
+            import_string(TASKS[str(how)])()
+            return None
+        return _soonest(notify_all(), self._at_leisure())
+
+    def _at_leisure(self) -> float | None:
+        site = configured()
+        return None if site is None else self._leisure.step(sources(), site)
+
+    def _end(self) -> None:
+        """Give back what the thread holds."""
+        try:
+            self._leisure.stop()
+        except Exception:
+            # The database may be gone before the process is; the lease ends by itself.
+            logger.exception("The lease for rebuilding pages could not be given back.")
+        finally:
+            connections.close_all()
+
+    def _is_wanted(self) -> bool:
+        """Wait for work; False, and the thread is gone, if there is none for long."""
+        if self._due is not None:
+            # However far off that is: no request may come by then.
+            self._work.wait(max(0.0, self._due - time.monotonic()))
+            return not self._ends
+        if self._work.wait(IDLE):
+            return not self._ends
+        with self._lock:
+            if not self._work.is_set():
+                self._thread = None
+                return False
+        return not self._ends
+
+
+def is_allowed() -> bool:
+    """Tell whether this process may have a thread of ours."""
+    if hasattr(mail, "outbox"):
+        # Django's test environment: a thread would outlive the test's transaction.
+        return False
+    uwsgi = sys.modules.get("uwsgi")
+    # "threads" implies the other, without being told so in the options.
+    if uwsgi is not None and not {"threads", "enable-threads"} & uwsgi.opt.keys():
+        _warn_of_uwsgi()
+        return False
+    return bool(get_settings().BACKGROUND) and configured() is not None
+
+
+@cache
+def _warn_of_uwsgi() -> None:
+    """Say once in a process that nothing happens there by itself."""
+    logger.warning(
+        "uWSGI runs without threads: no page is rebuilt in the background, and no "
+        "engine is notified. Start it with --enable-threads, or have cron run "
+        "'manage.py ping_sitemaps'."
+    )
+
+
+def problem(how: str) -> str:
+    """Return why the work cannot be handed over to a worker; empty if it can."""
+    try:
+        import_string(TASKS[how])
+    except Exception as error:  # a project's backend may raise whatever it likes
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def sources() -> list[SectionSource]:
+    """Return every registered section."""
+    return [source(name) for name in registry.sources()]
+
+
+def notify(options: DeliveryOptions | None = None) -> float | None:
+    """
+    Notify engines of what is due; delete what is old.
+
+    Returns the seconds until more is due, None if nothing waits or may be sent.
+    """
+    if not get_settings().ENGINES or guards.refusal():
+        return None
+    outbox.enqueue()
+    deliver(options)
+    outbox.prune()
+    return outbox.next_due()
+
+
+def notify_all() -> float | None:
+    """Report what was saved and deleted, and notify engines; returns as ``notify``."""
+    write_late()
+    if configured() is None:
+        return None
+    report_all(sources())
+    url_changes.prune()
+    return notify(DeliveryOptions(deadline=time.monotonic() + STINT))
+
+
+def work() -> float | None:
+    """
+    Notify engines and rebuild pages: what a worker does.
+
+    Returns the seconds until more is to be done, None if nothing waits.
+    """
+    notify_all()
+    site = configured()
+    if site is not None:
+        refresh_all(sources(), site, seldom=True)
+    # Of what the pages showed beside.
+    return notify(DeliveryOptions(deadline=time.monotonic() + STINT))
+
+
+def drain(options: DeliveryOptions) -> Report:
+    """Do all that can be done now, for somebody who asked for it."""
+    write_late()
+    site = configured()
+    if site is not None:
+        report_all(sources())
+        refresh_all(sources(), site)
+    url_changes.prune()
+    if options.force or not guards.refusal():
+        outbox.enqueue(at_once=True)
+    report = deliver(options)
+    outbox.prune()
+    return report
+
+
+def _soonest(*waits: float | None) -> float | None:
+    return min((wait for wait in waits if wait is not None), default=None)
+
+
+background = Background()
+os.register_at_fork(after_in_child=background.arm)
+atexit.register(background.stop)

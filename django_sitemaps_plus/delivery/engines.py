@@ -1,0 +1,186 @@
+"""
+The engines that the settings name, made once for as long as the settings stay.
+
+Whatever is refused is named by its path in the settings; what an option was set to is
+in no message, because it may be a secret.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from django_sitemaps_plus.conf import NAME, get_settings
+from django_sitemaps_plus.engines import retired
+from django_sitemaps_plus.engines.base import REDACTED, Engine
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.sitemaps.site import parse_base_url
+
+#: Characters of an alias: as many as the tables take.
+MAX_ALIAS = 100
+
+_KEYS = ("BACKEND", "OPTIONS")
+
+
+@lru_cache(maxsize=1)
+def engines() -> Mapping[str, Engine]:
+    """
+    Return the engines by alias, in the order of the settings.
+
+    Raises ``ConfigurationError`` for what cannot be used, with its path.
+    """
+    return MappingProxyType({alias: make(alias) for alias in get_settings().ENGINES})
+
+
+def backend(alias: str) -> type[Engine]:
+    """
+    Return the class of an engine.
+
+    Raises ``ConfigurationError`` if the entry names none.
+    """
+    entry: Any = get_settings().ENGINES[alias]
+    if not 0 < len(str(alias)) <= MAX_ALIAS:
+        raise _refusal(alias, "", f"needs a name of 1 to {MAX_ALIAS} characters.")
+    if not isinstance(entry, Mapping) or "BACKEND" not in entry:
+        raise _refusal(
+            alias, "", 'needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'
+        )
+    for key in entry:
+        if key not in _KEYS:
+            raise _refusal(alias, f"[{key!r}]", "is unknown; use 'OPTIONS' for it.")
+    path = entry["BACKEND"]
+    try:
+        found = import_string(path)
+    except (ImportError, AttributeError, TypeError) as error:
+        raise _refusal(
+            alias, "['BACKEND']", f"is {path!r}, which cannot be imported: {error}"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Engine)):
+        raise _refusal(
+            alias,
+            "['BACKEND']",
+            f"is {path!r}, which is no subclass of {Engine.__module__}.Engine.",
+        )
+    return found
+
+
+def make(alias: str) -> Engine:
+    """
+    Make an engine with its options.
+
+    Raises ``ConfigurationError`` for an option that is unknown, missing or refused.
+    """
+    engine = backend(alias)
+    options = get_settings().ENGINES[alias].get("OPTIONS", {})
+    if not isinstance(options, Mapping):
+        raise _refusal(alias, "['OPTIONS']", "is no dict.")
+    _check_names(alias, engine, options)
+    try:
+        return engine(alias=alias, **options)
+    except (ValueError, TypeError) as error:
+        hidden = [
+            f.name for f in dataclasses.fields(engine) if f.metadata.get("secret")
+        ]
+        secrets = [options.get(name) for name in hidden]
+        problem = f"cannot be used: {_without(str(error), secrets)}"
+        option = getattr(error, "option", None)
+        path = "['OPTIONS']" + (f"[{option!r}]" if option else "")
+        if option:
+            # An engine's OptionError says it as the end of a sentence.
+            problem = _without(getattr(error, "problem", str(error)), secrets)
+        raise _refusal(alias, path, problem) from None
+
+
+def retired_addresses(engine: Engine) -> Iterator[tuple[str, str]]:
+    """Yield options that name an address which is gone, and what took its place."""
+    for known in dataclasses.fields(engine):
+        value = getattr(engine, known.name)
+        if isinstance(value, str) and not known.metadata.get("secret"):
+            sentence = retired.sentence(value)
+            if sentence:
+                yield known.name, sentence
+
+
+def files_of(host: str) -> Mapping[str, str]:
+    """Return the texts that a host must serve at its root, by file name."""
+    found: dict[str, str] = {}
+    for engine in engines().values():
+        found.update(engine.files(host))
+    return found
+
+
+@lru_cache(maxsize=1)
+def known_files() -> frozenset[str]:
+    """
+    Return the names of the files of all hosts that the project names.
+
+    Without a query, since each address that nothing else matches asks for it. None
+    while an engine cannot be used: other addresses must go on being resolved.
+    """
+    try:
+        base_url = get_settings().BASE_URL
+        hosts = [parse_base_url(base_url).origin.host] if base_url else []
+        # Of a pattern it is enough to know what all of its hosts have, and what those
+        # have that an engine names.
+        hosts += [host.lstrip(".") for host in django_settings.ALLOWED_HOSTS]
+        hosts += [host for engine in engines().values() for host in engine.hosts()]
+        return frozenset(name for host in hosts for name in files_of(host))
+    except ConfigurationError:
+        return frozenset()
+
+
+def _check_names(alias: str, engine: type[Engine], options: Mapping[Any, Any]) -> None:
+    """Refuse options that the engine does not declare, and missing ones."""
+    declared = {f.name: f for f in dataclasses.fields(engine) if f.init}
+    del declared["alias"]
+    for name in options:
+        if name not in declared:
+            close = get_close_matches(str(name), declared, n=1)
+            advice = (
+                f"Did you mean {close[0]!r}?"
+                if close
+                else f"Known options: {', '.join(declared)}."
+            )
+            raise _refusal(alias, f"['OPTIONS'][{name!r}]", f"is no option. {advice}")
+    for name, known in declared.items():
+        has_default = (
+            known.default is not dataclasses.MISSING
+            or known.default_factory is not dataclasses.MISSING
+        )
+        if not has_default and name not in options:
+            raise _refusal(
+                alias, f"['OPTIONS'][{name!r}]", f"is missing; {engine.name} needs it."
+            )
+
+
+def _without(text: str, secrets: list[Any]) -> str:
+    """Return a text without the values of secret options."""
+    for value in secrets:
+        parts = value.values() if isinstance(value, Mapping) else value
+        for part in parts if isinstance(parts, (list, tuple)) else [parts]:
+            if part:
+                text = text.replace(str(part), REDACTED)
+    return text
+
+
+def _refusal(alias: Any, path: str, problem: str) -> ConfigurationError:
+    return ConfigurationError(f"{NAME}['ENGINES'][{alias!r}]{path} {problem}")
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    """Make the engines again after a test has overridden the settings."""
+    if setting == NAME:
+        engines.cache_clear()
+    if setting in (NAME, "ALLOWED_HOSTS"):
+        known_files.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.delivery.engines")

@@ -1,0 +1,52 @@
+"""
+Check the robots.txt that a site serves, with this package or without it.
+
+https://www.rfc-editor.org/rfc/rfc9309#section-2.3
+"""
+
+from __future__ import annotations
+
+from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
+from django_sitemaps_plus.protocol.robots import closed, read
+
+from . import http
+from .base import CheckResult
+from .errors import TransportError
+
+
+def look(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
+    """
+    Fetch a site's robots.txt and check that it allows crawling.
+
+    ``private`` allows private addresses. Redirects are not followed, and pass.
+    """
+    try:
+        response = http.send(
+            "GET",
+            f"{origin}/robots.txt",
+            timeout=timeout,
+            total=timeout,
+            limit=MAX_ROBOTS_BYTES,
+            plain=True,
+            public=not private,
+        )
+    except TransportError as error:
+        return CheckResult(
+            is_good=False,
+            text=f"robots.txt cannot be fetched. {error}",
+            fix="Make the site reachable from this machine at BASE_URL.",
+        )
+    if response.status >= 500:
+        return CheckResult(
+            is_good=False,
+            text=f"robots.txt fails with status {response.status}, so crawlers stay "
+            "away from the whole site.",
+            fix="Check the site's log.",
+        )
+    if response.status == 200 and closed(read(response.text)):
+        return CheckResult(
+            is_good=False,
+            text="The site's live robots.txt blocks all crawlers.",
+            fix="Allow crawling in it, or use --force.",
+        )
+    return CheckResult(is_good=True, text="The site's live robots.txt allows crawling.")

@@ -1,0 +1,198 @@
+"""
+The tables of pages: how each section is divided, and what is known of each page.
+
+Times are seconds since the epoch (UTC), so that neither ``USE_TZ`` nor a change
+of the clock to winter makes two of them compare falsely.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import F
+
+from django_sitemaps_plus.db import DatabaseTime
+
+
+class SectionQuerySet(models.QuerySet["Section"]):
+    """Changes of a section's state."""
+
+    def take_lease(self, pk: int, owner: str, seconds: float) -> bool:
+        """Take the lease of section ``pk`` for ``seconds``, unless another has it."""
+        free = self.filter(pk=pk, lease_until__lt=DatabaseTime()) | self.filter(
+            pk=pk, lease_owner=owner
+        )
+        return bool(
+            free.update(lease_owner=owner, lease_until=DatabaseTime() + seconds)
+        )
+
+    def drop_lease(self, pk: int, owner: str) -> None:
+        """Give the lease back; one that was lost meanwhile stays with its owner."""
+        self.filter(pk=pk, lease_owner=owner).update(lease_owner="", lease_until=0)
+
+    def take_numbers(self, section: Section, owner: str, count: int) -> int | None:
+        """
+        Take ``count`` page numbers, as the lease's owner; return the first.
+
+        None means that the lease was lost: whoever asked must not go on.
+        """
+        first = section.next_number
+        taken = self.filter(pk=section.pk, lease_owner=owner, next_number=first).update(
+            next_number=first + count
+        )
+        if not taken:
+            return None
+        section.next_number = first + count
+        return first
+
+
+class Section(models.Model):
+    """A registered section. The one with the empty name stands for the site."""
+
+    name = models.CharField(max_length=100, unique=True)
+    #: The key's signature: boundaries found for another key are void.
+    key = models.CharField(max_length=255, default="", blank=True)
+    #: Page numbers are given out from here and never again.
+    next_number = models.PositiveIntegerField(default=1)
+    #: Whether the boundaries of all pages have been found.
+    filled = models.BooleanField(default=False)
+    #: Whether the section's address holds an index (it stays one for a while).
+    is_index = models.BooleanField(default=False)
+    #: Who changes the boundaries. The site's lease: who rebuilds pages at leisure.
+    lease_owner = models.CharField(max_length=32, default="", blank=True)
+    lease_until = models.FloatField(default=0)
+    #: The definition of the newest code, when that was started, and when code with
+    #: this definition last said that it runs (see ``pagination.deploys``).
+    digest = models.CharField(max_length=64, default="", blank=True)
+    digest_since = models.FloatField(default=0)
+    digest_seen = models.FloatField(default=0)
+    #: Until when it was asked which items appeared or expired.
+    ticked_at = models.FloatField(default=0)
+    #: When somebody last confirmed that removed URLs were removed on purpose.
+    confirmed_at = models.FloatField(default=0)
+
+    objects: ClassVar[models.Manager[Section]] = models.Manager.from_queryset(
+        SectionQuerySet
+    )()
+
+    class Meta:
+        # Said here, contrib's views work without the app in INSTALLED_APPS.
+        app_label = "sitemaps_plus"
+
+    def __str__(self) -> str:
+        return self.name or "the site"
+
+
+class PageQuerySet(models.QuerySet["Page"]):
+    """Changes of a page's state."""
+
+    def claim(self, pk: int, owner: str, seconds: float) -> bool:
+        """Become the one who builds page ``pk``, for ``seconds`` at most."""
+        free = self.filter(pk=pk, building_until__lt=DatabaseTime())
+        return bool(
+            free.update(building_by=owner, building_until=DatabaseTime() + seconds)
+        )
+
+    def renew(self, pk: int, owner: str, seconds: float) -> None:
+        """Keep the claim on page ``pk`` for ``seconds`` from now."""
+        mine = self.filter(pk=pk, building_by=owner)
+        mine.update(building_until=DatabaseTime() + seconds)
+
+    def release(self, pk: int, owner: str) -> None:
+        """Give up the claim on page ``pk``; another's stays."""
+        self.filter(pk=pk, building_by=owner).update(building_by="", building_until=0)
+
+    def write(self, page: Page, **values: Any) -> bool:
+        """
+        Write what was found out about ``page``, if nobody else did since it was read.
+
+        The version counts up where ``values`` has a checksum.
+        """
+        if "checksum" in values:
+            values["version"] = F("version") + 1
+        read = self.filter(pk=page.pk, version=page.version, read_at=page.read_at)
+        return bool(read.update(**values))
+
+    def mark(self) -> int:
+        """Have pages compared with their rows; returns how many."""
+        # The version too: whoever is building one of them has read its rows already.
+        return self.update(verified_at=0, version=F("version") + 1)
+
+
+class Page(models.Model):
+    """
+    One sitemap file of a section: the keys from ``lower`` to the next page's.
+
+    ``number`` is its name for ever; ``position`` orders the pages of a section by
+    their keys, with room between them for the pages that a split adds.
+    """
+
+    section = models.ForeignKey(Section, on_delete=models.CASCADE, related_name="pages")
+    number = models.PositiveIntegerField()
+    position = models.BigIntegerField()
+    #: The first key that belongs here, as ``Key.dumps`` writes it. Null: −∞.
+    lower = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is −∞)
+
+    #: Counts up whenever the bytes or the boundaries change.
+    version = models.PositiveIntegerField(default=0)
+    #: The definition that the bytes were built by.
+    digest = models.CharField(max_length=64, default="", blank=True)
+    #: Of the origin-neutral bytes. Empty: never built.
+    checksum = models.CharField(max_length=64, default="", blank=True)
+    #: Null until the page is first built.
+    entries = models.PositiveIntegerField(null=True, blank=True)
+    #: Rows of the page's range, good and bad, when it was last built.
+    items = models.PositiveIntegerField(default=0)
+    #: The newest lastmod among the entries.
+    newest = models.FloatField(null=True, blank=True)
+    #: Uncompressed bytes.
+    size = models.PositiveBigIntegerField(default=0)
+    #: The newest lastmod or change ever seen; never goes back.
+    lastmod = models.FloatField(null=True, blank=True)
+    changed_at = models.FloatField(default=0)
+    #: When it was last compared with its rows; 0: it has to be.
+    verified_at = models.FloatField(default=0)
+    #: When the rows of what is stored were read, by the database's clock.
+    read_at = models.FloatField(default=0)
+    #: When what it showed to have happened was written; by that the page recognizes it.
+    events_at = models.FloatField(default=0)
+    #: When it was last rebuilt at leisure.
+    refreshed_at = models.FloatField(default=0)
+    #: When a request last found it missing or stale.
+    asked_at = models.FloatField(default=0)
+
+    #: After a split, what is served until ``grace_until``: the former bytes.
+    grace_until = models.FloatField(default=0)
+    grace_checksum = models.CharField(max_length=64, default="", blank=True)
+    grace_changed_at = models.FloatField(default=0)
+
+    bad = models.PositiveIntegerField(default=0)
+    #: The first bad rows: ``[[key, reason], …]``.
+    problems = models.JSONField(default=list, blank=True)
+    #: Why the page could not be built, if it could not, and how often in a row.
+    error = models.TextField(default="", blank=True)
+    failures = models.PositiveIntegerField(default=0)
+
+    building_by = models.CharField(max_length=32, default="", blank=True)
+    building_until = models.FloatField(default=0)
+
+    objects: ClassVar[models.Manager[Page]] = models.Manager.from_queryset(
+        PageQuerySet
+    )()
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["section", "number"], name="sitemaps_plus_page_number"
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["section", "position"], name="sitemaps_plus_page_position"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.section}-{self.number}"

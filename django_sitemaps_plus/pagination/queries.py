@@ -1,0 +1,130 @@
+"""The rows of sections and pages: where they are read and written, and their leases."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import OperationalError, connections, router, transaction
+from django.db.models import Subquery
+
+from django_sitemaps_plus.db import is_deadlock
+from django_sitemaps_plus.exceptions import Busy
+from django_sitemaps_plus.sitemaps.keys import Key
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+
+from .models import Page, PageQuerySet, Section, SectionQuerySet
+
+#: Seconds after which the lease of a process that died can be taken; renewed meanwhile.
+LEASE = 30
+#: Seconds to wait for a lease that another process has.
+WAIT = 2.0
+#: Seconds between two looks whether the lease is free.
+_POLL = 0.05
+#: Times a row is created or found before its absence is an error.
+_TRIES = 5
+
+
+def sections() -> SectionQuerySet:
+    """Return the sections, in the database for writing."""
+    found: SectionQuerySet = Section.objects.using(router.db_for_write(Section)).all()
+    return found
+
+
+def pages() -> PageQuerySet:
+    """Return the pages, in the database for writing."""
+    found: PageQuerySet = Page.objects.using(router.db_for_write(Page)).all()
+    return found
+
+
+def section_row(name: str, key: Key) -> Section:
+    """Return the row of a section, created if it is not there."""
+    section = row_of(name, key=key.signature)
+    if section.key != key.signature:
+        void(section, key.signature)
+    return section
+
+
+def row_of(name: str, **defaults: Any) -> Section:
+    """
+    Return the row of a name, created with ``defaults`` if it is not there.
+
+    Of several who create it at once, InnoDB may take some for deadlocked: these find
+    it the next time. Raises that error where the transaction is not ours.
+    """
+    rows = sections()
+    for _ in range(_TRIES):
+        try:
+            return rows.get_or_create(name=name, defaults=defaults)[0]
+        except OperationalError as error:
+            if connections[rows.db].in_atomic_block or not is_deadlock(error):
+                raise
+    return rows.get(name=name)
+
+
+def is_filled(section: Section, source: SectionSource) -> bool:
+    """Tell whether the boundaries of all pages are known, and found for this key."""
+    return (
+        section.filled
+        and source.key is not None
+        and section.key == source.key.signature
+    )
+
+
+def void(section: Section, signature: str = "") -> None:
+    """
+    Forget boundaries found for another key than ``signature``; the numbers go on.
+
+    Raises ``Busy`` if another process is dividing the section.
+    """
+    with lease(section) as owner, transaction.atomic(using=sections().db):
+        held = sections().filter(pk=section.pk, lease_owner=owner)
+        if held.update(key=signature, filled=False):
+            pages().filter(section=section).delete()
+    section.refresh_from_db()
+
+
+@contextmanager
+def lease(section: Section, wait: float = WAIT) -> Iterator[str]:
+    """
+    Hold the lease of ``section``; nobody else changes its boundaries meanwhile.
+
+    Raises ``Busy`` if it is not free within ``wait`` seconds.
+    """
+    owner = uuid.uuid4().hex
+    deadline = time.monotonic() + wait
+    while not sections().take_lease(section.pk, owner, LEASE):
+        if time.monotonic() >= deadline:
+            raise Busy(f"Another process is dividing the section {section.name!r}.")
+        time.sleep(_POLL)
+    try:
+        yield owner
+    finally:
+        sections().drop_lease(section.pk, owner)
+
+
+def lost(section: Section) -> Busy:
+    """Return the error for a lease that another process has taken."""
+    return Busy(f"The lease of the section {section.name!r} was lost.")
+
+
+def ordered(section: Section) -> PageQuerySet:
+    """Return the pages of ``section`` in the order of their keys."""
+    return pages().filter(section=section).order_by("position")
+
+
+def upper_of(page: Page) -> str | None:
+    """Return the next page's lower bound; None for the last page."""
+    # The position as it is now: ``spread`` may have moved it since it was read.
+    position = pages().filter(pk=page.pk).values("position")
+    following = (
+        pages()
+        .filter(section=page.section_id, position__gt=Subquery(position))
+        .order_by("position")
+        .values_list("lower", flat=True)
+        .first()
+    )
+    return following

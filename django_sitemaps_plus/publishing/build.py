@@ -1,0 +1,182 @@
+"""
+Work ahead of the requests: find the bounds, make the bytes, compare with the rows.
+
+``manage.py build_sitemaps`` talks; the functions here work, and return what they
+did.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from django.db.models import Sum
+
+from django_sitemaps_plus.changes.queries import changes, related_states
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import TooManyBadRows
+from django_sitemaps_plus.pagination import bounds
+from django_sitemaps_plus.pagination.models import Page, Section
+from django_sitemaps_plus.pagination.queries import ordered, pages, sections, void
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from .pages import differs, expire, serve
+
+#: Seconds for which the pages of a section that is no longer registered must not have
+#: been served before they are removed.
+UNUSED = 86_400
+
+#: Told how many pages of a section are done, and how many there are.
+Progress = Callable[[int, int], object]
+
+
+@dataclass
+class SectionReport:
+    """What was done for one section."""
+
+    name: str
+    pages: int = 0
+    #: None as long as some page was never made.
+    entries: int | None = 0
+    #: Pages whose bytes are new.
+    changed: int = 0
+    #: Pages that were fresh, or came out the same.
+    unchanged: int = 0
+    #: Pages that were split, and keep the bytes they had for ``SPLIT_GRACE``.
+    waiting: int = 0
+    #: Rows left out, and the first of them: ``(key, reason)``.
+    bad: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    #: Pages that could not be made, and why.
+    errors: list[str] = field(default_factory=list)
+    #: Why the section has no pages in the ledger; empty if it has.
+    by_position: str = ""
+
+
+def fill(
+    source: SectionSource, progress: bounds.Progress | None = None
+) -> SectionReport:
+    """Find the bounds of a section's pages; goes on where an earlier run stopped."""
+    done = SectionReport(source.name, by_position=source.by_position)
+    if source.key is not None:
+        bounds.fill(source, progress=progress)
+        _count(done)
+    return done
+
+
+def build(
+    source: SectionSource, place: SiteAddress, progress: Progress | None = None
+) -> SectionReport:
+    """Make every page of a section that is not fresh."""
+    done = fill(source)
+    if source.key is not None:
+        for page in _walk(source, progress):
+            _serve(source, page, place, done)
+        _count(done)
+    return done
+
+
+def reconcile(
+    source: SectionSource,
+    place: SiteAddress,
+    *,
+    deep: bool = False,
+    progress: Progress | None = None,
+) -> SectionReport:
+    """
+    Make the ledger agree with a table that changed behind it.
+
+    A page is made again where the number of its rows or their newest lastmod is
+    another than it was; with ``deep`` every page is, and compared by its bytes.
+    """
+    done = fill(source)
+    if source.key is not None:
+        for page in _walk(source, progress):
+            if deep or differs(source, page):
+                expire(page)
+            _serve(source, page, place, done)
+        _count(done)
+    return done
+
+
+def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
+    """
+    Remove the pages of sections that are not among ``names``.
+
+    But only where nobody has used them for a day: while a deploy lasts, other
+    processes may know other sections. The number that comes next is kept, so that a
+    section that comes back has new numbers. Returns each name with the number of its
+    pages. Raises ``Busy`` if another process is dividing such a section.
+    """
+    removed = []
+    gone = sections().exclude(name__in=["", *names]).filter(pages__isnull=False)
+    for section in gone.distinct().order_by("name"):
+        if _is_unused(section):
+            removed.append((section.name, ordered(section).count()))
+            void(section)
+            changes(section.name).delete()
+            related_states().filter(section=section.name).delete()
+    return removed
+
+
+def _is_unused(section: Section) -> bool:
+    """Tell whether surely no page of a section was served for a day."""
+    now = time.time()
+    found = pages().filter(section=section)
+    # Nobody knows how long those have been there that were never compared: from now.
+    if found.filter(verified_at=0).update(verified_at=now):
+        return False
+    # What was served a day ago had been compared within VERIFY_AFTER before that.
+    since = now - UNUSED - get_settings().VERIFY_AFTER
+    return not found.filter(verified_at__gte=since).exists()
+
+
+def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
+    """Yield the pages in the order of their keys, those that splits add too."""
+    position, seen = -1, 0
+    while True:
+        page = (
+            pages()
+            .select_related("section")
+            .filter(section__name=source.name, position__gt=position)
+            .order_by("position")
+            .first()
+        )
+        if page is None:
+            return
+        position = page.position
+        yield page
+        seen += 1
+        if progress is not None:
+            progress(seen, pages().filter(section=page.section_id).count())
+
+
+def _serve(
+    source: SectionSource, page: Page, place: SiteAddress, done: SectionReport
+) -> None:
+    before = page.checksum
+    try:
+        served = serve(source, page, place, asked=False)
+    except TooManyBadRows as error:
+        done.errors.append(str(error))
+        return
+    if served.page.grace_until > time.time():
+        done.waiting += 1
+    problem = served.problem or served.page.error
+    if problem:
+        done.errors.append(problem)
+    elif served.checksum == before:
+        done.unchanged += 1
+    else:
+        done.changed += 1
+    done.bad += served.page.bad
+    done.problems += [(label, reason) for label, reason in served.page.problems]
+
+
+def _count(done: SectionReport) -> None:
+    found = pages().filter(section__name=done.name)
+    done.pages = found.count()
+    unmade = found.filter(entries=None).exists()
+    done.entries = None if unmade else found.aggregate(n=Sum("entries"))["n"]

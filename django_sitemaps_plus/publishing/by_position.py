@@ -1,0 +1,141 @@
+"""
+Pages of sections that are paged by position, as contrib does: built for each request.
+
+Nothing is known of them but what the sitemap class says now.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import Error as DatabaseError
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows
+from django_sitemaps_plus.protocol.errors import PageFull
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
+from django_sitemaps_plus.rendering.columns import Tally, epoch
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    SiteAddress,
+    rendering_context,
+)
+
+from .page_build import log_bad
+from .page_writer import allowed_bad, raises, too_many
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+_MARK = ORIGIN_MARK.encode()
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def position_pages(source: SectionSource) -> int:
+    """Return how many pages a section has that is paged by position."""
+    if source.contrib_pages:
+        return int(source.sitemap.paginator.num_pages)
+    items = source.items()
+    count = items.count() if isinstance(items, QuerySet) else len(items)
+    return max(1, math.ceil(count / source.items_per_page))
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def newest_lastmod(source: SectionSource) -> float | None:
+    """Ask a sitemap for its newest lastmod; not known if an item's cannot be had."""
+    try:
+        return epoch(source.sitemap.get_latest_lastmod())
+    except DatabaseError:
+        raise
+    except Exception as error:
+        if raises():
+            raise
+        logger.warning(
+            "Section %r: its newest lastmod is not known: %s",
+            source.name,
+            describe(error),
+        )
+        return None
+
+
+@dataclass
+class Entries:
+    """A document of entries by position, and its sections' lastmods as declared."""
+
+    chunks: list[bytes] = field(default_factory=list)
+    lastmods: list[list[Any]] = field(default_factory=list)
+
+
+def by_position(
+    sources: Sequence[SectionSource], number: int, site: SiteAddress
+) -> Entries:
+    """
+    Return page ``number`` of each source in one document, made now.
+
+    Raises ``PageFull`` if they are more than a page may hold, ``TooManyBadRows`` if
+    more of a source's rows are bad than ``MAX_BAD`` allows, or all of them.
+    """
+    made = Entries()
+    writer = UrlsetWriter(
+        made.chunks.append,
+        origin=site.origin,
+        zone=timezone.get_default_timezone(),
+        header=header_of(sources),
+    )
+    for source in sources:
+        own = site.with_scheme(source.sitemap.protocol)
+        origin = str(own.origin).encode()
+        tally = Tally(lastmods=[])
+        reader = Reader(source, own, tally, raises=raises())
+        rows = 0
+        with rendering_context(own):
+            for batch, texts in reader.texts(reader.by_position(number)):
+                block = texts.whole.encode().replace(_MARK, origin)
+                writer.add_xml(block, texts.good * len(batch.locations))
+                rows += len(batch.labels)
+        if len(tally.bad) > allowed_bad(rows) or 0 < rows == len(tally.bad):
+            # There are no former bytes, and an empty page would be a lie.
+            problem = too_many(tally.bad, rows, f"{source.name}-{number}")
+            logger.error(problem)
+            raise TooManyBadRows(problem)
+        log_bad(source.name, tally.bad)
+        made.lastmods.append(tally.lastmods or [])
+    if not writer.entries:
+        # Contrib's template leaves an empty line, and Django's own test wants it.
+        writer.add_xml(b"\n", entries=0)
+    writer.finish()
+    return made
+
+
+def header_of(sources: Iterable[SectionSource]) -> bytes:
+    """Return the beginning of a document with the entries of some sections."""
+    chosen = [source.media for source in sources]
+    return urlset_header(
+        images=any(media["images"] for media in chosen),
+        videos=any(media["videos"] for media in chosen),
+        news=any(media["news"] for media in chosen),
+    )
+
+
+def page_bytes(source: SectionSource, number: int, site: SiteAddress) -> bytes:
+    """
+    Return page ``number`` of a section.
+
+    Raises ``ConfigurationError`` if that is more than a page may hold.
+    """
+    try:
+        return b"".join(by_position([source], number, site).chunks)
+    except PageFull as error:
+        raise ConfigurationError(
+            f"Page {number} of the section {source.name!r} is more than a sitemap may "
+            "hold (50,000 URLs, 50 MB), and a section that is paged by position cannot "
+            "be split: set a lower limit on its class."
+        ) from error

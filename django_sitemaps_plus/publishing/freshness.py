@@ -1,0 +1,230 @@
+"""
+Is a page fresh? Whoever asks for it reads that, and its bytes, by one statement.
+
+A page is fresh if it was built by the running code's definition of its section, no
+change may concern it, and it was compared with its rows less than ``VERIFY_AFTER`` ago.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.db import connections
+from django.db.models import Case, Exists, F, Q, When
+
+from django_sitemaps_plus.changes.models import Change
+from django_sitemaps_plus.changes.queries import of_page
+from django_sitemaps_plus.changes.recorder import remembers
+from django_sitemaps_plus.changes.schedule import EVERY
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.pagination.deploys import is_outdated
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.rendering.digest import Definition, definition
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from .storage import StoredBytes, files, joined
+
+#: Seconds after which a page whose query depends on the clock, or that could not
+#: be built, is compared again; each further failure doubles it.
+SOON = 60.0
+
+#: Stand for a page's number and for the time in compiled statements.
+_ANY_NUMBER, _ANY_TIME = 1_234_567_890, 1_234_567_890.5
+#: The columns of a state's query, in the order of ``PageState``; ``waits`` follows.
+_COLUMNS = (
+    "checksum",
+    "digest",
+    "verified_at",
+    "read_at",
+    "error",
+    "failures",
+    "changed_at",
+    "grace_until",
+    "grace_checksum",
+    "grace_changed_at",
+    "section__digest",
+    "section__digest_since",
+    "section__digest_seen",
+    "section__ticked_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """What the section's row says of the newest definition."""
+
+    digest: str
+    digest_since: float
+    digest_seen: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """What decides whether a page is fresh, and what names its bytes."""
+
+    checksum: str
+    digest: str
+    verified_at: float
+    read_at: float
+    error: str
+    failures: int
+    changed_at: float
+    grace_until: float
+    grace_checksum: str
+    grace_changed_at: float
+    newest: _Newest
+    ticked_at: float
+    #: Whether a change may concern the page.
+    waits: bool
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...]) -> PageState:
+        """Return the state that a row of ``_COLUMNS`` says, with ``waits``."""
+        known = dict(zip(_COLUMNS[:10], row, strict=False))
+        newest = _Newest(*row[10:13])
+        return cls(**known, newest=newest, ticked_at=row[13], waits=bool(row[14]))
+
+    @classmethod
+    def of(cls, page: Page, *, waits: bool) -> PageState:
+        """
+        Return the state of a page that was read with its section.
+
+        Whether a change waits must be asked before the page is read: whoever builds
+        it deletes its changes in the same transaction.
+        """
+        section = page.section
+        newest = section.digest, section.digest_since, section.digest_seen
+        own = [getattr(page, name) for name in _COLUMNS[:10]]
+        return cls.of_row((*own, *newest, section.ticked_at, waits))
+
+    def served(self, now: float) -> tuple[str, float]:
+        """
+        Return the version that is served, and since when.
+
+        During the grace of a split the former one is; when that is over the new one
+        is news, whenever it was built.
+        """
+        if self.grace_until > now and self.grace_checksum:
+            return self.grace_checksum, self.grace_changed_at
+        return self.checksum, max(self.changed_at, self.grace_until)
+
+
+def is_fresh(state: PageState, current: Definition, now: float) -> bool:
+    """Tell whether a page's bytes may be served without reading a row."""
+    if not state.checksum:
+        return False
+    if is_outdated(state.newest, current.digest):
+        return True
+    if state.waits or state.digest != current.digest:
+        return False
+    # A clock that was set back must not make a page fresh for ever.
+    if current.ticks and not 0 <= now - state.ticked_at < EVERY:
+        return False
+    return 0 <= now - state.verified_at < hold(current, state.failures)
+
+
+def hold(current: Definition, failures: int = 0) -> float:
+    """Return for how many seconds a comparison of a page with its rows holds."""
+    longest = float(get_settings().VERIFY_AFTER)
+    if failures:
+        return min(longest, SOON * 2.0 ** min(failures - 1, 20))
+    by_clock = current.clock and not current.ticks
+    return min(longest, SOON) if by_clock else longest
+
+
+def known_empty(names: Iterable[str]) -> Q:
+    """Return the condition of pages of these sections that have no entry."""
+    return Q(entries=0, section__name__in=list(names))
+
+
+# The statements
+
+
+@lru_cache(maxsize=16)
+def _statement(using: str, *, bytes_too: bool) -> tuple[str, tuple[Any, ...]]:
+    """
+    Return the statement that reads a page's state, and its bytes too, compiled once.
+
+    Compiling it takes several times as long as running it, and it stands before
+    every page that is served. Its parameters are stand-ins for the real ones.
+    """
+    waits = Exists(Change.objects.filter(of_page(_ANY_NUMBER), section="<name>"))
+    if not bytes_too:
+        rows = pages().using(using).filter(**_of_page(""))
+        columns: Any = rows.annotate(waits=waits).values_list(*_COLUMNS, "waits")
+    else:
+        served = Case(
+            When(
+                Q(page__grace_until__gt=_ANY_TIME) & ~Q(page__grace_checksum=""),
+                then=F("page__grace_checksum"),
+            ),
+            default=F("page__checksum"),
+        )
+        found = files().using(using).filter(checksum=served, **_of_page("page__"))
+        names = [f"page__{name}" for name in _COLUMNS]
+        columns = (
+            found.annotate(waits=waits)
+            .order_by("part")
+            .values_list(*names, "waits", "origin", "data")
+        )
+    statement, params = columns.query.sql_with_params()
+    return statement, tuple(params)
+
+
+def _of_page(prefix: str) -> dict[str, Any]:
+    return {
+        f"{prefix}section__name": "<name>",
+        f"{prefix}section__key": "<key>",
+        f"{prefix}section__filled": True,
+        f"{prefix}number": _ANY_NUMBER,
+    }
+
+
+def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
+    key = definition(name).key
+    if key is None:
+        return []
+    using = pages().db
+    given: dict[Any, Any] = {
+        "<name>": name,
+        "<key>": key,
+        _ANY_NUMBER: number,
+        _ANY_TIME: now,
+    }
+    statement, params = _statement(using, bytes_too=bytes_too)
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, [given.get(param, param) for param in params])
+        return list(cursor.fetchall())
+
+
+def fresh_state(name: str, number: int) -> PageState | None:
+    """Return the state of a page that may be served without reading a row."""
+    now = time.time()
+    rows = _rows(name, number, now, bytes_too=False)
+    return _fresh(name, rows, now)
+
+
+def fresh_bytes(name: str, number: int) -> tuple[PageState, StoredBytes] | None:
+    """Return a fresh page's state and its bytes, by one statement."""
+    now = time.time()
+    rows = _rows(name, number, now, bytes_too=True)
+    state = _fresh(name, rows, now)
+    stored = joined(row[-2:] for row in rows)
+    return None if state is None or stored is None else (state, stored)
+
+
+def _fresh(name: str, rows: list[Any], now: float) -> PageState | None:
+    if not rows or remembers(pages().db, name):
+        return None
+    state = PageState.of_row(rows[0])
+    return state if is_fresh(state, definition(name), now) else None
+
+
+def tag_of(checksum: str, site: SiteAddress) -> str:
+    """Return the tag of what a page's version says at an address."""
+    return f"{checksum[:24]}-{site.tag}"

@@ -1,0 +1,417 @@
+"""
+The addresses that gather others: the site's, and each section's.
+
+``/sitemap.xml`` holds the entries themselves while they fit one page, an index
+once there are more; once an index, it stays one until there are clearly fewer, so
+that crawlers do not see it change back and forth. A section's address does the
+same. An index is read off the ledger: no page is built for it, and no model is asked.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from django.db import Error as DatabaseError
+from django.urls import reverse
+from django.utils import timezone
+
+from django_sitemaps_plus.db import tables_exist
+from django_sitemaps_plus.exceptions import TooManyBadRows
+from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.pagination.models import Section
+from django_sitemaps_plus.pagination.queries import (
+    is_filled,
+    pages,
+    row_of,
+    sections,
+)
+from django_sitemaps_plus.protocol.entries import IndexItem
+from django_sitemaps_plus.protocol.errors import PageFull
+from django_sitemaps_plus.protocol.limits import (
+    MAX_ENTRIES,
+    MAX_INDEX_ENTRIES,
+    MAX_NEWS,
+)
+from django_sitemaps_plus.protocol.writers import (
+    URLSET_FOOTER,
+    IndexWriter,
+    UrlsetWriter,
+    urlset_header,
+)
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+
+from .by_position import newest_lastmod, page_bytes, position_pages
+from .compression import compressor, pack, unpack
+from .freshness import fresh_bytes, hold, tag_of
+from .pages import Served, find, serve
+
+#: An index stays one until its entries are at most this share of a page.
+FEW = 0.8
+#: Seconds that a request may spend on finding the bounds of pages.
+FILL_SECONDS = 3.0
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+#: What an XML namespace begins with, of each kind of media.
+_NAMESPACES = {
+    "images": b"xmlns:image",
+    "videos": b"xmlns:video",
+    "news": b"xmlns:news",
+}
+
+
+@dataclass(frozen=True)
+class Document:
+    """Gzipped bytes to send, and the tag of what they say."""
+
+    tag: str
+    packed: bytes
+    #: When the bytes changed, in seconds since the epoch; None if not known.
+    changed_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A page as an index lists it."""
+
+    source: SectionSource
+    number: int
+    lastmod: float | None = None
+    #: None: never counted, divided since it was, or paged by position.
+    entries: int | None = None
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether nobody knows how many entries the page has."""
+        return self.entries is None and self.source.key is not None
+
+
+@dataclass
+class Listing:
+    """The pages of one address, and whether it holds their index as yet."""
+
+    is_index: bool
+    pages: list[Listed] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> list[tuple[str, int]]:
+        """What the pages are called."""
+        return [(item.source.name, item.number) for item in self.pages]
+
+    @property
+    def indexed(self) -> list[Listed]:
+        """The pages that an index lists: not those that were empty."""
+        return [item for item in self.pages if item.entries != 0]
+
+
+def all_sources() -> list[SectionSource]:
+    """Return every registered section."""
+    return [source(name) for name in registry.sources()]
+
+
+def _document(body: bytes) -> Document:
+    tag = hashlib.blake2b(body, digest_size=12).hexdigest()
+    return Document(tag, pack(body))
+
+
+# What there is
+
+
+def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
+    """
+    Return the pages of some sections; those known to be empty are left out.
+
+    ``name`` is the section whose address they are for, "" for the site's. Raises
+    ``Filling`` if bounds are still being found after some seconds.
+    """
+    keyed = [item for item in sources if item.key is not None]
+    rows = _filled_rows(name, keyed) if keyed else {}
+    by_section = {rows[item.name].pk: item for item in keyed}
+    found: dict[int, list[Listed]] = {}
+    now = time.time()
+    columns = (
+        *("section", "number", "lastmod", "entries"),
+        *("verified_at", "grace_until", "grace_checksum"),
+    )
+    every = pages().filter(section__in=by_section).order_by("number")
+    for pk, number, lastmod, entries, verified, grace, former in every.values_list(
+        *columns
+    ):
+        item = by_section[pk]
+        holds = 0 <= now - verified < hold(definition(item.name))
+        if entries == 0 and holds:
+            continue
+        # In its grace a page shows more than it holds.
+        counted = None if former and grace > now else entries
+        found.setdefault(pk, []).append(Listed(item, number, lastmod, counted))
+    listing = Listing(is_index=name in rows and rows[name].is_index)
+    for item in sources:
+        if item.key is None:
+            listing.pages += _listed_by_position(item)
+        else:
+            listing.pages += found.get(rows[item.name].pk, [])
+    return listing
+
+
+def _filled_rows(name: str, sources: Sequence[SectionSource]) -> dict[str, Section]:
+    """Return the sections' rows by name, all filled, and the row of ``name``."""
+    names = {name, *(item.name for item in sources)}
+    rows = {row.name: row for row in sections().filter(name__in=names)}
+    deadline = time.monotonic() + FILL_SECONDS
+    for item in sources:
+        row = rows.get(item.name)
+        if row is None or not is_filled(row, item):
+            left = max(0.0, deadline - time.monotonic())
+            rows[item.name] = fill(item, left)
+    return rows
+
+
+def _listed_by_position(item: SectionSource) -> list[Listed]:
+    newest = newest_lastmod(item)
+    return [
+        Listed(item, number, newest) for number in range(1, position_pages(item) + 1)
+    ]
+
+
+# Entries
+
+
+def page_document(
+    item: SectionSource, number: int, site: SiteAddress
+) -> Document | None:
+    """Return a page's bytes; None if the section has no such page."""
+    if item.key is None:
+        if not 1 <= number <= position_pages(item):
+            return None
+        return _document(page_bytes(item, number, site))
+    page = find(item, number)
+    return None if page is None else _of_served(item, serve(item, page, site), site)
+
+
+def _of_served(item: SectionSource, served: Served, site: SiteAddress) -> Document:
+    own = site.with_scheme(item.sitemap.protocol)
+    tag = tag_of(served.checksum, own)
+    return Document(tag, served.stored.for_site(own), served.changed_at)
+
+
+def fresh_document(name: str, number: int, site: SiteAddress) -> Document | None:
+    """Return a fresh page's bytes, by one query; None if it must be looked into."""
+    found = fresh_bytes(name, number)
+    if found is None:
+        return None
+    state, stored = found
+    checksum, changed_at = state.served(time.time())
+    own = site.with_scheme(definition(name).protocol)
+    return Document(tag_of(checksum, own), stored.for_site(own), changed_at)
+
+
+def _merged(
+    bodies: Sequence[tuple[SectionSource, Document]], site: SiteAddress
+) -> Document | None:
+    """Return the entries of several pages as one document; None if they do not fit."""
+    if len(bodies) == 1:
+        return bodies[0][1]
+    tags = "\n".join(f"{item.name}:{document.tag}" for item, document in bodies)
+    tag = hashlib.blake2b(tags.encode(), digest_size=12).hexdigest()
+    try:
+        return Document(tag, _merge([document for _, document in bodies], site))
+    except PageFull:
+        return None
+
+
+def _merge(documents: Sequence[Document], site: SiteAddress) -> bytes:
+    bodies = [unpack(document.packed) for document in documents]
+    heads = [body.partition(b"<url>")[0] for body in bodies]
+    media = {
+        kind: any(mark in head for head in heads) for kind, mark in _NAMESPACES.items()
+    }
+    packer = compressor()
+    packed: list[bytes] = []
+    writer = UrlsetWriter(
+        lambda block: packed.append(packer.compress(block)),
+        origin=site.origin,
+        zone=dt.UTC,
+        header=urlset_header(**media),
+    )
+    for body in bodies:
+        _, start, rest = body.partition(b"<url>")
+        if start:
+            entries = start + rest.removesuffix(URLSET_FOOTER)
+            writer.add_xml(entries, entries.count(b"<url>"))
+    writer.finish()
+    packed.append(packer.flush())
+    return b"".join(packed)
+
+
+# Addresses
+
+
+def address(site: SiteAddress, view: str, *args: Any) -> str:
+    """Return the absolute address of one of this app's views."""
+    with rendering_context(site):
+        return f"{site.origin}{reverse(f'django_sitemaps_plus:{view}', args=args)}"
+
+
+def addresses(site: SiteAddress) -> list[str]:
+    """Return where the site's sitemap is: one address, or those of several indexes."""
+    further = (address(site, "site-part", part) for part in _further_parts())
+    return [address(site, "site"), *further]
+
+
+def _further_parts() -> range:
+    """The numbers of the index files beside the first; nothing is counted for them."""
+    try:
+        # Sections that are no longer registered are in no index.
+        found = pages().filter(section__name__in=list(registry.sources()))
+        count = found.exclude(entries=0).count()
+    except DatabaseError:
+        if tables_exist(pages().db):
+            raise
+        return range(0)
+    return range(2, -(-count // MAX_INDEX_ENTRIES) + 1)
+
+
+def _addressed(
+    found: Iterable[Listed], site: SiteAddress
+) -> Iterator[tuple[str, dt.datetime | None]]:
+    """Yield the address and the lastmod of each page."""
+    starts: dict[str, str] = {}
+    for item in found:
+        name = item.source.name
+        if name not in starts:
+            # Reversed once for a section: its pages' addresses differ by a number.
+            own = site.with_scheme(item.source.sitemap.protocol)
+            starts[name] = address(own, "page", f"{name}-0").removesuffix("0.xml")
+        yield f"{starts[name]}{item.number}.xml", _moment(item.lastmod)
+
+
+# Indexes
+
+
+def index_bytes(items: Iterable[tuple[str, dt.date | None]]) -> bytes:
+    """
+    Return an index of ``(address, lastmod)``.
+
+    Raises ``PageFull`` above 50,000 addresses.
+    """
+    chunks: list[bytes] = []
+    writer = IndexWriter(chunks.append)
+    zone = timezone.get_default_timezone()
+    for location, lastmod in items:
+        writer.add(IndexItem(loc=location, lastmod=lastmod), zone)
+    writer.finish()
+    return b"".join(chunks)
+
+
+def _moment(seconds: float | None) -> dt.datetime | None:
+    return None if seconds is None else _EPOCH + dt.timedelta(seconds=seconds)
+
+
+def parts(found: Sequence[Listed]) -> int:
+    """Return how many index files these pages need."""
+    return max(1, math.ceil(len(found) / MAX_INDEX_ENTRIES))
+
+
+def document_of(
+    name: str, sources: Sequence[SectionSource], site: SiteAddress, part: int = 1
+) -> Document | None:
+    """
+    Return what stands at the address of a section, or of the site (``name`` "").
+
+    Its entries while they fit one page, else the ``part``-th file of its index
+    (counted from 1); None if there is no such part. Raises ``Filling`` while the
+    bounds of pages are being found.
+    """
+    listing = listed(name, sources)
+    if part == 1 and _entries_wanted(name, listing):
+        bodies = _bodies(listing.pages, site)
+        if bodies is None or bodies.built:
+            again = listed(name, sources)
+            if again.numbers != listing.numbers:
+                # A page was divided while it was built: these are not all entries.
+                return document_of(name, sources, site)
+            listing = again
+        document = None if bodies is None else _merged(bodies.found, site)
+        if document is not None:
+            return document
+        _remember(name, listing, is_index=True)
+    found = listing.indexed
+    if not 1 <= part <= parts(found):
+        return None
+    chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
+    return _document(index_bytes(_addressed(chosen, site)))
+
+
+@dataclass
+class _Bodies:
+    """The documents of some pages, and whether any of them was built for it."""
+
+    found: list[tuple[SectionSource, Document]] = field(default_factory=list)
+    built: bool = False
+
+
+def _bodies(found: Sequence[Listed], site: SiteAddress) -> _Bodies | None:
+    """Return the documents of some pages; None if one of them cannot be built."""
+    bodies = _Bodies()
+    try:
+        for item in found:
+            document = fresh_document(item.source.name, item.number, site)
+            if document is None:
+                document = page_document(item.source, item.number, site)
+                bodies.built = True
+            if document is not None:
+                bodies.found.append((item.source, document))
+        return bodies
+    except TooManyBadRows:
+        # The index shows the pages that can be had; the bad one says why it cannot.
+        if len(found) == 1:
+            raise
+        return None
+
+
+def _entries_wanted(name: str, listing: Listing) -> bool:
+    """Decide between entries and index by what the ledger knows, and remember it."""
+    wanted = all(
+        _few(list(items), source.limit, listing.is_index)
+        for source, items in groupby(listing.pages, key=lambda item: item.source)
+    )
+    share = FEW if listing.is_index else 1
+    wanted = wanted and _sum(listing.pages) <= MAX_ENTRIES * share
+    # Several sections of news may each fit their page, and not one page together.
+    news = (item for item in listing.pages if item.source.media["news"])
+    wanted = wanted and _sum(news) <= MAX_NEWS * share
+    _remember(name, listing, is_index=not wanted)
+    return wanted
+
+
+def _few(items: Sequence[Listed], limit: int, was_index: bool) -> bool:
+    """Tell whether a section's entries fit one page, clearly so after an index."""
+    if any(item.uncounted for item in items) and (was_index or len(items) > 1):
+        return False
+    if items[0].source.key is None:
+        # Its pages have been counted already: the first is full.
+        return len(items) == 1
+    return _sum(items) <= limit * (FEW if was_index else 1)
+
+
+def _sum(items: Iterable[Listed]) -> int:
+    return sum(item.entries or 0 for item in items)
+
+
+def _remember(name: str, listing: Listing, *, is_index: bool) -> None:
+    """Write down what an address holds, unless none of its pages is the ledger's."""
+    known = any(item.source.key is not None for item in listing.pages)
+    if not known or is_index == listing.is_index:
+        return
+    row_of(name)
+    sections().filter(name=name).update(is_index=is_index)
+    listing.is_index = is_index

@@ -1,0 +1,430 @@
+"""
+One build of a page: read its rows, write its bytes, and what happened to its URLs.
+
+Which changes wait is read first, then the rows. Then the page, its bytes, the events
+and the end of those changes are written in one transaction, where the page is still the
+one that was read and nobody else has taken the changes.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connections, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce, Greatest
+
+from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.changes.assignment import unassign
+from django_sitemaps_plus.changes.events import Comparison, Taken, take
+from django_sitemaps_plus.changes.reporting import report
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.db import Stopwatch, retrying
+from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
+from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, cuts
+from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import LEASE, lease, pages, sections
+from django_sitemaps_plus.pagination.splits import split_after
+from django_sitemaps_plus.rendering.columns import BadRow
+from django_sitemaps_plus.rendering.digest import VERSION, Definition, definition
+from django_sitemaps_plus.rendering.listing import Listing, listing_of
+from django_sitemaps_plus.sitemaps.keys import KeyValue
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
+
+from . import storage
+from .compression import unpack
+from .page_writer import PageWriter, allowed_bad, too_many
+from .storage import StoredBytes
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Pieces into which a page is split at once. What is left over is built later; what is
+#: new in so many pages is left to crawlers.
+MOST_PIECES = 50
+#: How many bad rows are stored for the report.
+SHOWN = 20
+#: How often a page is built again that somebody else has written meanwhile.
+_TRIES = 10
+
+
+class _OvertakenError(Exception):
+    """Somebody else has written the page, or taken its changes, meanwhile."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build made of a page; ``page`` is as it stands now."""
+
+    page: Page
+    stored: StoredBytes
+    checksum: str
+    #: Whether the bytes were stored.
+    is_stored: bool = True
+
+
+def can_store(source: SectionSource) -> bool:
+    """
+    Tell whether a build may be stored.
+
+    Not inside a transaction that somebody else has opened where the rows or the pages
+    are, unless both are in that one: what it read may never be committed.
+    """
+    rows, ledger = definition(source.name).database, pages().db
+    if rows == ledger:
+        return True
+    return not any(connections[alias].in_atomic_block for alias in (rows, ledger))
+
+
+def reload(pk: int) -> Page:
+    """
+    Return a page, with its section, as it stands now.
+
+    Raises ``Busy`` if it is no more: another key divides the section by now.
+    """
+    try:
+        return pages().select_related("section").get(pk=pk)
+    except Page.DoesNotExist as error:
+        raise Busy("The section is being divided anew.") from error
+
+
+def build(
+    source: SectionSource,
+    page: Page,
+    site: SiteAddress,
+    *,
+    progress: Callable[[], object] = lambda: None,
+    asked: bool = False,
+) -> Built:
+    """
+    Build a page, and store it where that can be; split it if it has grown too large.
+
+    ``progress`` is called again and again while rows are read; ``asked`` tells that a
+    request waits for it. Raises ``TooManyBadRows``, with which the former bytes stay
+    published, and ``Busy`` if others are always faster.
+    """
+    current = definition(source.name)
+    own = stored_address(site).with_scheme(source.sitemap.protocol)
+    if not can_store(source) or is_outdated(page.section, current.digest):
+        return _unstored(source, page, own)
+    for _ in range(_TRIES):
+        run = _Build(source, current, own, page, progress, asked)
+        try:
+            return run.run()
+        except _OvertakenError:
+            page = reload(page.pk)
+    raise Busy(f"The page {page} is being built by others.")
+
+
+def _unstored(source: SectionSource, page: Page, site: SiteAddress) -> Built:
+    """Build a page to be sent, of which nothing is stored or reported."""
+    writer = PageWriter(source, site)
+    lower, upper = bounds_of(KeyRange.of(source).key, page)
+    if writer.run(lower, upper) is not None:
+        raise Busy(f"The page {page} has to be split.")
+    _refuse_bad(writer, page)
+    stored = StoredBytes(storage.address_of(site), writer.data)
+    return Built(page, stored, writer.checksum, is_stored=False)
+
+
+@dataclass
+class _Build:
+    """One run that builds a page."""
+
+    source: SectionSource
+    current: Definition
+    site: SiteAddress
+    page: Page
+    progress: Callable[[], object]
+    asked: bool
+    taken: Taken = field(init=False)
+    former: StoredBytes | None = field(init=False)
+    clock: Stopwatch = field(init=False)
+    read_at: float = field(init=False)
+    #: When the rows had been read.
+    events_at: float = field(init=False)
+
+    def run(self) -> Built:
+        """Read what waits, then the rows; write all of it."""
+        self._read_first()
+        lower, upper = bounds_of(KeyRange.of(self.source).key, self.page)
+        writer, overflow = self._write_range(lower, upper)
+        if overflow is not None:
+            return self._split(overflow)
+        self.events_at = self.clock.now()
+        self._refuse_bad(writer)
+        values = {**self._grace_over(), **self._values(writer, self.page)}
+        retrying(pages().db, lambda: self._commit(writer, values))
+        note_definition(self.page.section_id, self.page.section, self.current.digest)
+        log_bad(self.source.name, writer.bad)
+        for name, value in values.items():
+            if not hasattr(value, "resolve_expression"):
+                setattr(self.page, name, value)
+        return self._built(self.page, writer)
+
+    def _read_first(self) -> None:
+        """Read what must be known before the rows are."""
+        report(self.source, self.page)
+        self.taken = take(self.source.name, [self.page.number])
+        page = self.page
+        self.former = storage.read(page, page.checksum) if page.checksum else None
+        self.clock = Stopwatch(pages().db)
+        self.read_at = self.clock.started_at
+
+    def _write_range(
+        self, lower: KeyValue | None, upper: KeyValue | None
+    ) -> tuple[PageWriter, int | None]:
+        writer = PageWriter(self.source, self.site, self.progress)
+        return writer, writer.run(lower, upper)
+
+    def _refuse_bad(self, writer: PageWriter) -> None:
+        try:
+            _refuse_bad(writer, self.page)
+        except TooManyBadRows as error:
+            note_error(self.page, str(error), writer.bad)
+            raise
+
+    # One page
+
+    def _commit(self, writer: PageWriter, values: dict[str, Any]) -> None:
+        with transaction.atomic(using=pages().db):
+            if not pages().write(self.page, **values) or not self.taken.finish():
+                raise _OvertakenError
+            self._store(writer, self._served_in_grace())
+            self._write_events(writer)
+
+    def _served_in_grace(self) -> str:
+        page = self.page
+        return page.grace_checksum if page.grace_until > time.time() else ""
+
+    def _store(self, writer: PageWriter, keep: str) -> None:
+        """Store the bytes unless they are; ``keep`` names those served in a grace."""
+        page, former = self.page, self.former
+        same = former is not None and former.origin == storage.address_of(self.site)
+        if not same or writer.checksum != page.checksum or page.grace_checksum:
+            storage.write(page, writer.checksum, self.site, writer.data, keep=keep)
+
+    def _built(self, page: Page, writer: PageWriter) -> Built:
+        now = time.time()
+        if page.grace_until > now and page.grace_checksum:
+            former = storage.read(page, page.grace_checksum)
+            if former is not None:
+                return Built(page, former, page.grace_checksum)
+        stored = StoredBytes(storage.address_of(self.site), writer.data)
+        return Built(page, stored, writer.checksum)
+
+    def _values(self, writer: PageWriter, page: Page) -> dict[str, Any]:
+        """Return what is to be written of a page that was built."""
+        now = time.time()
+        changed = writer.checksum != page.checksum
+        newest = writer.reader.tally.newest
+        seen = None if newest is None else newest.timestamp()
+        # Bytes that only another version of this package writes differ are no change.
+        observed = changed and page.checksum and page.digest.startswith(VERSION)
+        moments = [seen, now if observed else None]
+        latest = max((at for at in moments if at is not None), default=None)
+        values: dict[str, Any] = {
+            "digest": self.current.digest,
+            "verified_at": now,
+            "read_at": self.read_at,
+            "events_at": self.events_at,
+            "entries": writer.entries,
+            "items": writer.items,
+            "size": writer.size,
+            "newest": seen,
+            "bad": len(writer.bad),
+            "problems": _shown(writer.bad),
+            "error": "",
+            "failures": 0,
+            # The claim ends with it: another statement would be another commit.
+            "building_by": "",
+            "building_until": 0,
+        }
+        if latest is not None:
+            known = Coalesce(F("lastmod"), Value(0.0))
+            values["lastmod"] = Greatest(known, Value(latest))
+        if changed:
+            values["checksum"] = writer.checksum
+            # Last-Modified says whole seconds, rounded up. Each change has one of its
+            # own, or a later 304 might be false.
+            former = page.changed_at
+            if page.grace_until < now:
+                former = max(former, page.grace_until)
+            values["changed_at"] = max(now, math.ceil(former) + 1.0)
+        if self.asked:
+            values["asked_at"] = now
+        return values
+
+    def _grace_over(self) -> dict[str, Any]:
+        """Return what is to be written where the grace of a split is over."""
+        if not self.page.grace_checksum or self.page.grace_until > time.time():
+            return {}
+        # Since the grace is over the new bytes are news.
+        changed_at = max(self.page.changed_at, self.page.grace_until)
+        return {"grace_checksum": "", "grace_until": 0, "changed_at": changed_at}
+
+    def _write_events(self, writer: PageWriter) -> None:
+        """Compare what was known with what is listed now, and write what happened."""
+        same = self.former is None or writer.checksum == self.page.checksum
+        if not same or self.taken.reported:
+            new = listing_of(unpack(writer.data))
+            self._compare(new, len(writer.bad), is_whole=True)
+
+    def _compare(self, new: Listing, bad: int, *, is_whole: bool) -> None:
+        comparison = Comparison(
+            former=self._former_listing(),
+            new=new,
+            taken=self.taken,
+            origin=str(self.site.origin),
+            former_definition=self.page.digest,
+            definition=self.current.digest,
+            read_at=self.page.read_at,
+            events_at=self.page.events_at,
+            now=self.events_at,
+            bad=bad,
+            is_whole=is_whole,
+        )
+        url_changes.write(self.source.name, comparison.events(), self.events_at)
+
+    def _former_listing(self) -> Listing | None:
+        if self.former is None:
+            return None
+        return listing_of(self.former.body_for(self.site))
+
+    # A split
+
+    def _split(self, fitting: int) -> Built:
+        """Divide the page, all its pieces in one transaction."""
+        key_range = KeyRange.of(self.source)
+        section = self.page.section
+        with lease(section) as owner:
+            section.refresh_from_db()
+            # As it stands under the lease: somebody may have split it just now.
+            bounds = bounds_of(key_range.key, self.page)
+            at = cuts(key_range, self.page, fitting, MOST_PIECES - 1)
+            if not at:
+                raise _OvertakenError
+            starts, ends = [bounds[0], *at], [*at, bounds[1]]
+            pieces: list[PageWriter | None] = []
+            for start, end in zip(starts, ends, strict=True):
+                writer, overflow = self._write_range(start, end)
+                pieces.append(writer if overflow is None else None)
+                if overflow is None:
+                    self._refuse_bad(writer)
+                sections().take_lease(section.pk, owner, LEASE)
+            first = pieces[0]
+            if first is None:
+                # Its rows are others by now than when they were counted.
+                raise _OvertakenError
+            self.events_at = self.clock.now()
+            lowers = [key_range.key.dumps(bound) for bound in at]
+            retrying(
+                pages().db, lambda: self._commit_split(owner, lowers, first, pieces[1:])
+            )
+        note_definition(section.pk, section, self.current.digest)
+        for piece in pieces:
+            log_bad(self.source.name, piece.bad if piece is not None else ())
+        return self._built(reload(self.page.pk), first)
+
+    def _commit_split(
+        self,
+        owner: str,
+        lowers: Sequence[str],
+        first: PageWriter,
+        others: Sequence[PageWriter | None],
+    ) -> None:
+        elsewhere = Listing()
+        for writer in others:
+            elsewhere.update(self._listing(writer))
+        is_whole = None not in others
+        grace = self._grace(elsewhere, is_whole=is_whole)
+        values = {**self._values(first, self.page), "version": F("version") + 1}
+        with transaction.atomic(using=pages().db):
+            if not pages().write(self.page, **values, **grace):
+                raise _OvertakenError
+            keep = grace.get("grace_checksum") or self._served_in_grace()
+            self._store(first, keep)
+            self._write_others(split_after(self.page, owner, lowers), others)
+            if not self.taken.finish():
+                raise _OvertakenError
+            # Of the others, that came since, the pages are looked for again.
+            unassign(self.source.name, [self.page.number])
+            built = [first, *(writer for writer in others if writer is not None)]
+            bad = sum(len(writer.bad) for writer in built)
+            new = {**elsewhere, **self._listing(first)}
+            self._compare(new, bad, is_whole=is_whole)
+
+    def _listing(self, writer: PageWriter | None) -> Listing:
+        """Return what a piece lists, if there is anything to compare it with."""
+        if writer is None or not (self.former or self.taken.reported):
+            return {}
+        return listing_of(unpack(writer.data))
+
+    def _write_others(
+        self, new: Sequence[Page], writers: Sequence[PageWriter | None]
+    ) -> None:
+        for page, writer in zip(new, writers, strict=True):
+            if writer is not None:
+                pages().write(page, **self._values(writer, page))
+                storage.write(page, writer.checksum, self.site, writer.data)
+
+    def _grace(self, elsewhere: Listing, *, is_whole: bool) -> dict[str, Any]:
+        """
+        Return until when the former bytes are served, if entries move to other pages.
+
+        A page that is split again is served no longer than it would have been.
+        """
+        page, now = self.page, time.time()
+        former, seconds = self._former_listing(), get_settings().SPLIT_GRACE
+        if not former or not seconds or page.grace_until > now:
+            return {}
+        if is_whole and former.keys().isdisjoint(elsewhere):
+            return {}
+        return {
+            "grace_until": now + seconds,
+            "grace_checksum": page.checksum,
+            "grace_changed_at": max(page.changed_at, page.grace_until),
+        }
+
+
+# Bad rows
+
+
+def _refuse_bad(writer: PageWriter, page: Page) -> None:
+    """Raise ``TooManyBadRows`` where something larger than a row is wrong."""
+    bad = len(writer.bad)
+    emptied = bad and not writer.entries and page.entries
+    if bad > allowed_bad(writer.items) or emptied:
+        problem = too_many(writer.bad, writer.items, str(page))
+        raise TooManyBadRows(f"{problem} The page keeps its former bytes.")
+
+
+def note_error(page: Page, error: str, bad: Sequence[BadRow] = ()) -> None:
+    """Log why a page could not be built, and write it down with the bad rows seen."""
+    logger.error(error)
+    pages().write(
+        page,
+        error=error,
+        failures=F("failures") + 1,
+        verified_at=time.time(),
+        bad=len(bad),
+        problems=_shown(bad),
+    )
+
+
+def _shown(bad: Sequence[BadRow]) -> list[list[str]]:
+    return [[row.label, row.reason] for row in bad[:SHOWN]]
+
+
+def log_bad(name: str, bad: Sequence[BadRow]) -> None:
+    """Log the rows of a section that were left out."""
+    for row in bad[:SHOWN]:
+        logger.warning("Section %r, row %s left out: %s", name, row.label, row.reason)
+    if len(bad) > SHOWN:
+        logger.warning("Section %r: %d more rows left out.", name, len(bad) - SHOWN)

@@ -1,0 +1,143 @@
+"""One run over the rows of a page, which writes its bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from django.utils import timezone
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.protocol.errors import PageFull
+from django_sitemaps_plus.protocol.limits import MAX_BYTES
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
+from django_sitemaps_plus.rendering.columns import BadRow, Batch
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.rendering.serializer import Texts
+from django_sitemaps_plus.sitemaps.keys import KeyValue
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+
+from . import compression
+
+_MARK = ORIGIN_MARK.encode()
+
+
+def raises() -> bool:
+    """Tell whether a bad row's error is let through (``ON_ERROR``)."""
+    return get_settings().ON_ERROR == "raise"
+
+
+@dataclass
+class PageWriter:
+    """One run over a page's rows: the bytes, and what was seen."""
+
+    source: SectionSource
+    site: SiteAddress
+    #: Called after every batch of rows.
+    progress: Callable[[], object] = lambda: None
+    items: int = 0
+    entries: int = 0
+    size: int = 0
+    data: bytes = b""
+    checksum: str = ""
+    reader: Reader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reader = Reader(self.source, self.site, raises=raises())
+        header = urlset_header(**self.source.media)
+        # Processors have instructions for it: half the time that blake2b takes.
+        self._hash = hashlib.sha256(header)
+        self._packed: list[bytes] = []
+        self._compressor = compression.compressor()
+        self._origin = str(self.site.origin).encode()
+        self._writer = UrlsetWriter(
+            lambda block: self._packed.append(self._compressor.compress(block)),
+            origin=self.site.origin,
+            zone=timezone.get_default_timezone(),
+            max_entries=self.source.limit,
+            max_bytes=MAX_BYTES,
+            header=header,
+        )
+
+    @property
+    def bad(self) -> list[BadRow]:
+        """The rows left out."""
+        return self.reader.tally.bad
+
+    def run(self, lower: KeyValue | None, upper: KeyValue | None) -> int | None:
+        """
+        Write the rows from ``lower`` to before ``upper``.
+
+        Returns how many rows fit if not all of them do.
+        """
+        batches = self.reader.by_key(
+            lower, upper, most=self.source.limit + allowed_bad(self.source.limit) + 1
+        )
+        with rendering_context(self.site):
+            for batch, texts in self.reader.texts(batches):
+                overflow = self._add(batch, texts)
+                if overflow is not None:
+                    return overflow
+                self.progress()
+        self._finish()
+        return None
+
+    def _add(self, batch: Batch, texts: Texts) -> int | None:
+        """Add a batch; returns how many of all rows fit if it does not."""
+        languages = len(batch.locations)
+        try:
+            self._add_block(texts.whole, texts.good * languages)
+        except PageFull:
+            return self._add_one_by_one(batch, texts.each(), languages)
+        self.items += len(batch.labels)
+        return None
+
+    def _add_one_by_one(
+        self, batch: Batch, texts: Sequence[str | None], languages: int
+    ) -> int | None:
+        for index, text in enumerate(texts):
+            if text is not None:
+                try:
+                    self._add_block(text, languages)
+                except PageFull:
+                    if self.entries:
+                        return self.items
+                    # Alone on its page, and still too much for it.
+                    reason = "the entry is larger than a whole page may be"
+                    self.bad.append(BadRow(str(batch.labels[index]), reason))
+            self.items += 1
+        return None
+
+    def _add_block(self, text: str, entries: int) -> None:
+        neutral = text.encode()
+        self._writer.add_xml(neutral.replace(_MARK, self._origin), entries)
+        self._hash.update(neutral)
+        self.entries += entries
+
+    def _finish(self) -> None:
+        self._writer.finish()
+        if get_settings().BASE_URL:
+            # Another BASE_URL is a change of every page. The address of a Site or of a
+            # request is none: the site may have several of them at the same time.
+            self._hash.update(self._origin)
+        self._packed.append(self._compressor.flush())
+        self.data = b"".join(self._packed)
+        self.size = self._writer.size
+        self.checksum = self._hash.hexdigest()[:32]
+
+
+def allowed_bad(rows: int) -> int:
+    """Return how many bad rows a page of ``rows`` may have (``MAX_BAD``)."""
+    return max(10, int(get_settings().MAX_BAD * rows))
+
+
+def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
+    """Say how many of a page's rows are bad, and which is the first."""
+    first = bad[0]
+    return (
+        f"{len(bad)} of the {rows} rows of page {page} are bad; the first is "
+        f"{first.label}: {first.reason}."
+    )

@@ -1,0 +1,295 @@
+"""
+A page's bytes for whoever asks: those that are stored, or built now.
+
+One process builds a page; others get the former bytes at once, or wait briefly where
+there are none.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.db import Error as DatabaseError
+from django.db import connections
+from django.db.models import Max
+
+from django_sitemaps_plus.changes.assignment import assign
+from django_sitemaps_plus.changes.queries import waits
+from django_sitemaps_plus.changes.recorder import remembers, write_remembered
+from django_sitemaps_plus.exceptions import Busy, ConfigurationError, TooManyBadRows
+from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.rendering.columns import epoch
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.attributes import is_expression
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    SiteAddress,
+    rendering_context,
+)
+
+from . import storage
+from .freshness import PageState, hold, is_fresh
+from .page_build import Built, build, can_store, note_error, reload
+from .storage import StoredBytes
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Seconds for which the builder of a page keeps others from building it; it renews that
+#: while it lives.
+CLAIM = 15.0
+#: Seconds that a request waits for another process's page where there are no former
+#: bytes, and how many of a process may wait.
+WAIT, WAITERS = 4.0, 2
+#: Seconds for which a page's former bytes may be sent while it is being built.
+FORMER = 86_400
+
+_waiting = threading.BoundedSemaphore(WAITERS)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A page's bytes, ready to be sent."""
+
+    page: Page
+    stored: StoredBytes
+    checksum: str
+    #: Since when they are served, in seconds since the epoch; None if they are not
+    #: stored.
+    changed_at: float | None
+    #: Why they are not compared with the rows; empty if they are.
+    problem: str = ""
+
+
+def find(source: SectionSource, number: int) -> Page | None:
+    """Return a page, with its section; None if there is no such page."""
+    rows = pages().select_related("section").filter(section__filled=True)
+    key = KeyRange.of(source).key.signature
+    return rows.filter(
+        section__name=source.name, section__key=key, number=number
+    ).first()
+
+
+def serve(
+    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool = True
+) -> Served:
+    """
+    Return a page's bytes, built now if they are missing or stale.
+
+    Raises ``Busy`` if another process builds the page and there are no former bytes,
+    and whatever the rows or their database raise.
+    """
+    if not can_store(source):
+        return _fresh(source, page) or _served(build(source, page, site))
+    rows = definition(source.name).database
+    if remembers(rows, source.name):
+        write_remembered(rows)
+    if assign(source, page.section):
+        page = reload(page.pk)
+    fresh = _fresh(source, page)
+    if fresh is not None:
+        return fresh
+    with claimed(page) as claim:
+        if claim is not None:
+            return _build_or_former(source, page, site, claim, asked=asked)
+    return _former(page) or _wait(source, page, site, asked=asked)
+
+
+def _served(built: Built) -> Served:
+    page = built.page
+    if not built.is_stored:
+        return Served(page, built.stored, built.checksum, None)
+    since = page.grace_changed_at if built.checksum == page.grace_checksum else None
+    changed_at = max(page.changed_at, page.grace_until) if since is None else since
+    return Served(page, built.stored, built.checksum, changed_at)
+
+
+def _fresh(source: SectionSource, page: Page) -> Served | None:
+    current = definition(source.name)
+    if not is_fresh(PageState.of(page, waits=False), current, time.time()):
+        return None
+    # Asked before the page is read: whoever builds it deletes its changes with it.
+    pending = remembers(current.database, source.name) or waits(
+        source.name, page.number
+    )
+    page = reload(page.pk)
+    if not is_fresh(PageState.of(page, waits=pending), current, time.time()):
+        return None
+    return _stored(page)
+
+
+def _stored(page: Page) -> Served | None:
+    now = time.time()
+    state = PageState.of(page, waits=False)
+    own = page.checksum, page.changed_at
+    for checksum, changed_at in dict.fromkeys([state.served(now), own]):
+        stored = storage.read(page, checksum) if checksum else None
+        if stored is not None:
+            return Served(page, stored, checksum, changed_at)
+    return None
+
+
+def _former(page: Page) -> Served | None:
+    """Return former bytes that are young enough to be sent instead."""
+    return None if time.time() - page.read_at > FORMER else _stored(page)
+
+
+# Single flight
+
+
+class Claim:
+    """The right to build a page, renewed while rows are read."""
+
+    def __init__(self, page: Page, owner: str) -> None:
+        self._page, self._owner = page, owner
+        #: Whether it was given up together with the page that was written.
+        self.is_over = False
+        self._renew_at = time.monotonic() + CLAIM / 3
+
+    def renew(self) -> None:
+        """Keep the claim for a while longer; where that fails, it ends by itself."""
+        if time.monotonic() < self._renew_at:
+            return
+        self._renew_at = time.monotonic() + CLAIM / 3
+        try:
+            pages().renew(self._page.pk, self._owner, CLAIM)
+        except DatabaseError as error:
+            logger.warning(
+                "The claim on page %s cannot be renewed: %s", self._page, error
+            )
+
+
+@contextmanager
+def claimed(page: Page) -> Iterator[Claim | None]:
+    """Try to be the one who builds a page, until the end; None if another is."""
+    owner = uuid.uuid4().hex
+    if not pages().claim(page.pk, owner, CLAIM):
+        yield None
+        return
+    claim = Claim(page, owner)
+    try:
+        yield claim
+    finally:
+        if not claim.is_over:
+            _release(page, owner)
+
+
+def _release(page: Page, owner: str) -> None:
+    """Give up a claim; where the connection is lost, it ends by itself."""
+    try:
+        pages().release(page.pk, owner)
+    except DatabaseError as error:
+        logger.warning("The claim on page %s cannot be given up: %s", page, error)
+
+
+def _build_or_former(
+    source: SectionSource, page: Page, site: SiteAddress, claim: Claim, *, asked: bool
+) -> Served:
+    """Build a page and return it, or its former bytes where it cannot be built."""
+    try:
+        _refuse_known_bad(source, page)
+        built = build(source, page, site, progress=claim.renew, asked=asked)
+        claim.is_over = not built.page.building_by
+        return _served(built)
+    except TooManyBadRows:
+        former = _stored(reload(page.pk))
+        if former is None:
+            raise
+        return former
+    except Busy:
+        former = _former(reload(page.pk))
+        if former is None:
+            raise
+        return former
+    except ConfigurationError as error:
+        # Such as rows that come twice since somebody's data changed.
+        former = _stored(page)
+        if former is None:
+            raise
+        note_error(page, f"{error} The page keeps its former bytes.")
+        return former
+    except DatabaseError as error:
+        former = _former(page)
+        if former is None:
+            raise
+        problem = f"Page {page} keeps its former bytes: the database failed: {error}"
+        logger.exception(problem)
+        return Served(page, former.stored, former.checksum, former.changed_at, problem)
+
+
+def _refuse_known_bad(source: SectionSource, page: Page) -> None:
+    """Raise ``TooManyBadRows`` where that was found out a while ago."""
+    if page.error:
+        age = time.time() - page.verified_at
+        if 0 <= age < hold(definition(source.name), page.failures):
+            raise TooManyBadRows(page.error)
+
+
+def _wait(
+    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
+) -> Served:
+    """Wait for another process's page, briefly and without a connection."""
+    busy = Busy(f"The page {page} is being built.")
+    aliases = {pages().db, definition(source.name).database}
+    if any(connections[alias].in_atomic_block for alias in aliases):
+        raise busy
+    if not _waiting.acquire(blocking=False):
+        raise busy
+    try:
+        deadline, pause = time.monotonic() + WAIT, 0.1
+        while time.monotonic() < deadline:
+            for alias in aliases:
+                connections[alias].close()
+            time.sleep(pause)
+            pause = min(0.5, pause * 1.5)
+            page = reload(page.pk)
+            found = _stored(page)
+            if found is not None:
+                return found
+            with claimed(page) as claim:
+                if claim is not None:
+                    return _build_or_former(source, page, site, claim, asked=asked)
+        raise busy
+    finally:
+        _waiting.release()
+
+
+# Comparing
+
+
+def expire(page: Page) -> None:
+    """Have a page compared with its rows when it is next asked for."""
+    pages().filter(pk=page.pk).update(verified_at=0)
+
+
+def differs(source: SectionSource, page: Page) -> bool:
+    """
+    Tell whether a page's rows are others than when it was built, by two numbers.
+
+    Their count is compared and, where lastmod is an expression, the newest one.
+    """
+    if page.entries is None:
+        return True
+    count, newest = _count_and_newest(source, page)
+    return count != page.items or (newest is not None and newest != page.newest)
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def _count_and_newest(source: SectionSource, page: Page) -> tuple[int, float | None]:
+    key_range = KeyRange.of(source)
+    rows = key_range.rows(*bounds_of(key_range.key, page))
+    lastmod = getattr(source.sitemap, "lastmod", None)
+    if not is_expression(lastmod):
+        return rows.count(), None
+    newest = rows.annotate(sitemaps_plus_seen=lastmod).aggregate(
+        newest=Max("sitemaps_plus_seen")
+    )["newest"]
+    return rows.count(), epoch(newest)

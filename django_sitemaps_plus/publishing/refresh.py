@@ -1,0 +1,274 @@
+"""
+Pages are rebuilt ahead of the requests for them: at leisure, or all at once.
+
+At leisure one process for all rebuilds them, a page at a time, and rests after each.
+Those come first from which a URL may be missing, then those with other changes, then
+those that are due for a comparison and that somebody asked for lately. A page is
+rebuilt at most once in ten minutes, but for the first time; whoever asks for it gets it
+fresh at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from django.db.models import Count, Min, Q
+
+from django_sitemaps_plus.changes.assignment import assign, unassign
+from django_sitemaps_plus.changes.queries import changes
+from django_sitemaps_plus.changes.reporting import report
+from django_sitemaps_plus.changes.schedule import is_due
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import (
+    is_filled,
+    pages,
+    row_of,
+    sections,
+)
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from .freshness import hold
+from .pages import serve
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Seconds between two times that a page is rebuilt at leisure.
+SELDOM = 600.0
+#: Seconds for which a page that was asked for is compared without being asked for.
+ASKED_LATELY = 86_400.0
+#: Seconds for which a list of pages to rebuild is used.
+LISTED = 30.0
+#: Seconds after which it is listed again where there was nothing.
+AGAIN = 4.0
+#: Seconds for which a process keeps others from rebuilding while it builds a page, and
+#: after the rest that follows.
+LEASE, MARGIN = 15.0, 2.0
+#: Seconds for which one section's changes are assigned at a time.
+ASSIGN = 10.0
+#: Pages of one query.
+CHUNK = 200
+#: Rounds in which all pages are rebuilt for which changes wait, while more come.
+ROUNDS = 20
+
+
+# Reporting
+
+
+def report_all(sources: Iterable[SectionSource]) -> int:
+    """Assign and report what was saved and deleted; returns how many changes."""
+    done = 0
+    for source in _with_changes(sources):
+        try:
+            row = row_of(source.name, key=source.key.signature if source.key else "")
+            if is_filled(row, source):
+                assign(source, row, ASSIGN)
+            done += report(source)
+        except Exception:
+            # A section whose rows fail must not keep others from theirs.
+            logger.exception(
+                "Changes of the section %r cannot be reported.", source.name
+            )
+    return done
+
+
+def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
+    """Return the sections of which something was not reported yet, by two queries."""
+    keyed = {source.name: source for source in sources if source.key is not None}
+    rows = changes().filter(section__in=list(keyed), reported_at=None)
+    names = set(rows.order_by().values_list("section", flat=True).distinct())
+    ticking = [name for name in keyed if definition(name).ticks]
+    if ticking:
+        now = time.time()
+        due = sections().filter(name__in=ticking, filled=True)
+        names.update(row.name for row in due if is_due(row, now))
+    return [source for name, source in keyed.items() if name in names]
+
+
+# What waits
+
+
+def _wanted(sources: Sequence[SectionSource]) -> list[tuple[str, int]]:
+    """
+    Return the pages to rebuild because their rows changed, by section and number.
+
+    Those first from which something may be missing.
+    """
+    names = [source.name for source in sources if source.key is not None]
+    grouped = (
+        changes()
+        .filter(section__in=names)
+        .exclude(page=None)
+        .order_by()
+        .values_list("section", "page")
+        .annotate(missing=Count("pk", filter=Q(reported="[]")), first=Min("pk"))
+    )
+    urgency = {
+        (name, number): (not missing, first) for name, number, missing, first in grouped
+    }
+    found = sorted(urgency, key=urgency.__getitem__)
+    marked = pages().filter(section__name__in=names, verified_at=0)
+    marked = marked.exclude(checksum="").order_by("pk")
+    for place in marked.values_list("section__name", "number"):
+        if place not in urgency:
+            found.append(place)
+    return found
+
+
+def _refreshed_before(
+    places: Sequence[tuple[str, int]], before: float
+) -> list[tuple[str, int]]:
+    """Return those of some pages that were not rebuilt at leisure since a time."""
+    lately = set[tuple[str, int]]()
+    names = {name for name, _ in places}
+    numbers = {number for _, number in places}
+    if places:
+        rows = pages().filter(section__name__in=names, refreshed_at__gt=before)
+        if len(numbers) <= CHUNK:
+            rows = rows.filter(number__in=numbers)
+        lately.update(rows.values_list("section__name", "number"))
+    return [place for place in places if place not in lately]
+
+
+def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
+    """Return pages that are due for a comparison: asked for lately, or empty."""
+    found: list[tuple[str, int]] = []
+    for source in sources:
+        if source.key is None:
+            continue
+        current = definition(source.name)
+        old = Q(verified_at__lt=now - hold(current)) | ~Q(digest=current.digest)
+        known = Q(asked_at__gt=now - ASKED_LATELY) | Q(entries=0)
+        rows = pages().filter(old, known, section__name=source.name, error="")
+        rows = rows.exclude(checksum="").filter(read_at__lt=now - hold(current))
+        numbers = rows.order_by("verified_at").values_list("number", flat=True)
+        found += [(source.name, number) for number in numbers[:CHUNK]]
+    return found
+
+
+# Rebuilding
+
+
+def rebuild(
+    source: SectionSource, number: int, site: SiteAddress, *, at_leisure: bool = False
+) -> Page | None:
+    """Rebuild a page; what keeps it from that is in its row and in the log."""
+    page = (
+        pages()
+        .select_related("section")
+        .filter(section__name=source.name, number=number)
+        .first()
+    )
+    if page is None:
+        unassign(source.name, [number])
+        return None
+    if at_leisure:
+        pages().filter(pk=page.pk).update(refreshed_at=time.time())
+    try:
+        return serve(source, page, site, asked=False).page
+    except (TooManyBadRows, Busy) as error:
+        logger.warning("Section %r: %s", source.name, error)
+    except Exception:
+        # Not the others' fault: they are rebuilt, and an index shows them.
+        logger.exception("Section %r: page %s cannot be built.", source.name, page)
+    return None
+
+
+def refresh_all(
+    sources: Sequence[SectionSource], site: SiteAddress, *, seldom: bool = False
+) -> int:
+    """
+    Rebuild all pages whose rows changed; returns how many.
+
+    ``seldom`` leaves out those that were rebuilt in the last ten minutes.
+    """
+    by_name = {source.name: source for source in sources}
+    done, failed = 0, set[tuple[str, int]]()
+    for _ in range(ROUNDS):
+        wanted = _wanted(sources)
+        if seldom:
+            wanted = _refreshed_before(wanted, time.time() - SELDOM)
+        wanted = [place for place in wanted if place not in failed]
+        if not wanted:
+            break
+        for name, number in wanted:
+            if rebuild(by_name[name], number, site, at_leisure=seldom) is None:
+                failed.add((name, number))
+            else:
+                done += 1
+    return done
+
+
+class Leisure:
+    """Rebuilds pages one by one, within ``BACKGROUND_SHARE`` of one processor."""
+
+    def __init__(self) -> None:
+        self._owner = uuid.uuid4().hex
+        self._places: deque[tuple[str, int]] = deque()
+        self._listed_at = -LISTED
+        self._waits = False
+        self._rest_until = 0.0
+        self._has_lease = False
+
+    def step(self, sources: Sequence[SectionSource], site: SiteAddress) -> float | None:
+        """
+        Rebuild the next page if it is time; returns the seconds until it is again.
+
+        None if there is nothing to rebuild.
+        """
+        rest = self._rest_until - time.monotonic()
+        if rest > 0:
+            return rest
+        self._list(sources)
+        if not self._places:
+            self.stop()
+            return self._until_listed()
+        if not self._lease(LEASE):
+            # Another process is at it.
+            self._places.clear()
+            return LISTED
+        name, number = self._places.popleft()
+        by_name = {source.name: source for source in sources}
+        begun = time.thread_time()
+        rebuild(by_name[name], number, site, at_leisure=True)
+        used = time.thread_time() - begun
+        rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
+        self._rest_until = time.monotonic() + rest
+        self._lease(rest + MARGIN)
+        return rest
+
+    def _list(self, sources: Sequence[SectionSource]) -> None:
+        """List the pages to rebuild, if the former list is done or old."""
+        age = time.monotonic() - self._listed_at
+        if age < (LISTED if self._places else AGAIN):
+            return
+        self._listed_at = time.monotonic()
+        now = time.time()
+        wanted = _wanted(sources)
+        self._waits = bool(wanted)
+        eligible = _refreshed_before(wanted, now - SELDOM)
+        self._places = deque(eligible or _due(sources, now))
+
+    def _until_listed(self) -> float | None:
+        age = time.monotonic() - self._listed_at
+        if age < AGAIN:
+            return AGAIN - age + 0.01
+        return LISTED if self._waits else None
+
+    def _lease(self, seconds: float) -> bool:
+        site = row_of("")
+        self._has_lease = sections().take_lease(site.pk, self._owner, seconds)
+        return self._has_lease
+
+    def stop(self) -> None:
+        """Let another process go on."""
+        if self._has_lease:
+            self._has_lease = False
+            sections().drop_lease(row_of("").pk, self._owner)

@@ -1,0 +1,126 @@
+"""
+Answers to requests for stored bytes: conditions, encodings and headers (RFC 9110).
+"""
+
+from __future__ import annotations
+
+import time
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import http_date
+
+from django_sitemaps_plus.conf import get_settings
+
+from .compression import unpack
+from .index import Document
+
+#: What search engines shall do with the file itself.
+ROBOTS_TAG = "noindex, noodp, noarchive"
+
+
+def send(
+    request: HttpRequest, document: Document | None, *, gz: bool
+) -> HttpResponseBase:
+    """Send a document: gzipped if it can be, or 304 if the client has it."""
+    if document is None:
+        raise Http404("There is nothing here.")
+    tag, changed_at = document.tag, document.changed_at
+    response = not_modified(request, tag, changed_at, gz=gz)
+    if response is not None:
+        return response
+    whole = _whole(document, packed=_takes_gzip(request), gz=gz)
+    return _with_headers(request, whole, tag, changed_at, gz=gz)
+
+
+def not_modified(
+    request: HttpRequest, tag: str, changed_at: float | None, *, gz: bool
+) -> HttpResponseBase | None:
+    """Return 304 (or 412) if the client's conditions say so, else None."""
+    modified = None if changed_at is None else _whole_second(changed_at)
+    response: HttpResponseBase | None = get_conditional_response(
+        request, _etag(request, tag, gz=gz), modified
+    )
+    if response is None:
+        return None
+    return _with_headers(request, response, tag, changed_at, gz=gz)
+
+
+def _etag(request: HttpRequest, tag: str, *, gz: bool) -> str:
+    return f'"{tag}-gz"' if gz or _takes_gzip(request) else f'"{tag}"'
+
+
+def _whole_second(moment: float) -> int:
+    """Round up: a Last-Modified must not be older than the bytes."""
+    return -int(-moment // 1)
+
+
+def _with_headers(
+    request: HttpRequest,
+    response: HttpResponseBase,
+    tag: str,
+    changed_at: float | None,
+    *,
+    gz: bool,
+) -> HttpResponseBase:
+    # A 304 says them too: https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
+    response.headers["ETag"] = _etag(request, tag, gz=gz)
+    if changed_at is not None:
+        # Not later than the response, or it is no date of a change:
+        # https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.1
+        shown = min(_whole_second(changed_at), int(time.time()))
+        response.headers["Last-Modified"] = http_date(shown)
+    cache_control(response)
+    if not gz:
+        patch_vary_headers(response, ["Accept-Encoding"])
+    response.headers["X-Robots-Tag"] = ROBOTS_TAG
+    return response
+
+
+class _GzipFile(HttpResponse):
+    """
+    A gzipped file, which is not an encoding of anything else.
+
+    GZipMiddleware leaves alone what says that it has an encoding; this would become
+    smaller by being gzipped again, and crawlers unpack once.
+    """
+
+    def has_header(self, header: str) -> bool:
+        """Tell whether there is such a header; whether it is encoded: yes."""
+        return header.lower() == "content-encoding" or super().has_header(header)
+
+    __contains__ = has_header
+
+
+def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
+    body = document.packed if packed or gz else unpack(document.packed)
+    response: HttpResponse
+    if gz:
+        response = _GzipFile(body, content_type="application/gzip")
+    else:
+        response = HttpResponse(body, content_type="application/xml")
+        if packed:
+            response.headers["Content-Encoding"] = "gzip"
+    # A server that sends no body for HEAD could not tell.
+    response.headers["Content-Length"] = str(len(body))
+    return response
+
+
+def cache_control(response: HttpResponseBase) -> None:
+    """Set the Cache-Control header of the settings."""
+    value = get_settings().CACHE_CONTROL
+    if value is not None:
+        response.headers["Cache-Control"] = value
+
+
+def _takes_gzip(request: HttpRequest) -> bool:
+    """Read Accept-Encoding (RFC 9110, section 12.5.3)."""
+    weights = {}
+    for part in request.headers.get("Accept-Encoding", "").lower().split(","):
+        coding, _, parameters = part.strip().partition(";")
+        name, _, value = parameters.strip().partition("=")
+        try:
+            weights[coding.strip()] = float(value) if name.strip() == "q" else 1.0
+        except ValueError:
+            weights[coding.strip()] = 0.0
+    return weights.get("gzip", weights.get("*", 0.0)) > 0

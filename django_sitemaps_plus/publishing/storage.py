@@ -1,0 +1,120 @@
+"""
+A page's bytes in the ledger's database, in its transactions.
+
+They are written with the row that names them, and deleted with it, so that every host
+sees the same bytes, nothing can be half there, and what a page listed before is always
+at hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import router
+from django.db.models import QuerySet
+
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from .compression import pack, unpack
+from .models import PageFile
+
+#: Bytes of one piece: MariaDB refuses packets above 16 MB, often above 1 MB.
+PIECE = 1_000_000
+
+
+@dataclass(frozen=True)
+class StoredBytes:
+    """A page's gzipped bytes, and the address of the site that they carry."""
+
+    origin: str
+    data: bytes
+
+    def for_site(self, site: SiteAddress) -> bytes:
+        """Return the gzipped bytes with the address of ``site``."""
+        if self.origin == address_of(site):
+            return self.data
+        return pack(self.body_for(site))
+
+    def body_for(self, site: SiteAddress) -> bytes:
+        """Return the bytes, not gzipped, with the address of ``site``."""
+        body = unpack(self.data)
+        if self.origin == address_of(site):
+            return body
+        return _readdressed(body, self.origin, site)
+
+
+def address_of(site: SiteAddress) -> str:
+    """Return what stored bytes carry of an address: scheme, host and script prefix."""
+    return f"{site.origin}{site.prefix}"
+
+
+def _readdressed(body: bytes, origin: str, site: SiteAddress) -> bytes:
+    """
+    Return the bytes with another address of the site.
+
+    Only where a location begins with it, in an element or an attribute: a title may
+    speak of the address too.
+    """
+    scheme, _, rest = origin.partition("://")
+    host, slash, prefix = rest.partition("/")
+    former = re.escape(f"{scheme}://{host}".encode())
+    own = str(site.origin).encode()
+    at = rb"(<(?:\w+:)?(?:\w+_)?loc>|href=\"|info=\")"
+    if f"{slash}{prefix}" != site.prefix:
+        # Paths made by reverse() begin with the script prefix.
+        moved = re.compile(at + former + re.escape(f"{slash}{prefix}".encode()))
+        return moved.sub(rb"\g<1>" + own + site.prefix.encode(), body)
+    return re.sub(at + former + rb"(?=[/<\"])", rb"\g<1>" + own, body)
+
+
+def files() -> QuerySet[PageFile]:
+    """Return the stored pieces, in the database for writing."""
+    rows: QuerySet[PageFile] = PageFile.objects.using(router.db_for_write(PageFile))
+    return rows
+
+
+def read(page: Page, checksum: str) -> StoredBytes | None:
+    """Return the bytes of a page's version; None if they are not stored."""
+    rows = files().filter(page=page, checksum=checksum).order_by("part")
+    return joined(rows.values_list("origin", "data"))
+
+
+def joined(rows: Iterable[tuple[str, Any]]) -> StoredBytes | None:
+    """Put pieces together, given in their order with their origin."""
+    found = list(rows)
+    if not found:
+        return None
+    return StoredBytes(found[0][0], b"".join(bytes(data) for _, data in found))
+
+
+def write(
+    page: Page, checksum: str, site: SiteAddress, data: bytes, *, keep: str = ""
+) -> None:
+    """
+    Store the bytes of a page's version, and delete those of others.
+
+    But not of the version ``keep``, which is served until the grace of a split is
+    over. To be called in the transaction that writes the page's row.
+    """
+    files().filter(page=page).exclude(checksum=keep).delete()
+    if checksum == keep:
+        return
+    origin = address_of(site)
+    pieces = range(0, len(data), PIECE)
+    files().bulk_create(
+        [
+            PageFile(
+                page=page,
+                checksum=checksum,
+                origin=origin,
+                part=part,
+                data=data[start : start + PIECE],
+            )
+            for part, start in enumerate(pieces)
+        ],
+        batch_size=1,
+    )

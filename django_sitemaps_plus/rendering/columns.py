@@ -1,0 +1,304 @@
+"""
+Batches: some items of a section, column by column.
+
+A column can be checked, quoted and escaped as a whole (``bulk``), or item by item
+(``exact``), which defines what is right.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, Protocol
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
+from django_sitemaps_plus.protocol.errors import DateError
+from django_sitemaps_plus.protocol.locations import Origin, absolute, local_path, plain
+from django_sitemaps_plus.protocol.writers import escape
+from django_sitemaps_plus.sitemaps.routes import CompiledRoute
+
+#: A template's literal pieces, and the columns of text that stand between them.
+Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+_ESCAPED = "&<>'\""
+#: Makes every digit a zero, to compare the shapes of many texts at once.
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+#: MySQL's word for no date; its driver makes None of it.
+_ZERO_DATE = "0000-00-00"
+_DAY_SHAPES = frozenset([b"0000-00-00"])
+#: With up to six decimals: PostgreSQL cuts zeros off at the end.
+_STAMP_SHAPES = frozenset(
+    b"0000-00-00 00:00:00" + decimals
+    for decimals in (b"", *(b"." + b"0" * count for count in range(1, 7)))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that could not become an entry: which, and why."""
+
+    label: str
+    reason: str
+
+
+class Locations(Protocol):
+    """Where the locations of a batch come from, in one language."""
+
+    def bulk(self) -> Pieces | None:
+        """Return all locations as escaped pieces, or None if unproved."""
+
+    def exact(self, index: int, origin: Origin) -> str:
+        """Return one location, as a path if it is on ``origin``; raises if illegal."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteLocations:
+    """Locations made by a compiled route from columns of values."""
+
+    route: CompiledRoute
+    columns: Sequence[Sequence[Any]]
+
+    def bulk(self) -> Pieces | None:
+        """Quote and escape every column at once."""
+        texts = self.route.texts(self.columns)
+        if texts is None or not self.route.pieces[0].startswith("/"):
+            return None
+        escaped = [escape_column(column) for column in texts]
+        pieces = [escape(piece) for piece in self.route.pieces]
+        return pieces, [escaped[slot] for slot in self.route.slots]
+
+    def exact(self, index: int, origin: Origin) -> str:
+        """Return what ``reverse()`` gives for one row."""
+        return local_path(
+            self.route.exact([column[index] for column in self.columns]), origin
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextLocations:
+    """Locations given as they are: by a method, a constant or an expression."""
+
+    values: Sequence[Any]
+
+    def bulk(self) -> Pieces | None:
+        """Check all values at once; any that needs a change makes it None."""
+        try:
+            joined = "\n".join(self.values)
+        except TypeError:
+            return None
+        if not plain(joined) or joined.count("\n") != len(self.values) - 1:
+            return None
+        return ("", ""), [escape_column(self.values)]
+
+    def exact(self, index: int, origin: Origin) -> str:
+        """Return one location as an RFC 3986 path on the origin."""
+        return local_path(self.values[index], origin)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLocations:
+    """
+    Absolute locations that a class makes itself, as Wagtail does for its sites.
+
+    They may be on another host than the sitemap: the class answers for that.
+    """
+
+    values: Sequence[Any]
+
+    def bulk(self) -> Pieces | None:
+        """Return None: each is looked at for itself."""
+        return None
+
+    def exact(self, index: int, origin: Origin) -> str:
+        """Return one location: a path on the origin, or a URL of another."""
+        location = absolute(self.values[index], origin)
+        path = location.removeprefix(str(origin))
+        return path if path.startswith("/") else location
+
+
+@dataclass(frozen=True, slots=True)
+class Lastmods:
+    """
+    The lastmods of a batch.
+
+    ``form`` is "stamp" for the database's text of a date and time, "day" for its
+    text of a date, "python" for Python values.
+    """
+
+    values: Sequence[Any]
+    form: str = "python"
+    zone: dt.tzinfo = dt.UTC
+    #: Whether the database takes no time that does not exist. SQLite takes any.
+    exist: bool = False
+
+    def bulk(self) -> tuple[Sequence[str], str] | None:
+        """Return texts and the suffix that each of them wants, or None."""
+        if self.form == "stamp" and self.zone is dt.UTC:
+            return self._sliced()
+        if self.form == "day":
+            return self._days()
+        if self.form == "python":
+            return self._formatted()
+        return None
+
+    def _sliced(self) -> tuple[Sequence[str], str] | None:
+        joined = _joined(self.values)
+        if joined is None or not _have_shapes(joined, _STAMP_SHAPES):
+            return None
+        texts = [text[:19] for text in joined.replace(" ", "T").split("\n")]
+        known = self.exist or _exist(texts, dt.datetime.fromisoformat)
+        return (texts, "+00:00") if known else None
+
+    def _days(self) -> tuple[Sequence[str], str] | None:
+        joined = _joined(self.values)
+        if joined is None or not _have_shapes(joined, _DAY_SHAPES):
+            return None
+        return (self.values, "") if _exist(self.values, dt.date.fromisoformat) else None
+
+    def _formatted(self) -> tuple[Sequence[str], str] | None:
+        """Format dates in UTC, which is what the ORM gives."""
+        if {*map(type, self.values)} != {dt.datetime}:
+            return None
+        if any(value.tzinfo is not dt.UTC for value in self.values):
+            return None
+        return [value.isoformat("T", "seconds")[:19] for value in self.values], "+00:00"
+
+    def exact(self, index: int) -> str | None:
+        """Return one lastmod as W3C Datetime, None if there is none."""
+        value = self.values[index]
+        if value is None or value == "":
+            return None
+        if self.form != "python" and value.startswith(_ZERO_DATE):
+            return None
+        if self.form == "stamp":
+            value = _parse_stamp(value, self.zone)
+        return w3c(value, self.zone)
+
+
+def _parse_stamp(text: str, zone: dt.tzinfo) -> dt.datetime | str:
+    """Read the database's text of a date and time; what it is not stays as it is."""
+    parsed = parse_datetime(text)
+    if parsed is None:
+        return text
+    return parsed.replace(tzinfo=zone) if parsed.tzinfo is None else parsed
+
+
+def _joined(values: Sequence[Any]) -> str | None:
+    """Return texts line by line; None if some are no texts, or have lines."""
+    try:
+        joined = "\n".join(values)
+    except TypeError:
+        return None
+    return joined if joined.count("\n") == len(values) - 1 else None
+
+
+def _have_shapes(joined: str, shapes: frozenset[bytes]) -> bool:
+    """Tell whether each line has one of ``shapes``: digits where these have zeros."""
+    try:
+        lines = joined.encode("ascii").translate(_ZEROS) + b"\n"
+    except UnicodeEncodeError:
+        return False
+    first, end, _ = lines.partition(b"\n")
+    if lines == (first + end) * (len(lines) // len(first + end)):
+        return first in shapes
+    return shapes.issuperset(lines[:-1].split(b"\n"))
+
+
+def _exist(texts: Sequence[str], read: Callable[[str], object]) -> bool:
+    """Tell whether all texts can be read: SQLite stores a 30th of February too."""
+    try:
+        deque(map(read, texts), maxlen=0)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Sequence[Any]):
+    """The column of an attribute that is the same for all items."""
+
+    value: Any
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Iterator[Any]:
+        return repeat(self.value, self.length)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.value
+
+
+@dataclass(slots=True)
+class Batch:
+    """Some items of a section, column by column."""
+
+    labels: Sequence[Any]
+    locations: dict[str | None, Locations]
+    lastmods: Lastmods
+    changefreqs: Sequence[Any]
+    priorities: Sequence[Any]
+    #: Per language, the images, videos and news of each item.
+    media: dict[str | None, dict[str, Sequence[Any]]] = field(default_factory=dict)
+    #: Alternates that are given as they are, the same for every item.
+    links: Sequence[tuple[str, str]] = ()
+    #: The items, by index, whose own methods failed.
+    faults: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was seen while entries were made."""
+
+    bad: list[BadRow] = field(default_factory=list)
+    newest: dt.datetime | None = None
+    #: Every item's lastmod as declared, where somebody asked for them.
+    lastmods: list[Any] | None = None
+
+    def see(self, text: str | None) -> None:
+        """Take note of one entry's lastmod."""
+        if text is None:
+            return
+        try:
+            seen = parse_w3c(text)
+        except DateError:
+            # Legal, but not within the calendar in UTC: midnight of the year 1, east
+            # of Greenwich.
+            return
+        if self.newest is None or seen > self.newest:
+            self.newest = seen
+
+
+def escape_column(values: Sequence[str]) -> Sequence[str]:
+    """Escape the five entities in every value, looking once at all of them."""
+    joined = "\n".join(values)
+    if not any(character in joined for character in _ESCAPED):
+        return values
+    return [escape(value) for value in values]
+
+
+def epoch(value: Any) -> float | None:
+    """
+    Return a date or a datetime as whole seconds since the epoch.
+
+    None for anything else, and for what is not within the calendar in UTC.
+    """
+    if not isinstance(value, dt.date):
+        return None
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time.min, dt.UTC)
+    if timezone.is_naive(value):
+        value = timezone.make_aware(value, timezone.get_default_timezone())
+    try:
+        moment = value.astimezone(dt.UTC)
+    except OverflowError:
+        return None
+    # Entries say whole seconds.
+    return float(int(moment.timestamp() // 1))

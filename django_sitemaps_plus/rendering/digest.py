@@ -1,0 +1,165 @@
+"""
+A section's definition: what its bytes depend on beside its rows.
+
+Pages that were made by another definition are made again, so a deploy that
+declares something else shows at once.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+from django.utils import timezone
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.sitemaps.attributes import (
+    declared,
+    is_expression,
+    is_method,
+    moments,
+)
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.routes import Route
+from django_sitemaps_plus.sitemaps.sections import (
+    SectionSource,
+    database_of,
+    object_path_reason,
+    source,
+)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+
+from .row_path import RowPlan
+
+#: How bytes are made of rows. Counted up when that changes, so that every page is
+#: made again, and none of them is taken for changed.
+VERSION = "1-"
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+#: How the databases are asked for the time, as Django's functions write it.
+_CLOCKS = ("CURRENT_TIMESTAMP", "STATEMENT_TIMESTAMP", "NOW()", "'NOW'", "CURRENT_DATE")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a section's bytes depend on beside its rows."""
+
+    digest: str
+    #: Whether the query depends on the time at which it runs.
+    clock: bool
+    #: The signature of the section's key; None if it is paged by position.
+    key: str | None
+    #: Whether the section declares when its items appear or expire.
+    ticks: bool = False
+    #: The scheme that the class wants for its locations, if any.
+    protocol: str | None = None
+    #: The database in which its rows are written; empty if it is paged by position.
+    database: str = ""
+
+
+@lru_cache(maxsize=1024)
+@rendering_context(PLACEHOLDER_SITE)
+def _definition(name: str, registered: object, base_url: str | None) -> Definition:
+    found = source(name)
+    first, second = _description(found), _description(found)
+    clock = first != second or _mentions_today(first)
+    if clock:
+        first = [part for part in first if not _is_time(part)]
+    # An object's address is another one in every process.
+    text = _ADDRESS.sub("", repr([base_url, *first]))
+    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return Definition(
+        digest=f"{VERSION}{digest}",
+        clock=clock,
+        key=None if found.key is None else found.key.signature,
+        ticks=bool(moments(found.sitemap)),
+        protocol=found.sitemap.protocol,
+        database="" if found.key is None else database_of(found.sitemap.items()),
+    )
+
+
+def definition(name: str) -> Definition:
+    """
+    Return the digest of the running code's definition of the section ``name``.
+
+    Another query, expression, route, constant or list of languages gives another
+    digest. The body of a Python method does not: such a change shows after
+    ``VERIFY_AFTER``.
+    """
+    return _definition(name, registry.sources()[name], get_settings().BASE_URL)
+
+
+def _description(found: SectionSource) -> list[Any]:
+    """Return all that defines a section, parameters of its query one by one."""
+    sitemap = found.sitemap
+    parts: list[Any] = [
+        type(sitemap).__module__,
+        type(sitemap).__qualname__,
+        found.limit,
+        found.languages,
+        sitemap.protocol,
+        sitemap.i18n,
+        sitemap.alternates,
+        sitemap.x_default,
+        object_path_reason(sitemap),
+        django_settings.LANGUAGE_CODE,
+        django_settings.TIME_ZONE,
+        django_settings.USE_TZ,
+    ]
+    for name, value in declared(sitemap).items():
+        if isinstance(value, Route):
+            parts += [name, *_route_parts(value, found)]
+        elif not is_method(value) and not is_expression(value):
+            parts += [name, repr(value)]
+    if found.key is not None:
+        queryset = found.key.order(sitemap.items())
+        statement, params = RowPlan.make(sitemap, queryset, found.key).statement
+        # Sorted, for a set of texts has another order in every process.
+        parts += [statement, *sorted(params, key=repr)]
+    return parts
+
+
+def _route_parts(route: Route, found: SectionSource) -> list[Any]:
+    parts: list[Any] = [repr(route)]
+    for language in found.languages:
+        with rendering_context(PLACEHOLDER_SITE, language):
+            compiled = route.compile()
+        parts += [language, compiled.pieces, compiled.slots]
+    return parts
+
+
+def _is_time(part: Any) -> bool:
+    if isinstance(part, (dt.date, dt.time)):
+        return True
+    # SQLite and MySQL take times as text.
+    return isinstance(part, str) and part[:4].isdigit() and part[4:5] == "-"
+
+
+def _mentions_today(parts: Sequence[Any]) -> bool:
+    """Tell whether a parameter is today's date, which will be another tomorrow."""
+    now = dt.datetime.now(dt.UTC)
+    today = {str(now.date()), str(timezone.localdate(now))}
+    if any(_is_time(part) and str(part)[:10] in today for part in parts):
+        return True
+    statements = (part for part in parts if isinstance(part, str))
+    return any(_asks_clock(text) for text in statements)
+
+
+def _asks_clock(statement: str) -> bool:
+    """Tell whether a statement asks the database for the time."""
+    return any(clock in statement.upper() for clock in _CLOCKS)
+
+
+def _forget(**kwargs: Any) -> None:
+    """Describe the sections again after a test has overridden a setting."""
+    _definition.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.rendering.digest")

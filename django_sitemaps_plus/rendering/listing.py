@@ -1,0 +1,58 @@
+"""
+What a page lists, read back from its bytes.
+
+``serializer`` writes every entry as ``<url><loc>…</loc>…</url>`` and a line break; here
+that is taken apart again, some fifty thousand entries by one regular expression.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from typing import TypeAlias
+
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.protocol.markup import escape
+
+#: By location, as it is written, the rest of each entry.
+Listing: TypeAlias = dict[bytes, bytes]
+
+_ENTRY = re.compile(rb"<url><loc>([^<]*)</loc>(.*?)</url>\n", re.DOTALL)
+_LASTMOD = re.compile(rb"<lastmod>([^<]*)</lastmod>")
+_LOC = re.compile(rb"<url><loc>([^<]*)</loc>")
+
+
+def listing_of(body: bytes) -> Listing:
+    """Return what a page, or the text of some entries, lists."""
+    return dict(_ENTRY.findall(body))
+
+
+def locations_of(body: bytes) -> list[bytes]:
+    """Return the locations of a page as they are written, in its order."""
+    return _LOC.findall(body)
+
+
+def written(location: str, origin: str) -> bytes:
+    """Return a location, a path of the site or a whole URL, as a page writes it."""
+    whole = f"{origin}{location}" if location.startswith("/") else location
+    return escape(whole).encode()
+
+
+def location_of(written: bytes, origin: str) -> str:
+    """Return the location that ``written`` made the text of."""
+    location = html.unescape(written.decode())
+    path = location.removeprefix(origin)
+    return path if path.startswith("/") else location
+
+
+def lastmod_of(rest: bytes) -> str:
+    """Return the lastmod of an entry; empty if it has none."""
+    found = _LASTMOD.search(rest)
+    return found[1].decode() if found else ""
+
+
+def fingerprint(rest: bytes, origin: str) -> str:
+    """Return what tells an entry from one with other contents, whatever its origin."""
+    neutral = rest.replace(ORIGIN_MARK.encode(), b"").replace(origin.encode(), b"")
+    return hashlib.blake2b(neutral, digest_size=8).hexdigest()

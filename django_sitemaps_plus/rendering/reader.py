@@ -1,0 +1,417 @@
+"""
+How the items of a section are read: the row path and the object path.
+
+The **row path** (see ``row_path``) is taken when nothing that the class declares is a
+Python method. The **object path** walks model instances, or any Python objects, and
+calls the methods.
+
+Either gives ``Batch``es, which ``serializer`` makes into text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.exceptions import FieldError
+from django.db import Error as DatabaseError
+from django.db import connections
+from django.db.models import FileField, QuerySet
+from django.utils import timezone
+
+from django_sitemaps_plus.sitemaps.attributes import (
+    CHUNK,
+    MEDIA,
+    alias,
+    declared_expressions,
+    is_expression,
+    is_method,
+    value_of,
+)
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.registry import AnySitemap
+from django_sitemaps_plus.sitemaps.routes import CompiledRoute, Route
+from django_sitemaps_plus.sitemaps.sections import (
+    SectionSource,
+    bounded,
+    database_of,
+    object_path_reason,
+    overridden,
+    repeats,
+)
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+
+from .columns import (
+    Batch,
+    Constant,
+    GivenLocations,
+    Lastmods,
+    Locations,
+    Tally,
+    TextLocations,
+)
+from .row_path import RowPlan, file_url, unchanged
+from .serializer import Serializer, Texts, describe
+
+#: Entries made at a time on the row path: as fast as more, in less memory.
+BLOCK = 1_000
+
+
+@dataclass(frozen=True)
+class Reader:
+    """
+    Reads the items of one section for one place, batch by batch.
+
+    ``bad`` collects the items whose own methods failed.
+    """
+
+    source: SectionSource
+    place: SiteAddress
+    tally: Tally = field(default_factory=Tally)
+    raises: bool = False
+
+    @property
+    def sitemap(self) -> AnySitemap:
+        """The section's sitemap."""
+        return self.source.sitemap
+
+    def serializer(self) -> Serializer:
+        """Return the serializer for what this reader reads."""
+        sitemap = self.sitemap
+        x_default = sitemap.i18n and sitemap.alternates and sitemap.x_default
+        return Serializer(
+            origin=self.place.origin,
+            zone=timezone.get_default_timezone(),
+            alternates=bool(sitemap.i18n and sitemap.alternates),
+            x_default=django_settings.LANGUAGE_CODE if x_default else None,
+            raises=self.raises,
+        )
+
+    def texts(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Texts]]:
+        """Yield each batch with the text of its items."""
+        serializer = self.serializer()
+        for batch in batches:
+            yield batch, serializer.items(batch, self.tally)
+
+    # By key
+
+    def by_key(
+        self, lower: KeyValue | None, upper: KeyValue | None, most: int
+    ) -> Iterator[Batch]:
+        """
+        Yield the items from ``lower`` to before ``upper``.
+
+        ``most`` is how many rows one query may return.
+        """
+        key = self.source.key
+        if key is None:
+            raise TypeError(f"the section {self.source.name!r} has no key")
+        items = self.sitemap.items()
+        # A replica may not have yet what was recorded of a change.
+        queryset = bounded(items.using(database_of(items)), key, lower, upper)
+        queryset = key.order(queryset)
+        if object_path_reason(self.sitemap):
+            yield from self._chunks(queryset, key)
+        else:
+            yield from self._rows(queryset, key, most)
+
+    def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[Batch]:
+        """The row path: one query on the raw cursor, as long as it is not full."""
+        connection = connections[queryset.db]
+        routes = self.routes()
+        block = max(1, BLOCK // max(1, len(self.source.languages)))
+        rest = queryset
+        while True:
+            plan = RowPlan.make(self.sitemap, rest[:most], key)
+            read, last = 0, None
+            with connection.cursor() as cursor:
+                cursor.execute(*plan.statement)
+                while rows := cursor.fetchmany(block):
+                    batch = self.batch(plan, rows, routes)
+                    repeated = last == rows[0][: plan.key_width]
+                    if repeated or len({*batch.labels}) < len(rows):
+                        raise repeats(self.source)
+                    read, last = read + len(rows), rows[-1][: plan.key_width]
+                    yield batch
+            if read < most or last is None:
+                return
+            rest = queryset.filter(key.after(plan.key(last), connection.vendor))
+
+    def of_keys(
+        self, keys: Sequence[KeyValue]
+    ) -> Iterator[tuple[KeyValue, str | None]]:
+        """Yield those of some keys that are listed, with their text; None if bad."""
+        key = self.source.key
+        if key is None:
+            raise TypeError(f"the section {self.source.name!r} has no key")
+        items = self.sitemap.items()
+        rows = items.order_by().using(database_of(items)).filter(key.among(keys))
+        if object_path_reason(self.sitemap):
+            objects = list(rows.annotate(**declared_expressions(self.sitemap)))
+            found = [key.of(item) for item in objects]
+            batches: Iterable[Batch] = self.objects(objects, found)
+        else:
+            plan = RowPlan.make(self.sitemap, rows, key)
+            with connections[rows.db].cursor() as cursor:
+                cursor.execute(*plan.statement)
+                raw = cursor.fetchall()
+            if not raw:
+                return
+            found = [plan.key(row[: plan.key_width]) for row in raw]
+            batches = [self.batch(plan, raw, self.routes())]
+        texts = [text for _, some in self.texts(batches) for text in some.each()]
+        yield from zip(found, texts, strict=True)
+
+    def batch(
+        self,
+        plan: RowPlan,
+        rows: Sequence[tuple[Any, ...]],
+        routes: dict[str | None, CompiledRoute],
+    ) -> Batch:
+        """Return rows that a plan's statement gave, column by column."""
+        return plan.batch(rows, self.source.languages, routes, self._attempt)
+
+    def locations(
+        self,
+        plan: RowPlan,
+        rows: Sequence[Sequence[Any]],
+        routes: dict[str | None, CompiledRoute],
+    ) -> Batch:
+        """Return rows of what locations are made of, column by column."""
+        return plan.locations(rows, self.source.languages, routes, self._attempt)
+
+    def routes(self) -> dict[str | None, CompiledRoute]:
+        """Compile the section's route in each of its languages."""
+        location = getattr(self.sitemap, "location", None)
+        if not isinstance(location, Route):
+            return {}
+        compiled = {}
+        for language in self.source.languages:
+            with rendering_context(self.place, language):
+                compiled[language] = location.compile()
+        return compiled
+
+    def _chunks(self, queryset: QuerySet[Any], key: Key) -> Iterator[Batch]:
+        """The object path: model instances, chunk by chunk."""
+        expressions = declared_expressions(self.sitemap)
+        if expressions:
+            queryset = queryset.annotate(**expressions)
+        for items, labels in instances(self.source, queryset, key):
+            yield from self.objects(items, labels)
+
+    # By position
+
+    def by_position(self, page: int) -> Iterator[Batch]:
+        """
+        Yield the items of a page, counted from 1, by slicing.
+
+        Raises Django's ``EmptyPage`` from a class that makes its own pages.
+        """
+        if self.source.contrib_pages:
+            yield from self._contrib_page(page)
+            return
+        size = self.source.items_per_page
+        window = iter(self.source.items()[(page - 1) * size : page * size])
+        while chunk := list(islice(window, CHUNK)):
+            yield from self.objects(chunk, [_shown(item) for item in chunk])
+
+    def _contrib_page(self, page: int) -> Iterator[Batch]:
+        """Yield what ``get_urls()`` gives, where a class overrides its making."""
+        with rendering_context(self.place):
+            infos = self.sitemap.get_urls(
+                page=page,
+                site=_Site(self.place.origin.host),
+                protocol=self.place.origin.scheme,
+            )
+        for info in infos:
+            yield _contrib_batch(info)
+
+    # Objects
+
+    def objects(
+        self, items: list[Any], labels: Sequence[Any], *, whole: bool = True
+    ) -> Iterator[Batch]:
+        """
+        Yield batches of what the sitemap's methods say of ``items``.
+
+        One batch, unless items have different languages: then one for each run
+        of items that have the same. Not ``whole``, only locations are asked for.
+        """
+        faults: dict[int, str] = {}
+        for languages, start, stop in self._language_runs(items, faults):
+            yield self._object_batch(
+                items[start:stop],
+                labels[start:stop],
+                languages,
+                {index - start: faults[index] for index in faults if index >= start},
+                whole=whole,
+            )
+
+    def _language_runs(
+        self, items: list[Any], faults: dict[int, str]
+    ) -> Iterator[tuple[tuple[str | None, ...], int, int]]:
+        if not self.sitemap.i18n:
+            yield (None,), 0, len(items)
+            return
+        languages = self._attempt(
+            lambda item: tuple(self.sitemap.get_languages_for_item(item)),
+            items,
+            faults,
+            default=(),
+        )
+        start = 0
+        for index in range(1, len(items) + 1):
+            if index == len(items) or languages[index] != languages[start]:
+                yield languages[start], start, index
+                start = index
+
+    def _object_batch(
+        self,
+        items: list[Any],
+        labels: Sequence[Any],
+        languages: tuple[str | None, ...],
+        faults: dict[int, str],
+        *,
+        whole: bool,
+    ) -> Batch:
+        """Call the sitemap's methods; with which items one fails is noted."""
+
+        def column(name: str, language: str | None) -> Sequence[Any]:
+            if not whole and name != "location":
+                return Constant(None, len(items))
+            get = self._getter(name, language)
+            if isinstance(get, Constant):
+                return replace(get, length=len(items))
+            return self._attempt(get, items, faults)
+
+        locations: dict[str | None, Locations] = {}
+        media: dict[str | None, dict[str, Sequence[Any]]] = {}
+        for language in languages:
+            with rendering_context(self.place, language):
+                locations[language] = TextLocations(column("location", language))
+                if whole and any(self.source.media.values()):
+                    media[language] = {name: column(name, language) for name in MEDIA}
+        first = next(iter(languages), None)
+        with rendering_context(self.place):
+            return Batch(
+                labels=labels,
+                locations=locations,
+                lastmods=Lastmods(
+                    column("lastmod", first), zone=timezone.get_default_timezone()
+                ),
+                changefreqs=column("changefreq", first),
+                priorities=column("priority", first),
+                media=media,
+                faults=faults,
+            )
+
+    def _attempt(
+        self,
+        get: Callable[[Any], Any],
+        items: Sequence[Any],
+        faults: dict[int, str],
+        default: Any = None,
+    ) -> list[Any]:
+        """Return what ``get`` gives for each item; its errors go to ``faults``."""
+        values = []
+        for index, item in enumerate(items):
+            try:
+                values.append(get(item))
+            except DatabaseError:
+                raise
+            except Exception as error:
+                if self.raises:
+                    raise
+                values.append(default)
+                faults.setdefault(index, describe(error))
+        return values
+
+    def _getter(
+        self, name: str, language: str | None
+    ) -> Callable[[Any], Any] | Constant:
+        """Return what gives an attribute of an item, as cheaply as it can be had."""
+        sitemap = self.sitemap
+        if overridden(sitemap, "_get") or overridden(sitemap, "_location"):
+            return _hooked(sitemap, name, language)
+        value: Any = getattr(sitemap, name, None)
+        if is_method(value):
+            return lambda item: value(item)
+        if isinstance(value, Route):
+            return lambda item: value_of(name, value, item)
+        if is_expression(value):
+            convert = self._conversion(name)
+            return lambda item: convert(value_of(name, value, item))
+        return Constant(value, 0)
+
+    def _conversion(self, name: str) -> Callable[[Any], Any]:
+        """Return what the row path does, beside the ORM, to a column's values."""
+        try:
+            output = self.source.items().query.annotations[alias(name)].output_field
+        except FieldError:
+            output = None
+        return file_url(output) if isinstance(output, FileField) else unchanged
+
+
+@dataclass(frozen=True)
+class _Site:
+    """What contrib's ``get_urls()`` wants of a Site."""
+
+    domain: str
+
+
+def _contrib_batch(info: dict[str, Any]) -> Batch:
+    """Return one of contrib's dicts as a batch of one."""
+    return Batch(
+        labels=[_shown(info.get("item"))],
+        locations={None: GivenLocations([info.get("location")])},
+        lastmods=Lastmods([info.get("lastmod")], zone=timezone.get_default_timezone()),
+        changefreqs=[info.get("changefreq")],
+        priorities=[info.get("priority") or None],
+        links=[
+            (link["lang_code"], link["location"]) for link in info.get("alternates", ())
+        ],
+    )
+
+
+def _hooked(
+    sitemap: AnySitemap, name: str, language: str | None
+) -> Callable[[Any], Any]:
+    """Return a getter through contrib's own hooks, which the class overrides."""
+
+    def get(item: Any) -> Any:
+        wrapped = (item, language) if sitemap.i18n else item
+        if name == "location":
+            return sitemap._location(wrapped)
+        return sitemap._get(name, wrapped)
+
+    return get
+
+
+def instances(
+    source: SectionSource, queryset: QuerySet[Any], key: Key
+) -> Iterator[tuple[list[Any], list[Any]]]:
+    """
+    Yield the instances of ``queryset``, which is in the key's order, and their labels.
+
+    A keyset query for every chunk: ``iterator()`` would hold the whole result in a
+    cursor WITH HOLD on PostgreSQL. Raises ``ConfigurationError`` for rows that come
+    more than once.
+    """
+    vendor = connections[queryset.db].vendor
+    rest = queryset
+    while items := list(rest[:CHUNK]):
+        labels = key.labels(items)
+        if len(set(labels)) != len(labels):
+            raise repeats(source)
+        yield items, labels
+        if len(items) < CHUNK:
+            return
+        rest = queryset.filter(key.after(key.of(items[-1]), vendor))
+
+
+def _shown(item: Any) -> str:
+    primary_key = getattr(item, "pk", None)
+    return repr(item)[:100] if primary_key is None else str(primary_key)

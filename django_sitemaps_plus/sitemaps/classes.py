@@ -1,0 +1,166 @@
+"""
+``Sitemap``: contrib's class, plus attributes that may be ORM expressions.
+
+Each of ``location, lastmod, changefreq, priority, images, videos, news`` is a
+constant, a method of the item, or an expression. Where none is a method, entries
+are made straight from database rows (see ``rendering``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.db.models import Max, Model, QuerySet
+from django.urls import reverse
+
+from django_sitemaps_plus.exceptions import ConfigurationError
+
+from .attributes import (
+    CHUNK,
+    alias,
+    declared_expressions,
+    is_expression,
+    value_of,
+)
+from .routes import Route
+
+
+class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
+    """
+    A section of the site: its items, and how an item becomes an entry.
+
+    ``items()`` (or ``model``) gives the items, ``location``, ``lastmod``,
+    ``changefreq``, ``priority``, ``images``, ``videos`` and ``news`` the parts of
+    an entry. All that ``django.contrib.sitemaps.Sitemap`` has means the same here.
+    """
+
+    #: The model whose default manager gives the items; ``items()`` overrides it.
+    model: ClassVar[type[Model] | None] = None
+
+    #: The column that divides the section into pages: NOT NULL, unique, immutable.
+    page_by: ClassVar[str] = "pk"
+
+    #: Whether deleted objects are recorded. False keeps Django's fast delete, which
+    #: tells nobody of them: they are found when their page is next compared.
+    record_deletes: ClassVar[bool] = True
+
+    #: When an item appears and when it expires, as ORM expressions, where ``items()``
+    #: filters by the time: what crossed them is then found once a minute.
+    appears: ClassVar[Any] = None
+    expires: ClassVar[Any] = None
+
+    def items(self) -> Any:
+        """Return the items: a queryset, a list, or anything that can be sliced."""
+        if self.model is None:
+            return []
+        return self.model._default_manager.all()
+
+    def annotated_items(self) -> Any:
+        """
+        Return the items, each carrying the values of the declared expressions.
+
+        A queryset is in some order: its own, or that of its primary key. Raises
+        ``ConfigurationError`` if there are expressions and no queryset.
+        """
+        items = in_order(self.items())
+        expressions = declared_expressions(self)
+        if not expressions:
+            return items
+        if not isinstance(items, QuerySet):
+            raise ConfigurationError(
+                f"{type(self).__qualname__} declares ORM expressions, but items() "
+                f"returns {type(items).__name__}. Return a queryset, or use methods."
+            )
+        return items.annotate(**expressions)
+
+    def get_latest_lastmod(self) -> Any:
+        """
+        Return the newest lastmod of all items, or None if it is not known.
+
+        An expression is asked of the database, to which NULL is not new. A method is
+        asked item by item, and an item without a date makes it unknown, as contrib
+        does it, but without holding all the items in memory.
+        """
+        lastmod = getattr(self, "lastmod", None)
+        if is_expression(lastmod):
+            newest = (
+                self.annotated_items()
+                .order_by()
+                .aggregate(newest=Max(alias("lastmod")))
+            )
+            return newest["newest"]
+        if not callable(lastmod):
+            return lastmod
+        items = self.items()
+        walked = (
+            items.iterator(chunk_size=CHUNK) if isinstance(items, QuerySet) else items
+        )
+        try:
+            return max((lastmod(item) for item in walked), default=None)
+        except TypeError:
+            return None
+
+    def _get(self, name: str, item: Any, default: Any = None) -> Any:
+        """Contrib's look-up of an attribute for an item, with expressions."""
+        declared = getattr(self, name, default)
+        if isinstance(declared, Route) or is_expression(declared):
+            return value_of(name, declared, item[0] if self.i18n else item)
+        return super()._get(name, item, default)  # type: ignore[misc]  # no stub
+
+    def _items(self) -> Any:
+        """Contrib's items, or (item, language) pairs, carrying the expressions."""
+        items = self.annotated_items()
+        if not self.i18n:
+            return items
+        return [
+            (item, language)
+            for item in items
+            for language in self.get_languages_for_item(item)
+        ]
+
+
+class GenericSitemap(ContribGenericSitemap, Sitemap):  # type: ignore[type-arg]
+    """Contrib's ``GenericSitemap``: a queryset and the name of its date field."""
+
+
+class StaticSitemap(Sitemap):
+    """
+    Pages without a model, by the names of their URLs.
+
+    ``names`` holds names, or pairs of a name and its arguments::
+
+        class Pages(StaticSitemap):
+            names = ["home", "about", ("page", {"slug": "imprint"})]
+    """
+
+    names: ClassVar[Sequence[str | tuple[str, Mapping[str, Any] | Iterable[Any]]]] = ()
+
+    def items(self) -> Any:
+        """Return the names."""
+        return list(self.names)
+
+    def location(self, item: Any) -> str:
+        """Return the URL that the name means, as ``reverse()`` gives it."""
+        if isinstance(item, str):
+            return reverse(item)
+        name, arguments = item
+        if isinstance(arguments, Mapping):
+            return reverse(name, kwargs=dict(arguments))
+        return reverse(name, args=list(arguments))
+
+
+def in_order(items: Any) -> Any:
+    """
+    Return a queryset in some order: without one, pages may repeat and miss rows.
+
+    Anything else, and what cannot be ordered any more, stays as it is.
+    """
+    if not isinstance(items, QuerySet) or items.ordered:
+        return items
+    query = items.query
+    if query.is_sliced or query.combinator or query.distinct_fields:
+        return items
+    return items.order_by("pk")

@@ -1,0 +1,226 @@
+"""
+The column that divides a section into pages, compared by its own database.
+
+Collations, MariaDB's order of UUIDs, a numeric type's precision: Python's order
+is not the database's. So a key is only ever compared in SQL, as a parameter
+against its column, and stored as text in the form of Django's serializers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Any
+
+import django
+from django.db.models import (
+    BooleanField,
+    F,
+    Field,
+    Func,
+    IntegerField,
+    Model,
+    Q,
+    QuerySet,
+    Value,
+)
+
+from django_sitemaps_plus.exceptions import ConfigurationError
+
+KeyValue = tuple[Any, ...]
+
+_OPERATORS = {"gte": ">=", "gt": ">", "lt": "<"}
+
+
+class RowComparison(Func):
+    """
+    ``(a, b) >= (1, 2)``: a comparison of rows, which an index on both answers.
+
+    Django 5.2's own lookup writes it out with OR on SQLite, which reads the whole
+    index then.
+    """
+
+    output_field = BooleanField()
+
+    def __init__(
+        self, fields: Sequence[Field[Any, Any]], operator: str, value: KeyValue
+    ) -> None:
+        columns = [F(field.attname) for field in fields]
+        values = [
+            Value(part, output_field=field)
+            for field, part in zip(fields, value, strict=True)
+        ]
+        super().__init__(*columns, *values)
+        self.operator = operator
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        """Write both rows out."""
+        texts, params = [], []
+        for expression in self.source_expressions:
+            sql, given = compiler.compile(expression)
+            texts.append(sql)
+            params += given
+        half = len(texts) // 2
+        columns, values = ", ".join(texts[:half]), ", ".join(texts[half:])
+        return f"({columns}) {self.operator} ({values})", params
+
+
+#: Made once: json.dumps() makes an encoder each time that it is given an option.
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+#: Characters of a signature at most: as many as the ledger's column has.
+SIGNATURE = 255
+
+
+@dataclass(frozen=True)
+class Key:
+    """The column (or the columns of a composite primary key) that orders a section."""
+
+    model: type[Model]
+    fields: tuple[Field[Any, Any], ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, as ``order_by`` and ``values_list`` take them."""
+        return tuple(field.attname for field in self.fields)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether this is one whole number, as most keys are."""
+        return len(self.fields) == 1 and isinstance(self.fields[0], IntegerField)
+
+    def order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return ``queryset`` from the first key to the last, whatever order it had."""
+        ordered = queryset.order_by(*self.names)
+        # A reverse() of before would turn this order round too.
+        ordered.query.standard_ordering = True
+        return ordered
+
+    @property
+    def signature(self) -> str:
+        """What the stored bounds depend on: another signature makes them void."""
+        text = ",".join(_described(field) for field in self.fields)
+        if len(text) <= SIGNATURE:
+            return text
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def of(self, item: Model) -> KeyValue:
+        """Return the key of an instance."""
+        return tuple(getattr(item, name) for name in self.names)
+
+    def labels(self, items: Iterable[Model]) -> list[Any]:
+        """Return the keys of instances, as plain values where one column is the key."""
+        return list(map(attrgetter(*self.names), items))
+
+    def dumps(self, value: KeyValue) -> str:
+        """Return ``value`` as text for the ledger: a JSON list of texts."""
+        if self.is_whole and type(value[0]) is int:
+            return f'["{value[0]}"]'
+        return _encode(
+            [_text(field, part) for field, part in zip(self.fields, value, strict=True)]
+        )
+
+    def loads(self, text: str) -> KeyValue:
+        """Return the value that ``dumps`` made ``text`` of."""
+        parts = json.loads(text)
+        return tuple(
+            field.to_python(part)
+            for field, part in zip(self.fields, parts, strict=True)
+        )
+
+    def from_(self, value: KeyValue, vendor: str) -> Q:
+        """Rows at ``value`` or after it."""
+        return self._compare("gte", "gt", value, vendor)
+
+    def after(self, value: KeyValue, vendor: str) -> Q:
+        """Rows after ``value``."""
+        return self._compare("gt", "gt", value, vendor)
+
+    def before(self, value: KeyValue, vendor: str) -> Q:
+        """Rows before ``value``."""
+        return self._compare("lt", "lt", value, vendor)
+
+    def among(self, values: Iterable[KeyValue]) -> Q:
+        """Rows that have one of these keys."""
+        if len(self.names) == 1:
+            return Q(**{f"{self.names[0]}__in": [part for (part,) in values]})
+        condition = Q(pk__in=[])
+        for value in values:
+            # One by one: keywords of a Q are sorted, and keys are to keep their order.
+            whole = Q()
+            for name, part in zip(self.names, value, strict=True):
+                whole &= Q(**{name: part})
+            condition |= whole
+        return condition
+
+    def _compare(self, last: str, other: str, value: KeyValue, vendor: str) -> Q:
+        """
+        Compare row by row where the database plans that well, else expanded.
+
+        MySQL and MariaDB read the whole index for ``(a, b) >= (1, 2)``; the
+        leading ``a >= 1`` of the expanded form gives them a range.
+        """
+        if len(self.fields) == 1:
+            return Q(**{f"{self.names[0]}__{last}": value[0]})
+        if vendor == "sqlite" and django.VERSION < (6, 0):
+            return Q(RowComparison(self.fields, _OPERATORS[last], value))
+        if vendor != "mysql":
+            return Q(**{f"pk__{last}": value})
+        condition = Q(**{f"{self.names[-1]}__{last}": value[-1]})
+        for name, part in reversed(list(zip(self.names[:-1], value[:-1], strict=True))):
+            condition = Q(**{f"{name}__{other}": part}) | Q(**{name: part}) & condition
+        inclusive = f"{other}e"
+        return Q(**{f"{self.names[0]}__{inclusive}": value[0]}) & condition
+
+
+def _text(field: Field[Any, Any], value: Any) -> str:
+    """Return a column's value as Django's serializers write it."""
+    holder: Any = SimpleNamespace(**{field.attname: value})
+    return str(field.value_to_string(holder))
+
+
+def _described(field: Field[Any, Any]) -> str:
+    """Say which column this is, and what its order depends on."""
+    text = f"{field.model._meta.label_lower}.{field.attname}"
+    collation = getattr(field, "db_collation", None)
+    order = f"/{collation}" if collation else ""
+    # All whole numbers have one order: a primary key may become a BigAutoField.
+    whole = isinstance(field, IntegerField)
+    return f"{text}:{'integer' if whole else field.get_internal_type()}{order}"
+
+
+def key_of(queryset: QuerySet[Any], page_by: str) -> Key:
+    """
+    Return the key by which ``queryset`` is paged.
+
+    Raises ``ConfigurationError`` where ``page_by`` is not a unique column without
+    NULLs, because pages need every row to have exactly one place.
+    """
+    model = queryset.model
+    fields = _fields(model, page_by)
+    if len(fields) == 1 and not (fields[0].unique and not fields[0].null):
+        raise ConfigurationError(
+            f"page_by = {page_by!r}: the column {model._meta.label}.{fields[0].name} "
+            "may repeat or be NULL. Page by a column that is unique, NOT NULL and "
+            "never changes, or leave page_by out to use the primary key."
+        )
+    return Key(model=model, fields=fields)
+
+
+def _fields(model: type[Model], page_by: str) -> tuple[Field[Any, Any], ...]:
+    if page_by == "pk":
+        return tuple(model._meta.pk_fields)
+    fields = {field.name: field for field in model._meta.concrete_fields}
+    fields |= {field.attname: field for field in model._meta.concrete_fields}
+    if page_by not in fields:
+        able = [f.name for f in model._meta.concrete_fields if f.unique and not f.null]
+        raise ConfigurationError(
+            f"page_by = {page_by!r}: {model._meta.label} has no such column. Columns "
+            f"that it can be paged by: {', '.join(able) or 'none'}."
+        )
+    return (fields[page_by],)

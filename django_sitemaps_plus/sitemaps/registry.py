@@ -1,0 +1,227 @@
+"""The sections of the site: which sitemaps are registered, and by which names."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar, overload
+
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from django_sitemaps_plus.conf import NAME, get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError
+
+SitemapType = TypeVar("SitemapType", bound=type)
+
+#: A sitemap of contrib's or of ours. Contrib's hooks (``_get``, ``_location``, …)
+#: are in no stubs.
+AnySitemap: TypeAlias = Any
+
+
+_LEGAL_NAME = re.compile(r"[\w-]{1,100}")
+_PAGE_LIKE = re.compile(r"(.+)-([0-9]+)")
+
+
+class Registry:
+    """The registered sections, by name, in the order of their registration."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Any] = {}
+        #: All sections, those of the settings too; None until they are asked for.
+        self._all: dict[str, Any] | None = None
+        self._listeners: list[Callable[[], object]] = []
+
+    def add(self, name: str, source: Any) -> None:
+        """
+        Register ``source`` as the section ``name``.
+
+        Raises ``ConfigurationError`` for a name that no address could carry, or
+        that another sitemap has already.
+        """
+        check_name(name)
+        taken = self._sources.get(name)
+        if taken is not None and _identity(taken) != _identity(source):
+            raise ConfigurationError(
+                f"Two sitemaps are called {name!r}: {_label(taken)} and "
+                f"{_label(source)}. Give one another name: "
+                f'@register(name="{name}-2nd").'
+            )
+        self._sources[name] = source
+        self._changed()
+
+    def remove(self, name: str) -> None:
+        """Forget the section ``name``, for tests and for projects that replace one."""
+        del self._sources[name]
+        self._changed()
+
+    def _changed(self) -> None:
+        self._all = None
+        for listener in self._listeners:
+            listener()
+
+    def sources(self) -> Mapping[str, Any]:
+        """
+        Return every section's source by name.
+
+        Raises ``ConfigurationError`` where the dict named by the settings cannot
+        be used, or two names would share an address.
+        """
+        if self._all is None:
+            self._all = self._gather()
+        return self._all
+
+    def _gather(self) -> dict[str, Any]:
+        named = _load(get_settings().SITEMAPS)
+        for name in named.keys() & self._sources.keys():
+            raise ConfigurationError(
+                f"The section {name!r} is both registered and in the dict that "
+                f"{NAME}['SITEMAPS'] names. Remove one of them."
+            )
+        found = {**self._sources, **named}
+        _refuse_look_alikes(found)
+        return found
+
+    def get(self, name: str) -> AnySitemap:
+        """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
+        return instance(self.sources()[name])
+
+    def subscribe(self, listener: Callable[[], object]) -> None:
+        """Have ``listener`` called whenever a section is added or removed."""
+        self._listeners.append(listener)
+
+    def forget_settings(self) -> None:
+        """Load the dict named by the settings again at next use."""
+        self._changed()
+
+
+def check_name(name: object) -> None:
+    """Raise ``ConfigurationError`` for a section name that no address could carry."""
+    if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{name!r} cannot name a section: use letters, digits, '-' and '_' (at "
+            "most 100 of them), because the name is part of the address "
+            "/sitemap-<name>.xml."
+        )
+    if name == "index" or name.endswith("-index"):
+        raise ConfigurationError(
+            f"{name!r} cannot name a section: addresses ending in '-index' belong "
+            f"to further index files. Choose another, for example {name + '-pages'!r}."
+        )
+
+
+def _refuse_look_alikes(names: Iterable[str]) -> None:
+    """Refuse names that are the same to a database that ignores case and accents."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(_folded(name), name)
+        if other != name:
+            raise ConfigurationError(
+                f"The sections {other!r} and {name!r} differ only in case or accents, "
+                "which some databases do not tell apart. Rename one of them."
+            )
+
+
+@lru_cache(maxsize=1024)
+def _folded(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(c for c in letters if not unicodedata.combining(c))
+
+
+def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
+    """
+    Return the names that read like a page of another section.
+
+    Each as ``(name, other section, page number)``: "news-2" beside "news".
+    """
+    found = []
+    for name in names:
+        match = _PAGE_LIKE.fullmatch(name)
+        if match and match[1] in names:
+            found.append((name, match[1], int(match[2])))
+    return found
+
+
+def instance(source: Any) -> AnySitemap:
+    """Return the sitemap that ``source`` (an instance, a class, a factory) means."""
+    return source() if callable(source) else source
+
+
+def _identity(source: Any) -> object:
+    """What stays the same when a module is imported again."""
+    if isinstance(source, type):
+        return source.__module__, source.__qualname__
+    return id(source)
+
+
+def _label(source: Any) -> str:
+    described = source if isinstance(source, type) else type(source)
+    return f"{described.__module__}.{described.__qualname__}"
+
+
+def _load(path: str | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        sitemaps = import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{NAME}['SITEMAPS'] is {path!r}, which cannot be imported: {error}"
+        ) from error
+    if not isinstance(sitemaps, Mapping):
+        raise ConfigurationError(
+            f"{NAME}['SITEMAPS'] is {path!r}, which is no dict of sitemaps but "
+            f"{type(sitemaps).__name__}."
+        )
+    for name in sitemaps:
+        check_name(name)
+    return dict(sitemaps)
+
+
+registry = Registry()
+
+
+@overload
+def register(sitemap: SitemapType, /) -> SitemapType: ...
+
+
+@overload
+def register(*, name: str | None = None) -> Callable[[SitemapType], SitemapType]: ...
+
+
+def register(
+    sitemap: SitemapType | None = None, /, *, name: str | None = None
+) -> SitemapType | Callable[[SitemapType], SitemapType]:
+    """
+    Register a sitemap class as a section of the site.
+
+    Used as ``@register`` or ``@register(name="stories")``. Without a name the
+    section is called after the class's model (``Article`` → "article") or, without
+    a model, after the class (``StaticPagesSitemap`` → "staticpages").
+
+    Raises ``ConfigurationError`` if the name is taken or cannot be an address.
+    """
+
+    def decorate(cls: SitemapType) -> SitemapType:
+        registry.add(name or _default_name(cls), cls)
+        return cls
+
+    return decorate if sitemap is None else decorate(sitemap)
+
+
+def _default_name(cls: type) -> str:
+    model = getattr(cls, "model", None)
+    if model is not None:
+        return str(model._meta.model_name)
+    return cls.__name__.removesuffix("Sitemap").lower() or cls.__name__.lower()
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    """Load the named dict again after a test has overridden the settings."""
+    if setting == NAME:
+        registry.forget_settings()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.sitemaps.registry")

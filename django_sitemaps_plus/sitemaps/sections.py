@@ -1,0 +1,153 @@
+"""A section: a registered sitemap, its key, and how it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.db import connections, router
+from django.db.models import QuerySet
+
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.limits import MAX_ENTRIES, MAX_NEWS
+
+from .attributes import MEDIA, declared, entries_per_item, is_method
+from .classes import GenericSitemap, Sitemap, in_order
+from .keys import Key, KeyValue, key_of
+from .registry import AnySitemap, registry
+from .site import PLACEHOLDER_SITE, rendering_context
+
+_OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
+
+
+@dataclass(frozen=True)
+class SectionSource:
+    """A section's sitemap, and how it is read."""
+
+    name: str
+    sitemap: AnySitemap
+    key: Key | None
+    #: Why the section cannot be paged by key; empty if it can.
+    by_position: str = ""
+    languages: tuple[str | None, ...] = (None,)
+
+    @property
+    def contrib_pages(self) -> bool:
+        """Whether the class makes its own pages, as only contrib's hooks can."""
+        return self.by_position.startswith("it overrides")
+
+    def items(self) -> Any:
+        """Return all items, carrying the values of declared expressions."""
+        if isinstance(self.sitemap, Sitemap):
+            return self.sitemap.annotated_items()
+        return in_order(self.sitemap.items())
+
+    @property
+    def limit(self) -> int:
+        """How many entries a page may have."""
+        most = MAX_NEWS if getattr(self.sitemap, "news", None) else MAX_ENTRIES
+        # An item's languages stay together, however low the limit.
+        least = entries_per_item(self.sitemap)
+        return max(least, min(int(self.sitemap.limit), most))
+
+    @property
+    def items_per_page(self) -> int:
+        """How many items fit a page, all their languages with them."""
+        return max(1, self.limit // entries_per_item(self.sitemap))
+
+    @property
+    def media(self) -> dict[str, bool]:
+        """Which of images, videos and news the section declares."""
+        return {name: getattr(self.sitemap, name, None) is not None for name in MEDIA}
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
+    """
+    Return how the section ``name`` is read.
+
+    Raises ``ConfigurationError`` where ``page_by`` cannot page.
+    """
+    reason, key = _paging(sitemap)
+    languages: tuple[str | None, ...] = (None,)
+    if sitemap.i18n:
+        languages = tuple(sitemap._languages())
+    return SectionSource(
+        name=name, sitemap=sitemap, key=key, by_position=reason, languages=languages
+    )
+
+
+def _paging(sitemap: AnySitemap) -> tuple[str, Key | None]:
+    for method in ("get_urls", "_urls", "_items", "paginator"):
+        if overridden(sitemap, method):
+            return f"it overrides {method}", None
+    items = sitemap.items()
+    if not isinstance(items, QuerySet):
+        return f"items() returns {type(items).__name__}, not a queryset", None
+    query = items.query
+    if query.is_sliced:
+        return "items() returns a sliced queryset", None
+    if query.combinator:
+        return f"items() returns a queryset combined by {query.combinator}()", None
+    if query.distinct_fields:
+        return "items() returns a queryset with distinct() on some fields", None
+    if items._fields is not None:  # type: ignore[attr-defined]
+        return "items() returns values, not model instances", None
+    return "", key_of(items, getattr(sitemap, "page_by", "pk"))
+
+
+def overridden(sitemap: AnySitemap, name: str) -> bool:
+    """Tell whether a class of the project's own defines ``name``."""
+    if name in vars(sitemap):
+        return True
+    definer = next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
+    return definer not in _OURS
+
+
+def object_path_reason(sitemap: AnySitemap) -> str:
+    """Return why ``sitemap`` is read object by object; empty on the row path."""
+    if not isinstance(sitemap, Sitemap):
+        return "it is no django_sitemaps_plus.Sitemap"
+    for name, value in declared(sitemap).items():
+        if is_method(value):
+            return f"{name}() is a method"
+    hooks = ["_get", "_location"]
+    if sitemap.i18n:
+        hooks.append("get_languages_for_item")
+    for name in hooks:
+        if overridden(sitemap, name):
+            return f"it overrides {name}()"
+    return ""
+
+
+def database_of(items: Any) -> str:
+    """Return the database in which the rows of a queryset are written."""
+    return items._db or router.db_for_write(items.model)
+
+
+def bounded(
+    queryset: QuerySet[Any], key: Key, lower: KeyValue | None, upper: KeyValue | None
+) -> QuerySet[Any]:
+    """Return the rows from ``lower`` to before ``upper``; None is no bound."""
+    vendor = connections[queryset.db].vendor
+    if lower is not None:
+        queryset = queryset.filter(key.from_(lower, vendor))
+    if upper is not None:
+        queryset = queryset.filter(key.before(upper, vendor))
+    return queryset
+
+
+def repeats(source: SectionSource) -> ConfigurationError:
+    """Return the error for a section whose query returns a key more than once."""
+    return ConfigurationError(
+        f"Section {source.name!r}: items() returns rows more than once, because it "
+        "joins a relation that has several rows for one item. Add .distinct(), or "
+        "filter with Exists()."
+    )
+
+
+def source(name: str) -> SectionSource:
+    """Return the section ``name``; ``KeyError`` if it is not registered."""
+    return source_of(name, registry.get(name))

@@ -1,0 +1,408 @@
+"""The admin: what is seen of pages, changes and URLs, and who may act."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Now
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.changes.queries import waits
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.models import Change, Page, Section, UrlChange
+from django_sitemaps_plus.pagination.deploys import STARTED
+from django_sitemaps_plus.publishing.freshness import PageState, is_fresh
+from django_sitemaps_plus.publishing.status import with_states
+from django_sitemaps_plus.rendering.digest import definition
+from tests.support.factories import articles
+from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.testapp.models import Article, Elsewhere
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+ADMIN = "/admin/sitemaps_plus"
+
+
+class Small(ArticleSitemap):
+    """Ten articles to a page."""
+
+    limit = 10
+
+
+@pytest.fixture
+def built(register: Any) -> None:
+    register("article", Small)
+    register("static", PagesSitemap)
+    articles(25)
+    run_command("build_sitemaps")
+
+
+def staff(*permissions: str) -> Client:
+    user = User.objects.create_user("staff", password="x", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def text(client: Client, path: str) -> str:
+    response = client.get(f"{ADMIN}/{path}")
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def act(client: Client, path: str, action: str, rows: Any) -> str:
+    data = {"action": action, "_selected_action": [row.pk for row in rows]}
+    response = client.post(f"{ADMIN}/{path}", data, follow=True)
+    return str(response.content.decode())
+
+
+# Pages
+
+
+@pytest.mark.usefixtures("built")
+def test_each_state_is_shown_and_found(admin_client: Client) -> None:
+    first, second, third = Page.objects.order_by("number")[:3]
+    assert text(admin_client, "page/").count('class="sitemaps-fresh"') == 3
+    Page.objects.filter(pk=first.pk).update(error="Too <bad>")
+    Page.objects.filter(pk=second.pk).update(verified_at=0)
+    Change.objects.create(
+        section="article", key='["1"]', at=time.time() - 1000, page=third.number
+    )
+    shown = text(admin_client, "page/")
+    for state, word in (
+        ("error", "in error"),
+        ("due", "due for a comparison"),
+        ("waits", "waiting changes"),
+    ):
+        assert shown.count(f'class="sitemaps-{state}"') == 1
+        found = text(admin_client, f"page/?state={state}")
+        assert found.count('class="sitemaps-') == 1
+        assert f">{word}</strong>" in found
+    assert "https://www.example.com/sitemap-article-1.xml" in shown
+    sections = text(admin_client, "section/")
+    assert "3 pages: 2 stale, 0 never built, 1 in error. 1 change has" in sections
+    assert "Paged by position, because" in sections
+    Change.objects.update(reported="[]", reported_at=time.time())
+    assert "0 changes have waited" in text(admin_client, "section/")
+
+
+@pytest.mark.usefixtures("built")
+def test_a_page_shows_its_problems_escaped(admin_client: Client) -> None:
+    page = Page.objects.order_by("number")[0]
+    Page.objects.filter(pk=page.pk).update(
+        bad=1, problems=[["7", "<b>no</b>"]], error="why"
+    )
+    shown = text(admin_client, f"page/{page.pk}/change/")
+    assert "<td>7</td><td>&lt;b&gt;no&lt;/b&gt;</td>" in shown
+    assert "why" in shown
+    assert 'name="_save"' not in shown
+    assert text(admin_client, "page/?bad=yes").count('class="sitemaps-') == 1
+    assert text(admin_client, "page/?bad=no").count('class="sitemaps-') == 2
+
+
+@pytest.mark.usefixtures("built")
+def test_pages_are_rebuilt_by_those_who_may() -> None:
+    rows = list(Page.objects.order_by("number"))
+    client = staff("view_page")
+    assert "rebuild" not in text(client, "page/")
+    act(client, "page/", "compare", rows)
+    assert not Page.objects.filter(verified_at=0).exists()
+    user = User.objects.get()
+    user.user_permissions.add(Permission.objects.get(codename="change_page"))
+    shown = act(client, "page/", "compare", rows)
+    assert "3 pages will be compared with their rows" in shown
+    assert Page.objects.filter(verified_at=0).count() == 3
+    Article.objects.order_by("pk")[:1].get().delete()
+    assert "1 of the pages changed, 2 stayed" in act(client, "page/", "rebuild", rows)
+    assert not Page.objects.filter(verified_at=0).exists()
+    assert not Change.objects.exists()
+    articles(40)
+    run_command("build_sitemaps", "--reconcile")
+    many = list(Page.objects.all())
+    assert "choose at most 5 pages" in act(client, "page/", "rebuild", many)
+    assert client.get(f"{ADMIN}/page/add/").status_code == 403
+    assert client.get(f"{ADMIN}/section/").status_code == 403
+
+
+class Broken(Small):
+    """Its rows cannot even be asked for."""
+
+    error: Exception = ConfigurationError("Declare <something> else.")
+
+    def items(self) -> Any:
+        raise self.error
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ConfigurationError("Say <so>."), "Say &lt;so&gt;."),
+        (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero"),
+    ],
+)
+def test_a_broken_section_is_shown_beside_the_others(
+    admin_client: Client, register: Any, error: Exception, reason: str
+) -> None:
+    articles(5)
+    register("fine", Small)
+    run_command("build_sitemaps", "fine")
+    register("article", type("Broken", (Broken,), {"error": error}))
+    register("new", type("Broken", (Broken,), {"error": error}))
+    pages = text(admin_client, "page/")
+    assert pages.count('class="sitemaps-broken"') == pages.count(reason) == 3
+    assert pages.count('class="sitemaps-fresh"') == Page.objects.count() - 3 > 0
+    found = text(admin_client, "page/?state=broken")
+    assert found.count('class="sitemaps-') == 3
+    # One in the list, for its pages; one below it, for there are none as yet.
+    sections = text(admin_client, "section/")
+    assert sections.count(reason) == 2
+    assert "3 in error" in sections
+    page = Page.objects.filter(section__name="article")[0]
+    assert reason in text(admin_client, f"page/{page.pk}/change/")
+    assert reason in text(admin_client, f"section/{page.section_id}/change/")
+    assert reason in act(admin_client, "page/", "rebuild", [page])
+    for path in ("change/", "urlchange/"):
+        assert "article" in text(admin_client, path)
+
+
+@pytest.mark.usefixtures("built")
+def test_settings_that_cannot_be_used_break_no_list(
+    admin_client: Client, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {"SITEMAPS": "tests.nowhere.sitemaps"}
+    assert "cannot be imported" in text(admin_client, "section/")
+    for path in ("page/", "change/", "urlchange/"):
+        text(admin_client, path)
+
+
+@pytest.mark.usefixtures("built")
+def test_pages_of_a_former_section_are_not_linked(admin_client: Client) -> None:
+    Section.objects.exclude(name="").update(name="former")
+    assert text(admin_client, "page/").count('class="sitemaps-unregistered"') == 3
+    assert "not registered" in text(admin_client, "section/")
+    shown = act(admin_client, "page/", "rebuild", list(Page.objects.all()))
+    assert shown.count("Page former-1: its section is not registered") == 1
+    assert shown.count("its section is not registered") == 3
+    assert "/sitemap-former-1.xml" not in text(admin_client, "page/")
+
+
+# What is called fresh
+
+
+class Far(Sitemap):
+    """Its rows lie in another database."""
+
+    model = Elsewhere
+    location = Route("article", slug=F("slug"))
+
+
+class Ticking(Small):
+    """Articles appear when it is time."""
+
+    appears = F("updated")
+
+
+class ByClock(Small):
+    """Nobody says when articles appear, but the query depends on the time."""
+
+    def items(self) -> Any:
+        return Article.objects.filter(updated__lte=Now())
+
+
+def of_all_kinds(section: Section, ours: str, now: float) -> None:
+    """Make a page of each kind that decides whether pages are fresh."""
+    kinds = itertools.product(
+        ("", "abc"),
+        (0, now + 60),
+        (ours, "newest", "older"),
+        (0, now - 3700, now - 3600, now - 61, now - 59, now, now + 5),
+    )
+    Page.objects.bulk_create(
+        Page(
+            section=section,
+            number=number,
+            position=number,
+            checksum=checksum,
+            grace_until=grace,
+            grace_checksum="former",
+            digest=digest,
+            verified_at=verified,
+        )
+        for number, (checksum, grace, digest, verified) in enumerate(kinds, 1)
+    )
+
+
+def check_agreement(name: str, now: float) -> set[bool]:
+    """Compare what the list calls fresh with what is served without a row read."""
+    rows = Page.objects.select_related("section").filter(section__name=name)
+    found = with_states(rows, {name: "", "static": ""}, now)
+    current = definition(name)
+    said, served = {}, {}
+    for page in found:
+        said[page.number] = page.state in ("fresh", "grace")
+        state = PageState.of(page, waits=waits(name, page.number))
+        served[page.number] = is_fresh(state, current, now)
+    assert said == served
+    return set(said.values())
+
+
+@pytest.mark.parametrize("sitemap", [Small, Far, Ticking, ByClock])
+@pytest.mark.parametrize(("lag", "unseen"), [(-10, 0), (10, 0), (10, 1000)])
+def test_what_is_called_fresh_is_served(
+    register: Any, sitemap: type, lag: float, unseen: float
+) -> None:
+    register("some", sitemap)
+    register("static", PagesSitemap)
+    now = time.time()
+    current = definition("some")
+    section = Section.objects.create(
+        name="some",
+        key=current.key,
+        filled=True,
+        digest="newest",
+        digest_since=STARTED + lag,
+        digest_seen=now - unseen,
+        ticked_at=now - 30,
+    )
+    of_all_kinds(section, current.digest, now)
+    assert check_agreement("some", now) == {True, False}
+    # Some have changes: each in another state, and one that is not there.
+    Change.objects.create(section="other", key="1", at=now)
+    for number in (1, 4, 43, 46, 60, 67, 999):
+        Change.objects.create(section="some", key="1", at=now, page=number)
+    assert check_agreement("some", now) == {True, False}
+    # A change whose page is not known concerns all.
+    last = Change.objects.create(section="some", key="1", at=now)
+    check_agreement("some", now)
+    last.delete()
+    for ticked_at in (now - 60, now + 1, 0):
+        Section.objects.update(ticked_at=ticked_at)
+        check_agreement("some", now)
+
+
+def test_bounds_of_another_key_are_not_fresh(admin_client: Client, built: None) -> None:
+    Section.objects.update(key="another")
+    assert text(admin_client, "page/").count('class="sitemaps-due"') == 3
+
+
+# Changes and URLs
+
+
+def test_changes_say_what_they_concern_and_what_was_reported(
+    admin_client: Client,
+) -> None:
+    now = time.time()
+    Change.objects.create(section="a", key='["3"]', at=now)
+    Change.objects.create(section="a", key='["4"]', upto='["9"]', at=now)
+    Change.objects.create(section="a", key="7", related="testapp.Category", at=now)
+    Change.objects.create(section="a", at=now)
+    entries = json.dumps([["/one/", "", "x"], ["/two/", "", "y"]])
+    told = Change.objects.create(
+        section="b", key='["5"]', at=now, reported=entries, reported_at=now
+    )
+    Change.objects.create(
+        section="c", key='["6"]', at=now, reported="[]", reported_at=now
+    )
+    shown = text(admin_client, "change/")
+    for words in (
+        "[&quot;4&quot;] … [&quot;9&quot;]",
+        "testapp.Category 7",
+        "the whole section",
+        "/one/, /two/",
+        ">not listed<",
+    ):
+        assert shown.count(words) == 1
+    assert shown.count("not yet") == 4
+    assert "/one/, /two/" in text(admin_client, f"change/{told.pk}/change/")
+
+
+def test_urls_on_hold_are_confirmed(admin_client: Client, register: Any) -> None:
+    register("article", Small)
+    Section.objects.create(name="article")
+    now = time.time()
+    for number, section in enumerate(("article", "article", "other")):
+        UrlChange.objects.create(
+            section=section,
+            kind="removed",
+            location=f"/{number}/",
+            at=now - 720,
+            on_hold=True,
+        )
+    shown = text(admin_client, "urlchange/?since=3600&of=article&on_hold__exact=1")
+    assert "Select URL change to view" in shown
+    assert shown.count("on hold: confirm it") == 2
+    assert "12\xa0minutes ago" in shown
+    assert 'href="https://www.example.com/0/"' in shown
+    rows = UrlChange.objects.filter(location="/0/")
+    assert "2 URLs of the sections article will be submitted." in act(
+        admin_client, "urlchange/", "confirm", rows
+    )
+    assert [row.section for row in UrlChange.objects.filter(on_hold=True)] == ["other"]
+    assert Section.objects.get().confirmed_at >= now
+
+
+# All lists
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("use_tz", [True, False])
+def test_times_and_sizes_are_for_people(
+    admin_client: Client, settings: Any, use_tz: bool
+) -> None:
+    settings.USE_TZ = use_tz
+    settings.TIME_ZONE = "Asia/Kolkata"
+    # 2026-03-01 12:00 UTC
+    then = 1_772_366_400
+    Page.objects.update(changed_at=then, size=2_621_440)
+    page = Page.objects.all()[0]
+    for path in ("page/", f"page/{page.pk}/change/"):
+        shown = text(admin_client, path)
+        assert "March 1, 2026, 5:30 p.m." in shown
+        assert "2.5\xa0MB" in shown
+        assert "2621440" not in shown
+    change = Change.objects.create(section="article", at=time.time())
+    removed = UrlChange.objects.create(
+        section="article", kind="removed", location="/", at=then
+    )
+    for path in (f"change/{change.pk}/change/", f"urlchange/{removed.pk}/change/"):
+        assert 'name="_save"' not in text(admin_client, path)
+    assert "just now" in text(admin_client, "change/")
+    assert "March 1, 2026, 5:30 p.m." in text(admin_client, "urlchange/")
+
+
+@pytest.mark.parametrize("path", ["change/", "urlchange/", "page/"])
+@pytest.mark.usefixtures("built")
+def test_no_row_costs_a_query_and_no_table_is_counted(
+    admin_client: Client, path: str
+) -> None:
+    def queries() -> list[str]:
+        with CaptureQueriesContext(connection) as found:
+            text(admin_client, path)
+        return [query["sql"] for query in found]
+
+    queries()
+    few = queries()
+    now = time.time()
+    Change.objects.bulk_create(
+        Change(section="article", key=str(n), at=now, page=1) for n in range(90)
+    )
+    UrlChange.objects.bulk_create(
+        UrlChange(section="article", kind="added", location=f"/{n}/", at=now)
+        for n in range(90)
+    )
+    many = queries()
+    assert len(many) == len(few)
+    counts = [sql for sql in many if "COUNT(" in sql and "sitemaps_plus_" in sql]
+    assert counts
+    assert all("LIMIT 10000" in sql for sql in counts)

@@ -1,0 +1,316 @@
+"""Recorded changes find their pages, and are claimed with them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import random
+import time
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.db.models import F
+
+from django_sitemaps_plus.changes import assignment, reporting
+from django_sitemaps_plus.models import Change, Page, Section
+from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.sitemaps import sections
+from tests.conftest import Register
+from tests.support.ledger_kinds import KINDS, Kind, create_tables
+from tests.support.ledger_site import Site, nothing_moves
+from tests.support.ledger_world import sitemap_class
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables(django_db_setup: None, django_db_blocker: Any) -> None:
+    with django_db_blocker.unblock():
+        create_tables()
+
+
+def record(
+    name: str = "site", *keys: int, page: int | None = None, **values: Any
+) -> None:
+    """Write down changes of integer keys, a minute ago."""
+    given = {"at": time.time() - 60, "page": page, "section": name, **values}
+    Change.objects.bulk_create(
+        Change(**{"key": json.dumps([str(key)]), **given}) for key in keys
+    )
+
+
+def section(name: str = "site") -> Section:
+    return Section.objects.get(name=name)
+
+
+def sort(site: Site) -> None:
+    assignment.sort(site.source, section(site.name))
+
+
+def owners() -> dict[str, int | None]:
+    """Return the page of each recorded key."""
+    return dict(Change.objects.values_list("key", "page"))
+
+
+# Which page owns a key
+
+
+def plain_owner(kind: Kind, found: list[Page], key: Any) -> int:
+    """Ask the database for each bound whether the key is before it."""
+    walk = ledger.key_range_of(sections.source("world"))
+    vendor = connections[kind.database].vendor
+    row = kind.all().filter(**dict(zip(kind.columns, key, strict=True)))
+    number = found[0].number
+    for page in found[1:]:
+        assert page.lower is not None
+        if not row.filter(walk.key.from_(walk.key.loads(page.lower), vendor)).exists():
+            break
+        number = page.number
+    return number
+
+
+@pytest.mark.parametrize("bounds", [500, 4], ids=["at once", "coarse, then fine"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_every_kind_of_key_finds_the_page_that_the_database_says(
+    kind: Kind, bounds: int, register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assignment, "BOUNDS", bounds)
+    rng = random.Random(7)  # noqa: S311 (nothing secret)
+    keys = kind.universe(rng)
+    rows = [
+        {**dict(zip(kind.columns, key, strict=True)), "slug": str(number)}
+        for number, key in enumerate(keys)
+    ]
+    kind.insert(rows)
+    register("world", sitemap_class(kind, 10))
+    source = sections.source("world")
+    ledger.fill(source)
+    found = list(ledger.ordered(section("world")))
+    assert len(found) > 5
+    tested = [*rng.sample(keys, 25), keys[0], keys[-1]]
+    dumps = ledger.key_range_of(source).key.dumps
+    assert reporting.lookup("world").database == kind.database
+    beside = Change.objects.using(kind.database)
+    beside.all().delete()
+    for key in tested:
+        beside.create(section="world", key=dumps(key), at=time.time() - 60)
+    # Bounds are their own page's first keys.
+    for page in found[1:]:
+        beside.create(section="world", key=page.lower, at=time.time() - 60)
+    assignment.sort(source, section("world"))
+    sorted_ = dict(beside.values_list("key", "page"))
+    expected = {dumps(key): plain_owner(kind, found, key) for key in tested}
+    expected |= {page.lower: page.number for page in found[1:] if page.lower}
+    assert sorted_ == expected
+    kind.empty()
+
+
+def test_more_than_five_hundred_bounds(register: Register) -> None:
+    """More than a database sorts at a time; keys that lie on none of them too."""
+    for name, column in (("texts", "code"), ("integers", "id")):
+        kind = KINDS[name]
+        site = Site(register, kind=kind, limit=1, name=name.strip())
+        texts = [f"{number:05}" for number in range(0, 7000, 10)]
+        values: list[Any] = texts if name == "texts" else [*map(int, texts)]
+        kind.insert([{column: value, "slug": f"r{value}-0"} for value in values])
+        ledger.fill(site.source)
+        assert len(site.pages()) > assignment.BOUNDS
+        dumps = ledger.key_range_of(site.source).key.dumps
+        by_lower = {page.lower: page.number for page in site.pages()}
+        expected = {}
+        for number in (0, 10, 15, 3333, 6989, 6990, 99_999):
+            below = f"{min(number // 10 * 10, 6990):05}"
+            lower = dumps((below if name == "texts" else int(below),))
+            key = f"{number:05}" if name == "texts" else number
+            text = dumps((key,))
+            expected[text] = by_lower.get(lower, by_lower[None])
+            Change.objects.create(section=site.name, key=text, at=1)
+        sort(site)
+        assert (
+            dict(Change.objects.filter(section=site.name).values_list("key", "page"))
+            == expected
+        )
+        kind.empty()
+
+
+# Ranges
+
+
+@pytest.fixture
+def site(register: Register) -> Site:
+    """Four pages, of 0–8, 9–17, 18–26 and 27–39, made."""
+    made = Site(register)
+    made.insert(range(36))
+    made.crawl()
+    assert [page.lower for page in made.pages()] == [None, '["9"]', '["18"]', '["27"]']
+    Change.objects.all().delete()
+    return made
+
+
+def marked(site: Site) -> list[int]:
+    return [page.number for page in site.pages() if page.verified_at == 0]
+
+
+def test_a_range_marks_the_pages_that_it_crosses(site: Site) -> None:
+    record("site", 12, upto='["18"]')
+    versions = {page.number: page.version for page in site.pages()}
+    sort(site)
+    assert marked(site) == [2, 3]
+    assert not Change.objects.exists()
+    bumped = [p.number for p in site.pages() if p.version > versions[p.number]]
+    assert bumped == [2, 3], "who makes them just now has read their rows already"
+
+
+def test_a_whole_section_marks_all_its_pages(site: Site) -> None:
+    Change.objects.create(section="site", at=1)
+    sort(site)
+    assert marked(site) == [1, 2, 3, 4]
+
+
+def test_a_key_that_cannot_be_read_is_the_whole_section(site: Site) -> None:
+    """Code from before a deploy has written it, when the key was another column."""
+    for key in ('["a-slug"]', '["1", "2"]', "no json", '["5"]'):
+        Change.objects.create(section="site", key=key, at=1)
+    Change.objects.create(section="site", key='["x"]', upto='["y"]', at=1)
+    sort(site)
+    assert marked(site) == [1, 2, 3, 4]
+    assert owners() == {'["5"]': 1}
+    assert site.get(1).status_code == 200
+
+
+def test_what_may_not_be_committed_yet_marks_nothing_until_it_is(site: Site) -> None:
+    now = time.time()
+    record("site", 1, upto='["2"]', settled=False, at=now)
+    record("site", 30, settled=False, at=now)
+    sort(site)
+    assert marked(site) == []
+    assert owners() == {'["1"]': None, '["30"]': 4}
+    assert assignment.claim("site", 4).ids == []
+    Change.objects.update(at=now - assignment.WINDOW - 1)
+    sort(site)
+    assert marked(site) == [1]
+    assert len(assignment.claim("site", 4).ids) == 1
+
+
+def test_a_clock_that_was_set_back_keeps_nothing_waiting(site: Site) -> None:
+    record("site", 30, settled=False, at=time.time() + 10_000)
+    sort(site)
+    assert len(assignment.claim("site", 4).ids) == 1
+
+
+def test_a_section_that_is_not_filled_waits(site: Site) -> None:
+    record("site", 5)
+    Section.objects.update(filled=False)
+    sort(site)
+    assert owners() == {'["5"]': None}
+    Section.objects.update(filled=True, key="another.column:TextField")
+    sort(site)
+    assert owners() == {'["5"]': None}
+
+
+def test_a_page_divided_while_keys_are_sorted(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever read the bounds before must not hand a key to the page it had."""
+    record("site", 38)
+    real, done = assignment._sort_keys, itertools.count()
+
+    def slow(name: str, keys: Any, bounds: Any) -> None:
+        if next(done) == 0:
+            ledger.split(site.source, site.page(4), 3, nothing_moves)
+        real(name, keys, bounds)
+
+    site.insert(range(36, 50))
+    monkeypatch.setattr(assignment, "_sort_keys", slow)
+    sort(site)
+    assert len(site.pages()) > 4
+    *_, own = (
+        page for page in site.pages() if int(json.loads(page.lower or '["0"]')[0]) <= 38
+    )
+    assert own.number > 4
+    assert owners() == {'["38"]': own.number}
+
+
+def test_changes_of_a_page_that_is_no_more_find_another(site: Site) -> None:
+    record("site", 5, page=999)
+    site.get()
+    assert owners() == {'["5"]': None}
+    site.get()
+    assert owners() == {}
+
+
+# Claims
+
+
+def test_a_claim_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assignment, "MOST", 3)
+    record("site", 1, 2, 3, 4, 5, 5, 5, page=1)
+    assert len(assignment.claim("site", 1).ids) == 3
+    for left in (4, 1, 0):
+        assert site.get(1).status_code == 200
+        assert Change.objects.count() == left
+
+
+# MySQL ends the transaction when a table is analyzed.
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_changes_are_claimed_and_waited_for_by_their_index(site: Site) -> None:
+    """Of tens of thousands only those of the page are read, on every database."""
+    connection = connections["default"]
+    Change.objects.bulk_create(
+        (
+            Change(section="site", key=f'["{number}"]', at=1, page=1 + number % 500)
+            for number in range(30_000)
+        ),
+        batch_size=2_000,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            {
+                "sqlite": "ANALYZE",
+                "postgresql": "ANALYZE sitemaps_plus_change",
+                "mysql": "ANALYZE TABLE sitemaps_plus_change",
+            }[connection.vendor]
+        )
+        if connection.vendor == "mysql":
+            cursor.fetchall()
+    of_one = assignment.recorded("site").filter(page=7)
+    for queryset in (
+        of_one.order_by("pk"),
+        of_one.filter(settled=True),
+        assignment.recorded("site").filter(assignment.of_page(7)),
+        assignment.recorded("site").filter(page=None, pk__gt=0).order_by("pk"),
+    ):
+        plan = queryset.explain()
+        assert "sitemaps_plus_change_page" in plan, plan
+    assert len(assignment.claim("site", 7).ids) == 60
+    assert assignment.waits("site", 7)
+    assert not assignment.waits("site", 501)
+
+
+def test_the_first_change_of_a_key_knows_where_it_was(site: Site) -> None:
+    record("site", 1, page=1, old=None)
+    record("site", 1, page=1, old='["/a/"]')
+    record("site", 1, page=1, old='["/b/"]')
+    assert assignment.claim("site", 1).old == {'["1"]': ["/a/"]}
+
+
+# The clock
+
+
+def test_what_appears_and_expires_is_found_once_a_minute(register: Register) -> None:
+    kind = KINDS["integers"]
+    site = Site(register, appears=F("updated"), limit=10)
+    site.insert(range(20))
+    site.crawl()
+    Change.objects.all().delete()
+    first = section().ticked_at
+    assert first > time.time() - 60
+    sort(site)
+    assert section().ticked_at == first, "not yet"
+    moment = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=30)
+    kind.all().filter(id=12).update(updated=moment)
+    Section.objects.update(ticked_at=time.time() - 61)
+    sort(site)
+    assert owners() == {'["12"]': 2}

@@ -1,0 +1,281 @@
+"""Which models are listened to, and what their related objects record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import models, transaction
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Q
+from django.db.models.expressions import RawSQL
+from django.db.models.signals import post_save, pre_delete
+
+from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.changes import receivers
+from tests.conftest import Register
+from tests.support.recorded import Articles, Methods, changes
+from tests.testapp.models import (
+    Article,
+    Bond,
+    Category,
+    Label,
+    Note,
+    Region,
+    Spot,
+    Story,
+    Tag,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+ANY = [("section", "*")]
+
+
+@pytest.fixture
+def section(register: Register) -> Callable[..., None]:
+    """Register a section by its items and what its location reads."""
+
+    def add(queryset: Any, field: str = "slug", **attributes: Any) -> None:
+        members = {
+            "location": Route("article", slug=F(field)),
+            "items": lambda self: queryset.all(),
+            **attributes,
+        }
+        register("section", type("Made", (Sitemap,), members))
+
+    return add
+
+
+def one(item: models.Model) -> list[tuple[Any, ...]]:
+    """Return the record of one row that depends on something saved."""
+    return [("section", str(item.pk))]
+
+
+def test_other_models_are_not_listened_to(register: Register) -> None:
+    register("news", Articles)
+    assert post_save.has_listeners(Article)
+    assert post_save.has_listeners(Story)
+    for model in (Note, Category, Tag):
+        assert not post_save.has_listeners(model)
+        assert not post_save.has_listeners(model)
+        assert not pre_delete.has_listeners(model)
+
+
+def test_a_section_that_is_removed_is_not_listened_to(register: Register) -> None:
+    from django_sitemaps_plus.sitemaps.registry import registry
+
+    registry.add("news", Articles)
+    registry.remove("news")
+    assert not post_save.has_listeners(Article)
+    Article.objects.create(slug="a")
+    assert changes() == []
+
+
+# Related objects
+
+
+def test_a_related_object_is_recorded_by_its_model(section: Any) -> None:
+    section(Article.objects.filter(category__isnull=False), "category__slug")
+    category = Category.objects.create(slug="a")
+    # No row refers to a new one yet.
+    assert changes() == []
+    category.save()
+    assert changes() == [("section", "testapp.Category", str(category.pk))]
+    category.save(update_fields=["slug"])
+    assert len(changes()) == 1
+    category.save(update_fields=[])
+    with transaction.atomic():
+        category.save()
+        transaction.set_rollback(True)
+    assert changes() == []
+    category.delete()
+    assert changes() == []
+
+
+def test_a_save_of_fields_that_nobody_reads_is_not_recorded(section: Any) -> None:
+    section(Article.objects.filter(tags__name="x"))
+    tag = Tag.objects.create(article=Article.objects.create(slug="a"), name="x")
+    changes()
+    section(Article.objects.filter(category__slug="x"))
+    tag.save()
+    assert changes() == []
+
+
+def test_a_target_that_goes_takes_its_column_along(section: Any) -> None:
+    """SET_NULL is an UPDATE of which no signal tells."""
+    section(Spot.objects.filter(region__isnull=False), "name")
+    region = Region.objects.create(name="r")
+    Spot.objects.create(name="s", region=region)
+    changes()
+    region.name = "other"
+    region.save()
+    assert changes() == []
+    region.delete()
+    assert changes() == ANY
+
+
+def test_a_row_that_is_another_row_s_parent_is_both(section: Any) -> None:
+    section(Spot.objects.filter(above__isnull=False), "above__name")
+    top = Spot.objects.create(name="a")
+    assert changes() == [("section", str(top.pk))]
+    top.save()
+    assert sorted(changes()) == sorted(
+        [("section", str(top.pk)), ("section", "testapp.Spot", str(top.pk))]
+    )
+
+
+def test_an_object_that_belongs_to_a_row_concerns_that_row(section: Any) -> None:
+    section(Article.objects.filter(tags__name="x"))
+    article = Article.objects.create(slug="a")
+    changes()
+    tag = Tag.objects.create(article=article, name="x")
+    own = ("section", "testapp.Tag", str(tag.pk))
+    assert sorted(changes()) == sorted([("section", str(article.pk)), own])
+    tag.save(update_fields=["name"])
+    assert ("section", str(article.pk)) in changes()
+    Tag.objects.create(article=article, name="x")
+    changes()
+    Tag.objects.all().delete()
+    assert changes() == [("section", str(article.pk))]
+
+
+def test_subqueries(section: Any) -> None:
+    tags = Tag.objects.filter(article=OuterRef("pk"), name="x")
+    section(Article.objects.filter(Exists(tags)))
+    article = Article.objects.create(slug="a")
+    changes()
+    tag = Tag.objects.create(article=article, name="x")
+    assert changes() == [("section", "testapp.Tag", str(tag.pk))]
+    tag.delete()
+    assert changes() == ANY
+
+
+def test_children_that_are_joined(section: Any) -> None:
+    section(Article.objects.filter(story__source="x"))
+    story = Story.objects.create(slug="a", source="x")
+    changes()
+    story.source = "y"
+    story.save()
+    assert changes() == [("section", str(story.pk))]
+
+
+def test_a_condition_of_a_join(section: Any) -> None:
+    named = FilteredRelation("tags", condition=Q(tags__name="x"))
+    section(Article.objects.annotate(named=named).filter(named__isnull=False))
+    article = Article.objects.create(slug="a")
+    tag = Tag.objects.create(article=article, name="x")
+    changes()
+    tag.save()
+    assert ("section", str(article.pk)) in changes()
+
+
+def test_sql_in_a_filter_is_no_reason_to_fail(section: Any) -> None:
+    low = RawSQL("lower(title)", ())
+    section(Article.objects.annotate(low=low).filter(low="x").extra(where=["live"]))
+    article = Article.objects.create(slug="a")
+    assert changes() == one(article)
+
+
+# Many to many
+
+
+def spots() -> Any:
+    return Spot.objects.filter(labels__name="x")
+
+
+def test_relations_from_this_side(section: Any) -> None:
+    section(spots(), "name")
+    spot, label = Spot.objects.create(name="s"), Label.objects.create(name="x")
+    changes()
+    for change in (
+        lambda: spot.labels.add(label),
+        lambda: spot.labels.remove(label),
+        lambda: spot.labels.set([label]),
+        lambda: spot.labels.clear(),
+        lambda: spot.labels.create(name="x"),
+    ):
+        change()
+        assert changes() == one(spot)
+
+
+def test_relations_from_the_other_side(section: Any) -> None:
+    section(spots(), "name")
+    spot, label = Spot.objects.create(name="s"), Label.objects.create(name="x")
+    changes()
+    for change in (
+        lambda: label.spots.add(spot),  # type: ignore[attr-defined]
+        lambda: label.spots.remove(spot),  # type: ignore[attr-defined]
+        lambda: label.spots.set([spot]),  # type: ignore[attr-defined]
+    ):
+        change()
+        assert changes() == one(spot)
+    label.spots.clear()  # type: ignore[attr-defined]
+    assert changes() == ANY
+
+
+def test_a_label_that_changes_or_goes(section: Any) -> None:
+    section(spots(), "name")
+    spot, label = Spot.objects.create(name="s"), Label.objects.create(name="x")
+    spot.labels.add(label)
+    changes()
+    label.name = "y"
+    label.save()
+    assert changes() == [("section", "testapp.Label", str(label.pk))]
+    label.delete()
+    assert changes() == ANY
+
+
+def test_a_label_that_goes_where_only_its_key_is_read(section: Any) -> None:
+    label = Label.objects.create(name="x")
+    section(Spot.objects.filter(labels=label), "name")
+    spot = Spot.objects.create(name="s")
+    spot.labels.add(label)
+    changes()
+    label.delete()
+    assert changes() == ANY
+
+
+def test_relations_with_a_model_of_their_own(section: Any) -> None:
+    section(Spot.objects.filter(friends__name="r"), "name")
+    spot, region = Spot.objects.create(name="s"), Region.objects.create(name="r")
+    changes()
+    spot.friends.add(region)
+    assert changes() == one(spot)
+    bond = Bond.objects.get()
+    bond.delete()
+    assert changes() == one(spot)
+    Bond.objects.create(spot=spot, region=region)
+    assert set(one(spot)) <= set(changes())
+    region.delete()
+    assert changes() == one(spot)
+
+
+# At startup
+
+
+def test_items_that_ask_the_database_at_once(register: Register) -> None:
+    class Asking(Sitemap):
+        location = Route("article", slug=F("slug"))
+
+        def items(self) -> Any:
+            Note.objects.create(number=1)
+            return Article.objects.all()
+
+    register("asking", Asking)
+    assert Note.objects.count() == 0
+    assert "items() runs a query" in receivers.unwatched["asking"]
+    Article.objects.create(slug="a")
+    assert changes() == []
+
+
+def test_items_that_fail_leave_the_others(register: Register) -> None:
+    class Failing(Sitemap):
+        def items(self) -> Any:
+            raise RuntimeError("no")
+
+    register("failing", Failing)
+    register("all", Methods)
+    assert receivers.unwatched == {"failing": "RuntimeError: no"}
+    article = Article.objects.create(slug="a")
+    assert changes() == [("all", str(article.pk))]

@@ -1,0 +1,176 @@
+"""Related objects: which pages are compared again after one was saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.changes import related
+from django_sitemaps_plus.changes.assignment import assign
+from django_sitemaps_plus.models import Change, Page, RelatedState, Section, UrlChange
+from django_sitemaps_plus.sitemaps.sections import source
+from tests.conftest import Register
+from tests.support.helpers import locations
+from tests.testapp.models import Article, Category, Label, Spot, Tag
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+class Filed(Sitemap):
+    """Listed by the slug of a category, five a page."""
+
+    location = Route("article", slug=F("slug"))
+    limit = 5
+
+    def items(self) -> Any:
+        """Return what is in a category that is not hidden."""
+        return Article.objects.filter(category__slug__startswith="shown")
+
+
+def assigned() -> list[int]:
+    """Assign what was recorded; return the pages that are to be compared."""
+    assign(source("news"), Section.objects.get(name="news"))
+    marked = Page.objects.filter(verified_at=0).order_by("number")
+    return list(marked.values_list("number", flat=True))
+
+
+def crawl(client: Client) -> list[str]:
+    """Return what all pages list, having built them."""
+    numbers = Page.objects.order_by("number").values_list("number", flat=True)
+    urls = [f"/sitemap-news-{number}.xml" for number in numbers]
+    return [loc for url in urls for loc in locations(client.get(url))]
+
+
+@pytest.fixture
+def categories(register: Register, client: Client) -> list[Category]:
+    """Three categories, of eight articles each, on six pages."""
+    made = [Category.objects.create(slug=f"shown{number}") for number in range(3)]
+    for category in made:
+        for number in range(8):
+            slug = f"{category.slug}-{number}"
+            Article.objects.create(slug=slug, category=category)
+    register("news", Filed)
+    client.get("/sitemap-news.xml")
+    assert len(crawl(client)) == 24
+    for category in made:
+        category.save()
+    assert assigned() == [1, 2, 3, 4, 5, 6], "nothing is known of them yet"
+    crawl(client)
+    assert assigned() == []
+    UrlChange.objects.all().delete()
+    return made
+
+
+def test_a_save_that_changes_nothing_compares_nothing(
+    categories: list[Category],
+) -> None:
+    categories[1].save()
+    assert Change.objects.count() == 1
+    assert assigned() == []
+    assert Change.objects.count() == 0
+
+
+def test_only_the_pages_of_the_rows_that_refer_to_it_are_compared(
+    categories: list[Category], client: Client
+) -> None:
+    categories[2].slug = "hidden"
+    categories[2].save()
+    assert assigned() == [5, 6]
+    assert not any("shown2" in location for location in crawl(client))
+    removed = UrlChange.objects.filter(kind="removed").values_list(
+        "location", flat=True
+    )
+    assert sorted(removed) == [f"/articles/shown2-{number}/" for number in range(8)]
+
+
+def test_what_comes_back_is_found(categories: list[Category], client: Client) -> None:
+    """Rows that are not among the items any more refer to it all the same."""
+    categories[0].slug = "hidden"
+    categories[0].save()
+    assigned()
+    assert len(crawl(client)) == 16
+    categories[0].slug = "shown0"
+    categories[0].save()
+    assert assigned() == [1, 2]
+    assert len(crawl(client)) == 24
+
+
+def test_very_many_rows_compare_every_page(
+    categories: list[Category], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(related, "MOST_ROWS", 3)
+    categories[0].slug = "shown-again"
+    categories[0].save()
+    assert assigned() == [1, 2, 3, 4, 5, 6]
+
+
+def test_nothing_is_read_before_a_related_object_is_saved(
+    categories: list[Category],
+) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        categories[0].save()
+    verbs = [query["sql"].split()[0] for query in captured.captured_queries]
+    assert "SELECT" not in verbs
+
+
+def test_an_object_that_moves_to_another_row_concerns_both(
+    register: Register, client: Client
+) -> None:
+    class Tagged(Sitemap):
+        location = Route("article", slug=F("slug"))
+        limit = 1
+
+        def items(self) -> Any:
+            return Article.objects.filter(tags__name="x")
+
+    first, second = (Article.objects.create(slug=slug) for slug in "ab")
+    Tag.objects.create(article=second, name="x")
+    register("news", Tagged)
+    tag = Tag.objects.create(article=first, name="x")
+    client.get("/sitemap-news.xml")
+    assert len(crawl(client)) == 2
+    assigned()
+    Page.objects.filter(verified_at=0).update(verified_at=1)
+    tag.article = second
+    tag.name = "y"
+    tag.save()
+    assign(source("news"), Section.objects.get(name="news"))
+    assert [loc.rsplit("/", 2)[1] for loc in crawl(client)] == ["b"]
+    assert RelatedState.objects.get(key=str(tag.pk)).state == f'["{second.pk}"]'
+
+
+def test_a_relation_with_no_look_up_compares_every_page(
+    register: Register, client: Client
+) -> None:
+    class Labelled(Sitemap):
+        location = Route("article", slug=F("name"))
+        limit = 1
+
+        def items(self) -> Any:
+            return Spot.objects.filter(labels__name="x")
+
+    label = Label.objects.create(name="x")
+    for name in "abc":
+        Spot.objects.create(name=name).labels.add(label)
+    register("news", Labelled)
+    client.get("/sitemap-news.xml")
+    assert len(crawl(client)) == 3
+    label.name = "y"
+    label.save()
+    assigned()
+    assert crawl(client) == []
+
+
+def test_another_version_of_the_code_may_have_recorded_what_nobody_knows(
+    categories: list[Category],
+) -> None:
+    for label in ("testapp.Tag", "nowhere.Thing", "testapp.Category"):
+        Change.objects.create(section="news", related=label, key="no key", at=1)
+    assert assigned() == []
+    assert Change.objects.count() == 0

@@ -1,0 +1,568 @@
+"""System checks: each speaks up where it should, and is silent elsewhere."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.core.checks import CheckMessage, Error, run_checks
+from django.core.checks import Warning as CheckWarning
+from django.db import connection, models
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce
+from django.test import Client
+from django.urls import include, path
+
+from django_sitemaps_plus import Route, Sitemap, StaticSitemap
+from django_sitemaps_plus.models import EngineState
+from tests.support.factories import articles
+from tests.support.helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    locations,
+    remove_sites,
+    run_command,
+)
+from tests.testapp.models import Article, Note, Sheet, Tag
+from tests.testapp.views import anything
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+Found = tuple[str, str, str]
+SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
+
+
+def found(databases: list[str] | None = None) -> list[Found]:
+    """Run this app's checks: number, message and hint of each that speaks up."""
+    messages: list[CheckMessage] = run_checks(
+        tags=["sitemaps_plus"], databases=databases or []
+    )
+    numbers = [str(one.id).removeprefix("sitemaps_plus.") for one in messages]
+    for number, one in zip(numbers, messages, strict=True):
+        assert type(one) is {"E": Error, "W": CheckWarning}[number[0]]
+    return [
+        (number, one.msg, one.hint or "")
+        for number, one in zip(numbers, messages, strict=True)
+    ]
+
+
+def only(number: str, databases: list[str] | None = None) -> tuple[str, str]:
+    """Return message and hint of the only check that speaks up."""
+    [(found_number, text, hint)] = found(databases)
+    assert found_number == number
+    return text, hint
+
+
+def declare(register: Any, **attributes: Any) -> type:
+    """Register articles with some attributes."""
+    cls = type("Declared", (ArticleSitemap,), attributes)
+    register("article", cls)
+    return cls
+
+
+# The project
+
+
+def test_nothing_is_said_of_a_sound_project(register: Any) -> None:
+    register("article", ArticleSitemap)
+    register("pages", PagesSitemap)
+    articles(2)
+    assert found(["default"]) == []
+
+
+def test_the_tag_of_the_app_runs_every_check(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "www.example.com"}
+    out, err, code = run_command("check", "--tag", "sitemaps_plus")
+    assert (out, code) == ("", 1)
+    assert "sitemaps_plus.E002" in err
+
+
+def test_a_check_never_ends_in_a_traceback(register: Any) -> None:
+    declare(register, items=lambda self: Article.objects.filter(alive=True))
+    out, err, code = run_command("check", "--database", "default")
+    assert (out, code) == ("", 1)
+    assert err.count("(sitemaps_plus.E013)") == 1
+    assert "Traceback" not in err
+
+
+def test_checks_query_no_database_unless_they_are_told_to(
+    register: Any, django_assert_num_queries: Any
+) -> None:
+    register("article", ArticleSitemap)
+    with django_assert_num_queries(0):
+        assert found() == []
+
+
+def test_an_unknown_setting_is_named(settings: Any, register: Any) -> None:
+    declare(register, priority=7)
+    settings.SITEMAPS_PLUS = {"BASEURL": "https://www.example.com"}
+    assert found(["default"]) == [
+        (
+            "E001",
+            "SITEMAPS_PLUS['BASEURL'] is not a setting. Did you mean 'BASE_URL'?",
+            "Correct SITEMAPS_PLUS in the settings module.",
+        )
+    ]
+
+
+def test_an_impossible_address_is_refused(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "www.example.com"}
+    text, hint = only("E002")
+    assert text.startswith("SITEMAPS_PLUS['BASE_URL'] is 'www.example.com': ")
+    assert hint == SET_BASE_URL
+
+
+def test_without_sites_an_address_is_asked_for(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {}
+    assert found() == []
+    remove_sites(settings)
+    assert only("W001") == (
+        "The site's address is not set: links follow the request's Host header, and "
+        "build_sitemaps cannot work.",
+        SET_BASE_URL,
+    )
+
+
+# Names
+
+
+def test_a_name_like_another_sections_page_is_refused(register: Any) -> None:
+    register("news", PagesSitemap)
+    register("news-2", PagesSitemap)
+    assert only("E004") == (
+        "/sitemap-news-2.xml could be the section 'news-2' or page 2 of the section "
+        "'news'.",
+        'Rename one of them, for example @register(name="news2").',
+    )
+
+
+def test_a_dict_of_sitemaps_must_exist(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://a.example", "SITEMAPS": "no.where"}
+    text, hint = only("E004")
+    assert text.startswith("SITEMAPS_PLUS['SITEMAPS'] is 'no.where', which cannot be")
+    assert hint == "Rename or remove one of the sections."
+
+
+def test_names_that_look_alike_are_refused_once(register: Any) -> None:
+    register("news", PagesSitemap)
+    register("News", PagesSitemap)
+    text, _ = only("E004", ["default"])
+    assert text.startswith("The sections 'news' and 'News' differ only in case")
+
+
+# What classes declare
+
+
+class Demanding(StaticSitemap):
+    def __init__(self, shop: str) -> None:
+        self.shop = shop
+
+
+class Raising(StaticSitemap):
+    def __init__(self) -> None:
+        raise LookupError("no shop")
+
+
+@pytest.mark.parametrize(
+    ("cls", "problem"),
+    [
+        (Demanding, "missing 1 required positional argument: 'shop'"),
+        (Raising, "cannot be created: LookupError: no shop"),
+    ],
+)
+def test_a_class_that_cannot_be_created_is_named(
+    register: Any, cls: type, problem: str
+) -> None:
+    register("shop", cls)
+    text, hint = only("E005", ["default"])
+    assert text.startswith("The sitemap of section 'shop' cannot be created: ")
+    assert problem in text
+    assert hint == "Give it no required arguments, or register an instance."
+
+
+@pytest.mark.parametrize(
+    ("column", "problem"),
+    [
+        ("updated", "the column testapp.Article.updated may repeat or be NULL."),
+        ("number", "testapp.Article has no such column. Columns that it can be paged"),
+    ],
+)
+def test_a_column_that_cannot_page_is_refused(
+    register: Any, column: str, problem: str
+) -> None:
+    declare(register, page_by=column)
+    text, hint = only("E006", ["default"])
+    assert text.startswith(f"page_by = {column!r}: {problem}")
+    assert hint == "Correct page_by, or remove it to page by pk."
+
+
+def test_a_route_must_name_a_pattern(register: Any) -> None:
+    declare(register, location=Route("artikel", slug=F("slug")))
+    text, hint = only("E007")
+    assert text.startswith("The location of section 'article' cannot be compiled: ")
+    assert hint == "Use the name and the parameters of a pattern in the URLconf."
+
+
+def test_an_expression_must_be_resolvable(register: Any) -> None:
+    declare(register, lastmod=F("changed"))
+    text, hint = only("E008")
+    assert text.startswith(
+        "An expression of section 'article' cannot be resolved: Cannot resolve "
+        "keyword 'changed' into field."
+    )
+    assert hint == "Use the names of the model's fields, for example F('slug')."
+
+
+def test_an_expression_needs_a_queryset(register: Any) -> None:
+    declare(register, items=lambda self: list(Article.objects.all()))
+    assert only("E008", ["default"]) == (
+        "Section 'article' declares ORM expressions, but items() returns list.",
+        "Let items() return a queryset, or use methods.",
+    )
+
+
+CHANGEFREQ = "Use one of: always, daily, hourly, monthly, never, weekly, yearly."
+PRIORITY = "Set priority to a number from 0.0 to 1.0, or remove it."
+LASTMOD = (
+    "Set lastmod to a date, to a text such as '2026-01-31', or to F('updated'); or "
+    "remove it."
+)
+MOMENT = 'to the date\'s field, for example F("publish_at"), or remove it.'
+LIMIT = "a sitemap may have from 1 to 50,000 URLs."
+WRONG: list[tuple[str, str, list[Any], str, str]] = [
+    ("E010", "changefreq", ["sometimes", "Weekly", 7], "not one of the", CHANGEFREQ),
+    ("E011", "priority", [7, -0.1, float("nan"), "high", True], "not a nu", PRIORITY),
+    ("E012", "lastmod", ["soon", "2026-02-30", "2026-01"], "not a date", LASTMOD),
+    ("E012", "lastmod", ["2026-01-02T03:04", 1_767_225_600], "not a date", LASTMOD),
+    ("E020", "appears", ["updated"], "not an expression.", f"Set appears {MOMENT}"),
+    ("E020", "expires", [7], "not an expression.", f"Set expires {MOMENT}"),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "value", "problem", "hint"),
+    [
+        (number, name, value, problem, hint)
+        for number, name, values, problem, hint in WRONG
+        for value in values
+    ],
+)
+def test_an_impossible_constant_is_refused(
+    register: Any, number: str, name: str, value: Any, problem: str, hint: str
+) -> None:
+    declare(register, **{name: value})
+    text, shown = only(number)
+    assert text.startswith(f"{name} = {value!r} is {problem}")
+    assert shown == hint
+
+
+@pytest.mark.parametrize(
+    "lastmod",
+    [
+        None,
+        "",
+        "2026-01-02",
+        "2026-01-02T03:04:05Z",
+        dt.date(2026, 1, 2),
+        dt.datetime(2026, 1, 2),  # noqa: DTZ001 (of TIME_ZONE, then)
+        dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
+    ],
+)
+def test_constant_dates_are_fine(register: Any, lastmod: Any) -> None:
+    declare(register, lastmod=lastmod, appears=F("updated"))
+    assert found() == []
+
+
+@pytest.mark.parametrize("limit", [0, -1, 50_001, "100", None, 1.5])
+def test_an_impossible_limit_is_refused_on_every_path(
+    register: Any, limit: Any
+) -> None:
+    declare(register, limit=limit)
+    register("pages", type("WrongPages", (PagesSitemap,), {"limit": limit}))
+    hint = "Set limit to at most 50000, or remove it."
+    expected = [("E009", f"limit = {limit!r}: {LIMIT}", hint)] * 2
+    assert found() == found(["default"]) == expected
+
+
+@pytest.mark.parametrize("name", ["alternates", "x_default"])
+def test_alternates_without_languages_do_nothing(register: Any, name: str) -> None:
+    declare(register, **{name: True})
+    text = "alternates and x_default do nothing without i18n."
+    assert only("W003") == (text, "Set i18n = True.")
+
+
+@pytest.mark.parametrize("languages", [["de", "pt-br"], ["de", "en"], None])
+def test_the_default_language_must_be_among_the_sitemaps(
+    register: Any, languages: Any
+) -> None:
+    declare(register, i18n=True, x_default=True, languages=languages)
+    if languages != ["de", "pt-br"]:
+        assert found() == []
+        return
+    assert only("W004") == (
+        "x_default does nothing: LANGUAGE_CODE 'en' is not among the sitemap's "
+        "languages.",
+        "Add 'en' to languages.",
+    )
+
+
+# Items
+
+
+@pytest.mark.parametrize("databases", [[], ["default"]])
+@pytest.mark.parametrize(
+    ("items", "problem"),
+    [
+        (lambda self: Article.objects.filter(alive=True), "FieldError: Cannot resolve"),
+        (lambda self: self.request.site.items, "AttributeError: 'Declared' object has"),
+        (lambda self: [][1], "IndexError: list index out of range"),
+    ],
+)
+def test_items_that_raise_hide_no_other_section(
+    register: Any, items: Any, problem: str, databases: list[str]
+) -> None:
+    declare(register, items=items)
+    register("wrong", type("Wrong", (ArticleSitemap,), {"priority": 7}))
+    first, second = found(databases)
+    assert first[0] == "E013"
+    assert first[1].startswith(
+        f"The items of section 'article' cannot be read: {problem}"
+    )
+    assert first[2].startswith("Correct items(); it is called without a request")
+    assert second[0] == "E011"
+
+
+def test_items_are_counted_only_where_the_database_may_be_asked(register: Any) -> None:
+    class Lazy:
+        def __len__(self) -> int:
+            raise LookupError("not loaded")
+
+    register("lazy", type("Counted", (Sitemap,), {"items": lambda self: Lazy()}))
+    assert found() == []
+    text, _ = only("E013", ["default"])
+    assert text.endswith("cannot be read: LookupError: not loaded")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_items_may_ask_a_database_that_is_not_there_yet(register: Any) -> None:
+    class Eager(Sitemap):
+        def items(self) -> Any:
+            return list(Article.objects.raw("SELECT * FROM no_such_table"))
+
+    register("eager", Eager)
+    text, hint = only("W002", ["default"])
+    assert text.startswith("The items of section 'eager' cannot be read: ")
+    assert "no_such_table" in text
+    assert hint == "Let items() return a queryset without asking the database."
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        (lambda: list(Article.objects.all()), "items() returns list, not a queryset"),
+        (lambda: Article.objects.all()[:3], "items() returns a sliced queryset"),
+        (
+            lambda: Article.objects.filter(pk=0).union(Article.objects.all()),
+            "items() returns a queryset combined by union()",
+        ),
+    ],
+)
+def test_a_long_section_should_be_paged_by_key(
+    register: Any, items: Callable[[], Any], reason: str
+) -> None:
+    attributes = {"limit": 2, "items": lambda self: items()}
+    register("article", type("Positioned", (Sitemap,), attributes))
+    articles(2)
+    assert found(["default"]) == []
+    articles(1)
+    assert only("W009", ["default"]) == (
+        "Section 'article' has more than one page, and is paged by position: "
+        f"{reason}. Late pages are slow, and entries move between pages.",
+        "Let items() return a plain queryset, or shorten the list.",
+    )
+
+
+DAY, CATEGORY = F("day"), F("category__slug")
+
+
+@pytest.mark.parametrize(
+    ("column", "items"),
+    [
+        (DAY, Article.objects.all()),
+        (DAY, Article.objects.exclude(day="2026-01-02")),
+        (DAY, Article.objects.filter(Q(day__isnull=False) | Q(live=True))),
+        (DAY, Article.objects.exclude(day=None, live=True)),
+        (DAY, Article.objects.filter(day=None)),
+        (DAY, Article.objects.all()[:5]),
+        (CATEGORY, Article.objects.all()),
+        (CATEGORY, Article.objects.filter(day__isnull=False)),
+        (F("tags__name"), Article.objects.all()),
+    ],
+)
+def test_a_column_that_may_be_null_is_named(
+    register: Any, column: F, items: Any
+) -> None:
+    declare(register, location=Route("word", slug=column), items=lambda self: items)
+    name = column.name  # type: ignore[attr-defined]
+    assert only("W010") == (
+        f"Section 'article': {name} may be NULL, and the URL of its Route then "
+        "contains 'None', as with reverse().",
+        f"Exclude it in items(): .exclude({name}=None), or give another value: "
+        f"Coalesce('{name}', Value('…')).",
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "items"),
+    [
+        (F("slug"), Article.objects.all()),
+        (Coalesce("day", Value(dt.date(2026, 1, 2))), Article.objects.all()),
+        (DAY, Article.objects.exclude(day=None)),
+        (DAY, Article.objects.exclude(Q(day=None) | Q(live=False))),
+        (DAY, Article.objects.filter(live=True, day__isnull=False)),
+        (DAY, Article.objects.filter(day__gte="2026-01-02")),
+        (CATEGORY, Article.objects.filter(category__isnull=False)),
+        (CATEGORY, Article.objects.exclude(category=None)),
+        (CATEGORY, Article.objects.filter(category__slug__gt="")),
+        (F("article__slug"), Tag.objects.all()),
+    ],
+)
+def test_a_column_that_cannot_be_null_is_fine(
+    register: Any, column: Any, items: Any
+) -> None:
+    route = Route("word", slug=column)
+    declare(register, location=route, lastmod=None, items=lambda self: items)
+    assert found() == []
+
+
+def test_a_null_is_written_as_the_check_says(client: Client, register: Any) -> None:
+    declare(register, location=Route("word", slug=F("day")))
+    articles(1, day=None)
+    start = "https://www.example.com/w%C3%B6rter"
+    assert locations(client.get("/sitemap.xml")) == [f"{start}/None/"]
+    only("W010")
+
+
+# Addresses and templates
+
+
+@pytest.fixture
+def urlconf(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[..., None]:
+    """Use some patterns as the project's URLconf."""
+
+    def use(*patterns: Any) -> None:
+        module = ModuleType("tests.urlconf_of_one_check")
+        module.urlpatterns = list(patterns)  # type: ignore[attr-defined]
+        monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
+        settings.ROOT_URLCONF = module.__name__
+
+    return use
+
+
+INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
+
+
+def test_the_addresses_must_be_included(register: Any, urlconf: Any) -> None:
+    urlconf(path("articles/<slug:slug>/", anything, name="article"))
+    assert found() == []
+    register("article", ArticleSitemap)
+    assert only("W005") == (
+        "Sections are registered, but no URLconf includes their addresses.",
+        f"Add {INCLUDE} to urlpatterns.",
+    )
+
+
+def test_the_addresses_belong_to_the_root(urlconf: Any) -> None:
+    urlconf(path("maps/", include("django_sitemaps_plus.urls")))
+    text, hint = only("W006")
+    assert text.startswith("The sitemap's address is /maps/sitemap.xml: crawlers look")
+    assert hint == f"Include the URLs at the root: {INCLUDE}."
+
+
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
+def test_a_template_of_the_project_costs_speed(
+    settings: Any, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("mine")
+    backend = "django.template.backends.django.DjangoTemplates"
+    settings.TEMPLATES = [{"BACKEND": backend, "DIRS": [str(tmp_path)]}]
+    assert only("W007") == (
+        f"The project's template {name!r} renders contrib-style sitemaps fifty times "
+        "slower than this package does.",
+        "Remove the template, or silence this check.",
+    )
+
+
+# The database
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_missing_tables_are_named_for_their_database() -> None:
+    with connection.schema_editor() as editor:
+        editor.delete_model(EngineState)
+    try:
+        messages, elsewhere = found(["default", "other"]), found(["other"])
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(EngineState)
+    hint = "Run: manage.py migrate sitemaps_plus"
+    text = "The tables of django_sitemaps_plus are missing."
+    assert (messages, elsewhere) == ([("W008", text, hint)], [])
+
+
+# Changes that are not recorded
+
+
+def test_models_that_were_not_known_at_startup_are_named(register: Any) -> None:
+    articles(1)
+    exists = lambda self: Article.objects.filter(live=Note.objects.exists())  # noqa: E731
+    declare(register, items=exists)
+    text, hint = only("W020")
+    assert "'article'" in text
+    assert "items() runs a query" in text
+    assert hint == "Let items() return a queryset without asking the database."
+
+
+class Sheets(Sitemap):
+    model = Sheet
+    location = "/sheets/"
+
+
+class SheetsByRegion(Sheets):
+    location = Route("article", slug=F("region__name"))  # type: ignore[assignment]
+
+
+class FastSheets(Sheets):
+    record_deletes = False
+
+
+@pytest.mark.parametrize(
+    ("cls", "is_silent"),
+    [(Sheets, False), (SheetsByRegion, True), (FastSheets, True)],
+)
+def test_cascades_of_the_database_are_named_unless_the_delete_is_recorded(
+    register: Any, cls: type, is_silent: bool
+) -> None:
+    register("sheets", cls)
+    if is_silent or not hasattr(models, "DB_CASCADE"):
+        assert found() == []
+        return
+    text, _ = only("W021")
+    assert "testapp.Sheet.region" in text
+    assert "'sheets'" in text
+
+
+def test_rows_of_a_replica_may_be_late(register: Any) -> None:
+    declare(register, items=lambda self: Article.objects.using("default"))
+    assert found() == []
+    declare(register, items=lambda self: Article.objects.using("other"))
+    text, hint = only("W023")
+    assert text.startswith(
+        "Section 'article' reads its rows from the database 'other', but Django "
+        "writes them to 'default'."
+    )
+    assert hint.startswith("Remove .using('other') from items(), or silence")

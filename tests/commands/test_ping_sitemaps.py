@@ -1,0 +1,389 @@
+"""``manage.py ping_sitemaps``: what it tells, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.engines.base import (
+    Answer,
+    CheckResult,
+    Outcome,
+    SitemapStatus,
+)
+from django_sitemaps_plus.management import utils
+from django_sitemaps_plus.management.commands import ping_sitemaps
+from django_sitemaps_plus.models import EngineState, Submission, UrlChange
+from tests.support.factories import articles
+from tests.support.fakes.site import FakeSite
+from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.outbox_engines import Scripted
+from tests.support.outbox_world import BASE, Kind, happened, later, rows, sent, use
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+def ping(*arguments: str) -> tuple[str, str, int]:
+    return run_command("ping_sitemaps", *arguments)
+
+
+def as_json(*arguments: str) -> dict[str, Any]:
+    out, _err, _code = ping(*arguments, "--format", "json")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_it_tells_what_is_due_and_says_so(settings: Any) -> None:
+    engine = use(settings, one="Scripted", NOTIFY_AFTER=60)
+    happened("/a/", "/b/")
+    out, err, code = ping()
+    assert (err, code) == ("", 0)
+    head, line = out.splitlines()
+    assert head.split()[:4] == ["engine", "host", "requests", "accepted"]
+    assert line.split() == ["one", "www.example.com", "1", "2", "0", "0", "0"]
+    assert sorted(sent(engine)[0]) == ["/a/", "/b/"]
+    assert ping() == ("Nothing is due.\n", "", 0)
+
+
+def test_it_makes_the_pages_that_changed_first(settings: Any, register: Any) -> None:
+    engine = use(settings, one="Scripted")
+    register("article", ArticleSitemap)
+    articles(3)
+    run_command("build_sitemaps")
+    ping()
+    article = Article.objects.order_by("pk")[0]
+    article.slug = "moved"
+    article.save()
+    later(1000)
+    ping()
+    assert "/articles/moved/" in sent(engine)[-1]
+
+
+def test_what_could_not_be_told_is_a_failure(settings: Any) -> None:
+    engine = use(settings, one="Scripted", two="Scripted")
+    engine.answers.append(
+        Answer(outcome=Outcome.UNAVAILABLE, status=503, message="It sleeps.")
+    )
+    happened("/a/")
+    out, err, code = ping()
+    assert code == 1
+    assert "It sleeps." in out
+    assert err == "CommandError: Not all could be told: one.\n"
+    out, _err, code = ping()
+    assert (out, code) == ("Nothing is due.\nTo be told later: 1. See --status.\n", 0)
+    happened("/b/")
+    out, _err, code = ping()
+    assert code == 1, "the engine is left alone for a while"
+    assert "It sleeps." in out
+
+
+def test_one_json_object(settings: Any) -> None:
+    use(settings, one="Scripted")
+    happened("/a/")
+    told = as_json()
+    assert told["refusal"] == ""
+    assert told["lines"] == [
+        {
+            "engine": "one",
+            "host": "www.example.com",
+            "requests": 1,
+            "accepted": 1,
+            "rejected": 0,
+            "failed": 0,
+            "postponed": 0,
+            "note": "",
+        }
+    ]
+
+
+def test_engines_and_sections_can_be_chosen(settings: Any) -> None:
+    use(settings, one="Scripted", two="Scripted")
+    happened("/a/", section="article")
+    happened("/b/", section="pages")
+    _out, err, code = ping("--section", "nothing")
+    assert code == 2
+    assert "There is no section 'nothing'. Registered: none." in err
+    _out, err, code = ping("--engine", "three")
+    assert code == 2
+    assert "There is no engine 'three'. There are: one, two." in err
+    ping("--engine", "two")
+    done = Submission.objects.filter(state="accepted")
+    assert set(done.values_list("engine", flat=True)) == {"two"}
+
+
+def test_a_url_can_be_told(settings: Any) -> None:
+    engine = use(settings, one="Scripted")
+    ping("--url", "/a/", "--url", f"{BASE}/b/")
+    assert sent(engine) == [["/a/", "/b/"]]
+    assert {row.kind for row in Submission.objects.all()} == {"asked"}
+    ping("--url", "/a/")
+    assert len(engine.sent) == 1, "not twice within the interval"
+    _out, err, code = ping("--url", "https://elsewhere.example/a/")
+    assert code == 2
+    assert err.startswith("CommandError: --url: ")
+
+
+def test_all_that_is_listed_can_be_told(settings: Any, register: Any) -> None:
+    engine = use(settings, one="Scripted")
+    register("article", ArticleSitemap)
+    register("pages", PagesSitemap)
+    articles(3)
+    _out, err, code = ping("--all", "--section", "pages")
+    assert code == 0
+    assert "quotas" in err
+    assert sorted(sent(engine)[0]) == ["/", "/about/"]
+    ping("--all")
+    assert len(sent(engine)[1]) == 3
+
+
+def test_what_happened_since_can_be_told_again(settings: Any) -> None:
+    engine = use(settings, one="Scripted")
+    now = time.time()
+    happened("/old/", at=now - 3 * 86_400, queued_at=now)
+    happened("/new/", at=now - 3600, kind=Kind.MOVED, former="/was/", queued_at=now)
+    happened("/held/", at=now - 3600, held=True)
+    ping("--since", "2 00:00:00")
+    assert sent(engine) == [["/new/", "/was/"]]
+    day = dt.datetime.fromtimestamp(now - 4 * 86_400, dt.UTC).date()
+    later(1000)
+    ping("--since", str(day))
+    assert sorted(sent(engine)[1]) == ["/new/", "/old/", "/was/"]
+    _out, err, code = ping("--since", "lately")
+    assert code == 2
+    assert "give a date (2026-01-31)" in err
+    assert ping("--since", "2026-13-01")[2] == 2
+
+
+def test_options_that_exclude_each_other(settings: Any) -> None:
+    use(settings, one="Scripted")
+    for pair in (("--all", "--since", "1"), ("--check", "--status")):
+        assert ping(*pair)[2] in (1, 2)
+
+
+def test_a_dry_run_writes_nothing(settings: Any) -> None:
+    engine = use(settings, one="Few", maps="Sitemaps")
+    happened(*(f"/{n}/" for n in range(4)))
+    out, err, code = ping("--dry-run", "--url", "/a/")
+    assert (err, code) == ("", 0)
+    _head, maps, few = out.splitlines()
+    assert few.split()[:4] == ["one", "www.example.com", "5", "2"]
+    assert maps.split() == ["maps", "www.example.com", "1", "1", f"{BASE}/sitemap.xml"]
+    assert f"{BASE}/a/, {BASE}/0/, {BASE}/1/" in few
+    assert engine.sent == []
+    assert not Submission.objects.exists()
+    assert not UrlChange.objects.exclude(queued_at=None).exists()
+    told = as_json("--dry-run")
+    assert {one["engine"]: one["urls"] for one in told["plan"]} == {"one": 4, "maps": 1}
+
+
+def test_a_dry_run_shows_what_waits(settings: Any) -> None:
+    use(settings, one="Few", NOTIFY_AFTER=60)
+    happened("/a/")
+    outbox.enqueue()
+    assert f"{BASE}/a/" in ping("--dry-run")[0]
+    use(settings, one="Few")
+    Submission.objects.all().delete()
+    assert ping("--dry-run")[0] == "Nothing would be told.\n"
+
+
+# How it stands
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
+    """The site's own address leads to this machine: a private one, for --force."""
+    look_up = socket.getaddrinfo
+
+    def here(host: str, *args: Any, **options: Any) -> Any:
+        host = "127.0.0.1" if host == "www.example.com" else host
+        return look_up(host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", here)
+    with FakeSite() as running:
+        yield running
+
+
+def at(site: FakeSite, settings: Any) -> Any:
+    """Name the site's own address in the settings; returns the engine."""
+    base = f"http://www.example.com:{site.port}"
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BASE_URL": base}
+    return engines()["one"]
+
+
+def test_check_says_what_is_wrong_and_how_to_mend_it(
+    settings: Any, site: FakeSite
+) -> None:
+    use(settings, one=("Keyed", {"key": "abc12345"}))
+    engine = at(site, settings)
+    out, err, code = ping("--check", "--force")
+    assert (err, code) == ("", 0)
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        ["ok", "site:"],
+        ["ok", "site:"],
+        ["ok", "site:"],
+        ["ok", "site:"],
+        ["ok", "one:"],
+    ]
+    engine.findings.append(
+        CheckResult(is_good=False, text="Not there.", fix="Deploy it.")
+    )
+    out, err, code = ping("--check", "--force")
+    assert code == 1
+    assert "WRONG  one: Not there. Deploy it." in out
+    assert err == "CommandError: Wrong: one.\n"
+    with override_settings(DEBUG=True):
+        found = as_json("--check", "--force")["findings"]
+    assert [one["of"] for one in found if not one["is_good"]] == ["site"]
+
+
+def test_check_reads_the_robots_txt_that_crawlers_get(
+    settings: Any, site: FakeSite
+) -> None:
+    use(settings, one="Scripted")
+    at(site, settings)
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
+    out, err, code = ping("--check", "--force")
+    assert (err, code) == ("CommandError: Wrong: site.\n", 1)
+    assert "WRONG  site: robots.txt, as the site serves it, keeps all crawlers" in out
+
+
+def test_status_shows_engines_and_what_they_say(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(settings, one="Scripted")
+    assert "Nothing was told so far." in ping("--status")[0]
+    happened("/a/")
+    ping()
+
+    def status(self: Any, locations: Any) -> Any:
+        return [
+            SitemapStatus(location=one, is_pending=True, submitted={"web": 3})
+            for one in locations
+        ]
+
+    monkeypatch.setattr(Scripted, "status", status)
+    out, err, code = ping("--status")
+    assert (err, code) == ("", 0)
+    assert "web 3" in out
+    assert f"{BASE}/sitemap.xml" in out
+    assert "Due for longer than 15 minutes: 0." in out
+    [state] = as_json("--status")["engines"]
+    assert (state["engine"], state["waiting"], state["status"]) == ("one", 0, 200)
+    assert state["last_success"].endswith("Z")
+
+
+def test_status_fails_where_something_is_late(settings: Any) -> None:
+    use(settings, one="Scripted")
+    happened("/a/")
+    outbox.enqueue()
+    later(1000)
+    _out, err, code = ping("--status")
+    assert (err, code) == ("CommandError: 1 submissions are late.\n", 1)
+    EngineState.objects.update(problem="No key.")
+    _out, err, code = ping("--status")
+    assert (err, code) == ("CommandError: Nothing can be told: one.\n", 1)
+
+
+def test_confirm_lets_what_is_held_be_told(settings: Any) -> None:
+    engine = use(settings, one="Scripted")
+    assert ping("--confirm") == ("Nothing is held.\n", "", 0)
+    happened("/a/", "/b/", kind=Kind.GONE, held=True)
+    assert ping("--confirm") == ("Section 'article': 2 URLs may be told.\n", "", 0)
+    ping()
+    assert sent(engine) == [["/a/", "/b/"]]
+
+
+def test_a_new_key_and_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        ping_sitemaps, "_MAKE_KEY", "tests.support.outbox_engines.make_key"
+    )
+    out, err, code = ping("--new-key")
+    assert (err, code) == ("", 0)
+    assert out.startswith("0123456789abcdef\n")
+    assert 'os.environ["INDEXNOW_KEY"]' in out
+    assert as_json("--new-key") == {"key": "0123456789abcdef"}
+
+
+# From where nothing is told
+
+
+@pytest.mark.parametrize("arguments", [[], ["--url", "/b/"], ["--dry-run"]])
+def test_nothing_is_told_from_debug_unless_it_is_forced(
+    settings: Any, arguments: list[str]
+) -> None:
+    engine = use(settings, one="Scripted")
+    happened("/a/")
+    with override_settings(DEBUG=True):
+        _out, err, code = ping(*arguments)
+        assert code == 1
+        assert "DEBUG is on" in err
+        assert not Submission.objects.exists(), "nor is anything put on a list"
+        assert "DEBUG is on" in as_json(*arguments)["refusal"]
+        ping(*arguments, "--force")
+    assert bool(engine.sent) is ("--dry-run" not in arguments)
+
+
+def test_without_engines_or_an_address_it_is_misused(settings: Any) -> None:
+    use(settings)
+    _out, err, code = ping()
+    assert code == 2
+    assert "No engine is named: set SITEMAPS_PLUS['ENGINES']" in err
+    use(settings, one="Scripted")
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BASE_URL": None}
+    settings.SITE_ID = None
+    _out, err, code = ping()
+    assert code == 2
+    assert "BASE_URL" in err
+
+
+def test_settings_that_cannot_be_used_are_said(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"ENGINES": {"one": {"BACKEND": "no.such"}}}
+    _out, err, code = ping()
+    assert code == 1
+    assert "['ENGINES']['one']['BACKEND']" in err
+
+
+def test_long_work_shows_how_far_it_is(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(utils, "EVERY", 0)
+    use(settings, one="Few")
+    happened(*(f"/{n}/" for n in range(7)))
+    _out, err, code = ping()
+    assert code == 0
+    assert "one, www.example.com: 3 requests, 6 URLs accepted" in err
+
+
+def test_nothing_is_lost_that_waits(settings: Any) -> None:
+    use(settings, one="Scripted", NOTIFY_AFTER=60)
+    happened("/a/")
+    outbox.enqueue()
+    ping()
+    assert rows() == [("/a/", "pending")], "the thread tells it in a minute"
+
+
+def test_a_project_can_test_what_is_told(settings: Any, register: Any) -> None:
+    """As docs/notifying.md has it, within the transaction of a test."""
+    register("article", ArticleSitemap)
+    settings.SITEMAPS_PLUS = {
+        "BASE_URL": "https://www.example.com",
+        "ENGINES": {
+            "memory": {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}
+        },
+    }
+    run_command("build_sitemaps")
+    article = Article.objects.create(slug="new")
+    run_command("ping_sitemaps")
+    memory: Any = engines()["memory"]
+    told = [url for batch in memory.sent for url in batch.urls]
+    assert f"https://www.example.com{article.get_absolute_url()}" in told

@@ -1,0 +1,247 @@
+"""The plans that the databases make: a page costs its own rows, wherever it stands."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from django_sitemaps_plus.changes import assignment
+from django_sitemaps_plus.models import Change, Page, Section
+from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.publishing.divided import FEW
+from tests.support.ledger_kinds import KINDS, VENDOR, Kind, create_tables
+from tests.support.ledger_site import Site
+from tests.support.ledger_world import age
+
+Register = Callable[..., Any]
+Statement = tuple[str, Any]
+
+#: Enough rows that no planner prefers to read them all.
+ROWS = 6_000
+LIMIT = 30
+
+#: Rows that a statement may touch: those of a page, and some to find them by.
+TOUCHED = 4 * LIMIT
+
+# MySQL ends the transaction when a table is analyzed.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables(django_db_setup: None, django_db_blocker: Any) -> None:
+    with django_db_blocker.unblock():
+        create_tables()
+
+
+@contextmanager
+def statements(table: str) -> Iterator[list[Statement]]:
+    """Collect what is read from ``table``."""
+    found: list[Statement] = []
+
+    def execute(run: Any, sql: str, params: Any, *args: Any) -> Any:
+        # What sorts keys takes a column's type and collation, and none of its rows.
+        reads = sql.lstrip().upper().startswith("SELECT") and "WHERE 1 = 0" not in sql
+        if reads and table in sql:
+            found.append((sql, params))
+        return run(sql, params, *args)
+
+    with connection.execute_wrapper(execute):
+        yield found
+
+
+def explained(statement: Statement) -> list[str]:
+    """Return a statement's plan, a line each."""
+    sql, params = statement
+    before = {
+        "sqlite": "EXPLAIN QUERY PLAN ",
+        "postgresql": "EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) ",
+        "mysql": "EXPLAIN ",
+    }[VENDOR]
+    with connection.cursor() as cursor:
+        cursor.execute(before + sql, params)
+        if VENDOR == "mysql":
+            names = [column[0] for column in cursor.description]
+            return [str(dict(zip(names, row, strict=True))) for row in cursor]
+        return [str(row[-1]) for row in cursor]
+
+
+def touched(statement: Statement) -> int | None:
+    """Return how many rows a statement reads; None where the database does not say."""
+    if VENDOR == "sqlite":
+        return None
+    if VENDOR == "postgresql":
+        text = "\n".join(explained(statement))
+        counts = re.findall(r"actual rows=(\d+)|Rows Removed by \w+: (\d+)", text)
+        return max(int(count) for found in counts for count in found if count)
+    with connection.cursor() as cursor:
+        cursor.execute("FLUSH STATUS")
+        cursor.execute(*statement)
+        cursor.fetchall()
+        cursor.execute("SHOW SESSION STATUS LIKE 'Handler\\_read\\_%%'", [])
+        return sum(int(count) for _, count in cursor.fetchall())
+
+
+def analyze(table: str) -> None:
+    """Let the planner know how many rows there are."""
+    # Dead rows that an earlier test left count as read where PostgreSQL takes a
+    # bitmap of the index.
+    verb = {
+        "mysql": "ANALYZE TABLE",
+        "postgresql": "VACUUM (ANALYZE)",
+        "sqlite": "ANALYZE",
+    }[VENDOR]
+    with connection.cursor() as cursor:
+        cursor.execute(f"{verb} {connection.ops.quote_name(table)}")
+        if cursor.description:
+            cursor.fetchall()
+
+
+def assert_range_scan(statement: Statement) -> None:
+    """A part of the key's index is read, and no more rows than that part has."""
+    text = "\n".join(explained(statement))
+    if VENDOR == "sqlite":
+        assert "SEARCH" in text, (statement, text)
+        assert "SCAN" not in text, (statement, text)
+        assert "TEMP B-TREE" not in text, (statement, text)
+    elif VENDOR == "postgresql":
+        # Rows that lie scattered it may fetch first and sort then: they are few.
+        assert "Index Cond" in text, (statement, text)
+        assert "Seq Scan" not in text, (statement, text)
+    else:
+        assert "'type': 'range'" in text, (statement, text)
+        assert "filesort" not in text, (statement, text)
+    count = touched(statement)
+    assert count is None or count <= TOUCHED, (statement, text, count)
+
+
+def fill_table(kind: Kind) -> None:
+    """Put rows into a kind's table, in no order."""
+    kind.empty()
+    rng = random.Random(3)  # noqa: S311 (nothing secret)
+    if kind.columns == ("shop", "code"):
+        keys: list[Any] = [
+            (shop, f"c{code:04}") for shop in range(20) for code in range(ROWS // 20)
+        ]
+    else:
+        keys = [(number,) for number in range(ROWS)]
+    rng.shuffle(keys)
+    kind.insert(
+        [
+            {**dict(zip(kind.columns, key, strict=True)), "slug": f"r{number}-0"}
+            for number, key in enumerate(keys)
+        ]
+    )
+    analyze(kind.model._meta.db_table)
+
+
+KEYS = [KINDS["integers"], KINDS["a unique column"], KINDS["pairs"]]
+
+
+@pytest.fixture(params=KEYS, ids=str)
+def site(request: pytest.FixtureRequest, register: Register) -> Site:
+    made = Site(register, kind=request.param, limit=LIMIT)
+    fill_table(made.kind)
+    return made
+
+
+def test_page_two_hundred_is_read_by_a_range_of_the_index(site: Site) -> None:
+    ledger.fill(site.source)
+    with statements(site.kind.model._meta.db_table) as read:
+        assert site.get(200).status_code == 200
+    assert len(read) == 1, "a page takes one statement"
+    assert_range_scan(read[0])
+    if VENDOR == "sqlite" and len(site.kind.columns) > 1:
+        (plan,) = explained(read[0])
+        assert f"({','.join(site.kind.columns)})>" in plan
+
+
+def test_every_hop_reads_a_range_of_the_index(site: Site) -> None:
+    with statements(site.kind.model._meta.db_table) as read:
+        ledger.fill(site.source)
+    assert len(read) >= ROWS // LIMIT
+    # The first hop starts at -∞: no range, but the index's order all the same.
+    for statement in read[1:2] + read[len(read) // 2 :: 60] + read[-1:]:
+        assert_range_scan(statement)
+
+
+def test_a_split_reads_ranges_of_the_index(site: Site) -> None:
+    ledger.fill(site.source)
+    page = site.page(100)
+    key = site.source.key
+    assert page.lower is not None
+    assert key is not None
+    lower = key.loads(page.lower)
+    site.get(100)
+    new = [(*lower[:-1], _after(lower[-1], number)) for number in range(20)]
+    site.kind.all().filter(slug__in=[f"r{n}-0" for n in range(0, ROWS, 997)]).delete()
+    if site.kind.columns == ("shop", "code"):
+        site.kind.insert(
+            [
+                {"shop": shop, "code": code, "slug": f"r{number}-0"}
+                for number, (shop, code) in enumerate(new)
+            ]
+        )
+    else:
+        # Numbers leave no room between them: another page's rows come here.
+        following = site.page(101)
+        following.delete()
+    age(verified=True)
+    with statements(site.kind.model._meta.db_table) as read:
+        assert site.get(100).status_code == 200
+    assert Page.objects.filter(section__name="site").latest("number").number > 200
+    assert len(read) >= 3
+    for statement in read:
+        if VENDOR == "postgresql" and statement[0].count(" OR ") == FEW - 1:
+            # Rows by their keys: where a shop has few, all of them are looked through.
+            text = "\n".join(explained(statement))
+            assert "Index Cond" in text, text
+            assert "Seq Scan" not in text, text
+        else:
+            assert_range_scan(statement)
+
+
+def _after(part: Any, number: int) -> Any:
+    return f"{part}{number:02}" if isinstance(part, str) else part
+
+
+def test_changes_of_a_page_are_claimed_by_their_index(register: Register) -> None:
+    """However many others were recorded before them."""
+    site = Site(register)
+    Change.objects.all().delete()
+    Change.objects.bulk_create(
+        Change(section=site.name, key=f'["{number}"]', at=1, page=1 + number // 300)
+        for number in range(ROWS)
+    )
+    analyze(Change._meta.db_table)
+    with statements(Change._meta.db_table) as read:
+        assert len(assignment.claim(site.name, 20).ids) == 300
+    (statement,) = read
+    text = "\n".join(explained(statement))
+    assert "sitemaps_plus_change_page" in text, text
+    count = touched(statement)
+    assert count is None or count <= 301, (text, count)
+
+
+def test_the_ledger_itself_is_read_by_its_indexes(register: Register) -> None:
+    site = Site(register, limit=2)
+    site.insert(range(3000))
+    ledger.fill(site.source)
+    analyze(Page._meta.db_table)
+    analyze(Section._meta.db_table)
+    page = site.page(700)
+    with statements(Page._meta.db_table) as read:
+        ledger.upper_of(page)
+    (statement,) = read
+    text = "\n".join(explained(statement))
+    if VENDOR == "postgresql":
+        assert "Seq Scan" not in text, text
+    elif VENDOR == "mysql":
+        assert "'type': 'ALL'" not in text, text
+    else:
+        assert "SCAN" not in text, text

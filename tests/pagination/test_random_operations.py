@@ -1,0 +1,316 @@
+"""
+The ledger against a plain model of it: random operations from an empty table.
+
+Each run is another one, and a failure says which: ``SITEMAPS_PLUS_SEED`` repeats it.
+``SITEMAPS_PLUS_THOROUGH=1`` makes it longer.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus.publishing import refresh
+from tests.support.ledger_kinds import KINDS, Kind, create_tables
+from tests.support.ledger_plain import LOOKS, PlainLedger, PlainPage
+from tests.support.ledger_world import World, age
+
+THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
+#: Rows above which more are deleted than inserted.
+MANY = 160
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables(django_db_setup: None, django_db_blocker: Any) -> None:
+    with django_db_blocker.unblock():
+        create_tables()
+
+
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an index has no time for depends on the machine; the model has no clock."""
+    monkeypatch.setattr(refresh, "HURRY", 600.0)
+
+
+class Operations:
+    """Random things that happen to a section."""
+
+    def __init__(self, world: World, settings: Any) -> None:
+        self.world = world
+        self.rng = world.rng
+        self.settings = settings
+        self.weights: dict[str, int] = {
+            "insert_at_the_edge": 8,
+            "insert_anywhere": 8,
+            "insert_into_one_page": 6,
+            "insert_many_in_a_row": 2,
+            "delete_some": 8,
+            "delete_a_page": 2,
+            "empty": 1,
+            "update_some": 6,
+            "unpublish_some": 4,
+            "publish_again": 4,
+            "save_some": 6,
+            "save_and_roll_back": 3,
+            "touch_some": 3,
+            "touch_everything": 1,
+            "request_a_page": 20,
+            "request_the_address": 8,
+            "request_nothing_there": 1,
+            "verify_a_page": 8,
+            "let_an_hour_pass": 5,
+            "let_grace_pass": 5,
+            "crawl_the_old_index": 5,
+            "change_the_code": 2,
+            "change_grace": 1,
+            "fill_hurriedly": 1,
+            "lose_bytes": 2,
+            "die_in_a_request": 5,
+        }
+
+    @property
+    def plain(self) -> PlainLedger:
+        return self.world.plain
+
+    def one(self) -> None:
+        """Do one operation."""
+        names = list(self.weights)
+        (name,) = self.rng.choices(names, weights=list(self.weights.values()))
+        self.world.log.append(name)
+        getattr(self, name)()
+
+    def _some(self, ranks: list[int], most: int) -> list[int]:
+        count = min(len(ranks), self.rng.randrange(1, most + 1))
+        return sorted(self.rng.sample(ranks, count))
+
+    def _room(self) -> bool:
+        return len(self.plain.rows) < MANY
+
+    def _page(self) -> PlainPage | None:
+        if not self.plain.filled:
+            return None
+        pages = self.plain.pages
+        # The last page, the first ones and the empty ones are where mistakes live.
+        return self.rng.choice([pages[-1], pages[0], *pages])
+
+    # Rows
+
+    def insert_at_the_edge(self) -> None:
+        last = max(self.plain.rows, default=len(self.world.keys) // 3)
+        free = [rank for rank in self.world.free() if rank > last]
+        if self._room():
+            self.world.insert(free[: self.rng.randrange(1, 9)])
+
+    def insert_anywhere(self) -> None:
+        if self._room() and (free := self.world.free()):
+            self.world.insert(self._some(free, 6))
+
+    def insert_into_one_page(self) -> None:
+        page = self._page()
+        if page is None or not self._room():
+            return
+        free = [
+            rank for rank in self.world.free() if self.plain.owner(rank) == page.number
+        ]
+        if free:
+            self.world.insert(self._some(free, 14))
+
+    def insert_many_in_a_row(self) -> None:
+        free = self.world.free()
+        if self._room() and free:
+            start = self.rng.randrange(len(free))
+            self.world.insert(free[start : start + self.rng.randrange(20, 60)])
+
+    def delete_some(self) -> None:
+        if self.plain.rows:
+            most = 4 if self._room() else 40
+            self.world.delete(self._some(list(self.plain.rows), most))
+
+    def delete_a_page(self) -> None:
+        page = self._page()
+        if page is not None:
+            owner = self.plain.owner
+            self.world.delete(
+                [rank for rank in self.plain.rows if owner(rank) == page.number]
+            )
+
+    def empty(self) -> None:
+        self.world.delete(list(self.plain.rows))
+
+    def update_some(self) -> None:
+        if self.plain.rows:
+            for rank in self._some(list(self.plain.rows), 4):
+                self.world.update(rank)
+
+    def unpublish_some(self) -> None:
+        if self.world.kind.dated and self.plain.rows:
+            self.world.publish(self._some(list(self.plain.rows), 10), live=False)
+
+    def publish_again(self) -> None:
+        hidden = [rank for rank, row in self.plain.rows.items() if not row.live]
+        if hidden:
+            self.world.publish(self._some(hidden, 20), live=True)
+
+    # Rows, as is recorded
+
+    def save_some(self) -> None:
+        for rank in self._some(list(self.plain.rows), 4) if self.plain.rows else []:
+            self.world.save(rank)
+
+    def save_and_roll_back(self) -> None:
+        for rank in self._some(list(self.plain.rows), 4) if self.plain.rows else []:
+            self.world.save(rank, roll_back=True)
+
+    def touch_some(self) -> None:
+        if self.plain.rows:
+            self.world.touch(self._some(list(self.plain.rows), 12))
+
+    def touch_everything(self) -> None:
+        self.world.touch_everything()
+
+    # Requests
+
+    def request_a_page(self) -> None:
+        if page := self._page():
+            self.world.get_page(page)
+
+    def request_the_address(self) -> None:
+        self.world.get_address()
+
+    def request_nothing_there(self) -> None:
+        self.world.get_unknown()
+
+    def verify_a_page(self) -> None:
+        page = self._page()
+        if page is not None:
+            self.world.verify(page)
+
+    def crawl_the_old_index(self) -> None:
+        self.world.check_crawl()
+
+    # Time and code
+
+    def let_an_hour_pass(self) -> None:
+        age(verified=True)
+        for page in self.plain.pages:
+            page.stale = True
+
+    def let_grace_pass(self) -> None:
+        age(grace=True)
+        self.world.forget_crawl()
+        for page in self.plain.pages:
+            page.grace = False
+
+    def change_the_code(self) -> None:
+        self.world.deploy(self.rng.choice(["daily", "weekly", "monthly"]))
+
+    def change_grace(self) -> None:
+        self.plain.split_grace = not self.plain.split_grace
+        self.world.forget_crawl()
+        seconds = 3600 if self.plain.split_grace else 0
+        self.settings.SITEMAPS_PLUS = {
+            **self.settings.SITEMAPS_PLUS,
+            "SPLIT_GRACE": seconds,
+        }
+
+    # Accidents
+
+    def fill_hurriedly(self) -> None:
+        self.world.fill_hurriedly()
+
+    def lose_bytes(self) -> None:
+        if page := self._page():
+            self.world.lose(page)
+            self.world.forget_crawl()
+
+    def die_in_a_request(self) -> None:
+        if page := self._page():
+            self.world.die_in_request(page, self.rng.randrange(2, 16))
+
+
+def run(world: World, operations: Operations, count: int, seed: int) -> None:
+    try:
+        for number in range(count):
+            operations.one()
+            world.check()
+            if number % 400 == 399:
+                world.log.append("crawl")
+                world.crawl()
+        world.crawl()
+    except BaseException as error:
+        error.add_note(
+            f"SITEMAPS_PLUS_SEED={seed}; operation {len(world.log)}, "
+            f"the last ones: {', '.join(world.log[-12:])}"
+        )
+        raise
+
+
+def a_seed() -> int:
+    """Return a run's seed: another every time unless one is asked for."""
+    asked = os.environ.get("SITEMAPS_PLUS_SEED")
+    return int(asked) if asked else random.SystemRandom().randrange(10**9)
+
+
+def test_what_was_gone_when_the_index_was_read_may_come_back_late(
+    register: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A page that was compared without the row shows it when it is next compared."""
+    world = World(KINDS["integers"], register, tmp_path / "sitemaps", seed=1)
+    world.insert([1, 2])
+    world.get_address()
+    world.forget_crawl()
+    world.publish([1], live=False)
+    (page,) = world.get_address()
+    world.verify(page)
+    world.publish([1], live=True)
+    world.check_crawl()
+    assert page.content is not None
+    assert [entry.rank for entry in page.content.entries] == [2]
+    world.crawl()
+
+
+def test_one_request_looks_into_some_of_many_empty_pages(
+    register: Callable[..., Any], tmp_path: Path
+) -> None:
+    world = World(KINDS["integers"], register, tmp_path / "sitemaps", seed=1, limit=1)
+    ranks = list(range(LOOKS + 2))
+    world.insert(ranks)
+    world.crawl()
+    world.delete(ranks)
+    world.crawl()
+    age(verified=True)
+    for page in world.plain.pages:
+        page.stale = True
+    assert world.get_address() == []
+    world.insert(ranks)
+    shown = []
+    for page in world.plain.pages:
+        world.get_page(page)
+        assert page.content is not None
+        shown.append(len(page.content.entries))
+    assert shown == [0] * LOOKS + [1, 1]
+
+
+@pytest.mark.parametrize("turn", range(6 if THOROUGH else 1))
+def test_a_thousand_operations(
+    turn: int, register: Callable[..., Any], tmp_path: Path, settings: Any
+) -> None:
+    seed = a_seed() + turn
+    world = World(KINDS["integers"], register, tmp_path / "sitemaps", seed)
+    run(world, Operations(world, settings), 1000, seed)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_every_kind_of_key(
+    kind: Kind, register: Callable[..., Any], tmp_path: Path, settings: Any
+) -> None:
+    seed = a_seed()
+    world = World(kind, register, tmp_path / "sitemaps", seed)
+    run(world, Operations(world, settings), 600 if THOROUGH else 60, seed)

@@ -1,0 +1,23 @@
+"""
+A Celery application on the site of the accidents, for a worker of its own process.
+
+``SITEMAPS_PLUS_TEST_RACE`` is JSON: what the test has given, with broker and queue.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from celery import Celery
+
+from tests.races import site
+
+GIVEN = json.loads(os.environ["SITEMAPS_PLUS_TEST_RACE"])
+site.set_up(GIVEN)
+
+app = Celery("races", broker=GIVEN["broker"])
+app.conf.task_default_queue = GIVEN["queue"]
+app.conf.broker_connection_retry_on_startup = True
+# As a project does; it finds django_sitemaps_plus.tasks.
+app.autodiscover_tasks()

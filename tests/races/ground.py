@@ -1,0 +1,232 @@
+"""Where races and accidents happen: processes, servers, an engine, and the ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from django_sitemaps_plus.models import Change, Page, Section, Submission, UrlChange
+from tests.support.fakes.indexnow import FakeIndexNow
+from tests.support.fakes.ports import free_port
+from tests.support.processes import ROOT, given, within
+
+from . import reader
+from .nursery import Nursery
+from .site import HOST, INTERVAL, KEY, ORIGIN, settings_of
+from .truth import Entry
+from .verdict import Event
+
+THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
+#: Seconds in which all that was killed has to be free again.
+FREE = 20.0
+#: Seconds for a server to start, and to end politely.
+START, END = 40.0, 30.0
+
+_URL = re.compile(
+    r"<url><loc>[^<]+</loc>(?:<lastmod>[^<]+</lastmod>)?"
+    r"(?:<priority>[^<]+</priority>)?</url>\n"
+)
+_EMPTY = re.compile(r"<\?xml [^>]*>\s*<urlset\b[^>]*>\s*</urlset>\s*")
+
+SERVERS = {
+    "gunicorn": ["gunicorn", "tests.races.server", "--bind", "127.0.0.1:{port}"],
+    "uvicorn": ["uvicorn", "tests.races.server:asgi", "--port", "{port}"],
+}
+
+
+class Server:
+    """A real server on the site; its processes tell who they are."""
+
+    def __init__(
+        self, kind: str, given: dict[str, Any], folder: Path, *options: str
+    ) -> None:
+        self.port = free_port()
+        self.get = reader.from_server(self.port)
+        self.log = folder / f"{kind}.log"
+        self.pids = folder / "pids"
+        self.pids.mkdir(exist_ok=True)
+        told = {**given, "pids": str(self.pids)}
+        command = [part.format(port=self.port) for part in SERVERS[kind]]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *command, *options],
+                env={**os.environ, "SITEMAPS_PLUS_TEST_RACE": json.dumps(told)},
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+            )
+
+    def answers(self) -> bool:
+        """Tell whether it has started."""
+        return self.get("/robots.txt", {}).status == 200
+
+    def workers(self) -> list[int]:
+        """Return the process ids of those that answer requests."""
+        found = [int(path.name) for path in self.pids.iterdir()]
+        return sorted(pid for pid in found if self._is_worker(pid))
+
+    def _is_worker(self, pid: int) -> bool:
+        """Tell whether a process lives, and is this server's."""
+        with suppress(OSError):
+            status = Path(f"/proc/{pid}/status").read_text()
+            return f"PPid:\t{self.process.pid}\n" in status and "Z (" not in status
+        return False
+
+    def close(self) -> float:
+        """End it politely; returns the seconds that it took."""
+        begun = time.monotonic()
+        self.process.terminate()
+        self.process.wait(END)
+        return time.monotonic() - begun
+
+
+class Ground:
+    """The site: its processes, what engines are told, and what is in the ledger."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sections: str,
+        *,
+        options: dict[str, Any] | None = None,
+        definition: str = "old",
+        **settings: Any,
+    ) -> None:
+        self.folder = folder
+        self.stack = ExitStack()
+        self.engine = self.stack.enter_context(FakeIndexNow("api", rest=INTERVAL - 0.5))
+        self.engine.trust(HOST, KEY)
+        self.settings = settings_of(self.engine.url, **settings)
+        self.given = {
+            **given(**self.settings),
+            "options": options or {},
+            "sections": sections,
+            "definition": definition,
+            "folder": str(folder),
+        }
+        self.nursery = self.another()
+
+    def another(self, **more: Any) -> Nursery:
+        """Start a nursery, of which more may be told."""
+        made = Nursery({**self.given, **more}, self.folder, ROOT)
+        self.stack.callback(made.close)
+        return made
+
+    def serve(self, kind: str, *options: str, **more: Any) -> Server:
+        """Start a server that has the background's own thread."""
+        settings = {**self.settings, "BACKGROUND": True}
+        given = {**self.given, "settings": settings, **more}
+        server = Server(kind, given, self.folder, *options)
+        self.stack.callback(server.close)
+        assert within(START, server.answers), server.log.read_text()
+        return server
+
+    def manage(self, *arguments: str) -> dict[str, Any]:
+        """Run a command of ``manage.py`` in a process of its own."""
+        found: dict[str, Any] = self.nursery.run("command", arguments=arguments)
+        assert found["code"] == 0, found
+        return found
+
+    def get(self, *paths: str) -> list[dict[str, Any]]:
+        """Have a process of its own answer some requests."""
+        found: list[dict[str, Any]] = self.nursery.run("get", paths=paths)
+        return found
+
+    # What is to be done, and who does it
+
+    def settle(self, *, kills: bool = False) -> None:
+        """Notify until nothing is left to notify of."""
+        deadline = time.monotonic() + 40
+        while self.waiting():
+            assert time.monotonic() < deadline, self.waiting()
+            if kills:
+                self._let_minutes_pass()
+            self.manage("ping_sitemaps")
+            time.sleep(0.3)
+
+    def waiting(self) -> dict[str, list[Any]]:
+        """Return the first of what is still to be done."""
+        left = {
+            "changes": Change.objects.all(),
+            "events": UrlChange.objects.filter(queued_at=None),
+            "submissions": Submission.objects.filter(live=True),
+        }
+        found = {name: list(rows.values()[:5]) for name, rows in left.items()}
+        return {name: rows for name, rows in found.items() if rows}
+
+    def _let_minutes_pass(self) -> None:
+        """
+        Let the time be over for which who was killed still has what he was sending.
+
+        But no sooner than the engine's interval is.
+        """
+        latest = max((post.at for post in list(self.engine.posts)), default=0.0)
+        if time.monotonic() - latest > INTERVAL:
+            sending = Submission.objects.filter(state="sending", live=True)
+            sending.update(due_at=0)
+
+    def wait_until_free(self) -> float:
+        """Wait until the dead hold nothing; returns the seconds that it took."""
+        begun = time.monotonic()
+        assert within(FREE, lambda: not self.held()), self.held()
+        return time.monotonic() - begun
+
+    def held(self) -> list[str]:
+        """Return the pages and sections that somebody has claimed."""
+        now = time.time()
+        pages = Page.objects.filter(building_until__gt=now)
+        sections = Section.objects.filter(lease_until__gt=now)
+        return [
+            *(f"{page}: {page.building_until - now:.1f} s" for page in pages),
+            *(f"{found}: {found.lease_until - now:.1f} s" for found in sections),
+        ]
+
+    def let_grace_pass(self) -> None:
+        """Let the time be over for which pages show what they had before a split."""
+        Page.objects.filter(grace_until__gt=0).update(grace_until=1)
+
+    # What came of it
+
+    def events(self) -> list[Event]:
+        """Return all that was recorded of URLs."""
+        columns = ("id", "section", "kind", "location", "at")
+        rows = UrlChange.objects.order_by("pk").values_list(*columns)
+        return [Event(*row) for row in rows]
+
+    def posts(self) -> dict[str, list[float]]:
+        """Return when the engine was told of each path."""
+        offset = time.time() - time.monotonic()
+        found = defaultdict(list)
+        for post in list(self.engine.posts):
+            for url in post.urls:
+                found[url.removeprefix(ORIGIN)].append(post.at + offset)
+        return found
+
+    def pages(self, section: str) -> list[str]:
+        """Return the addresses of a section's pages, in the order of their keys."""
+        rows = Page.objects.filter(section__name=section).order_by("position")
+        numbers = rows.values_list("number", flat=True)
+        return [f"/sitemap-{section}-{number}.xml" for number in numbers]
+
+    def shown(self, section: str) -> list[Entry]:
+        """Return what the pages of a section show; all of it is understood."""
+        found: list[Entry] = []
+        for answer in self.get(*self.pages(section)):
+            assert answer["status"] == 200, answer
+            body = answer["body"]
+            assert _EMPTY.fullmatch(_URL.sub("", body)), body
+            found += [Entry(*entry) for entry in reader.parse(body.encode())]
+        return found
+
+    def versions(self) -> list[Any]:
+        """Return what is to stay as it is where nothing changes."""
+        columns = ("section__name", "number", "version", "checksum", "lastmod")
+        return list(Page.objects.order_by("pk").values_list(*columns))

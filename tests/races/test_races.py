@@ -1,0 +1,157 @@
+"""Writers, readers, background work and an engine at once; then all of them killed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from .arena import Arena, arena
+from .ground import THOROUGH, Server
+from .verdict import Rules
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
+    pytest.mark.usefixtures("crowd"),
+]
+
+
+@pytest.fixture
+def journal_mode(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have SQLite's file be of one kind or the other."""
+    if request.param:
+        _pragma(f"journal_mode = {request.param}")
+    yield
+    if request.param:
+        _pragma("journal_mode = DELETE")
+
+
+def _pragma(text: str) -> None:
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA {text}")
+
+
+# By the database: the journal's kind, and options of the processes' connections.
+KINDS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "sqlite": [
+        ("DELETE", {"timeout": 20}),
+        ("WAL", {"timeout": 20, "transaction_mode": "DEFERRED"}),
+    ],
+    "postgresql": [("", {})],
+    "mysql": [("", {})],
+}
+if THOROUGH:
+    KINDS["mysql"].append(("", {"isolation_level": "repeatable read"}))
+    KINDS["postgresql"] += [("", {"isolation_level": level}) for level in (2, 3)]
+
+SECONDS = 90.0 if THOROUGH else 6.0
+WRITERS = 8 if THOROUGH else 3
+
+
+def each_kind(test: Any) -> Any:
+    """Run a test for each kind of connection there is."""
+    kinds = KINDS[connection.vendor]
+    names = [
+        "-".join([journal, *map(str, options.values())]).strip("-") or "plain"
+        for journal, options in kinds
+    ]
+    return pytest.mark.parametrize(
+        ("journal_mode", "options"), kinds, ids=names, indirect=["journal_mode"]
+    )(test)
+
+
+#: Errors that are the writers' own affair: they lock the same rows.
+LOCKED = {
+    "sqlite": (),
+    "postgresql": ("deadlock detected", "could not serialize access"),
+    "mysql": ("1213", "Record has changed since last read"),
+}[connection.vendor]
+#: Errors of whose connection was ended, as databases and drivers say it.
+ENDED = {
+    "sqlite": (),
+    "postgresql": ("terminat", "closed", "connection", "SSL", "eof"),
+    "mysql": ("2006", "2013", "1927", "2002", "closed", "killed", "interrupted"),
+}[connection.vendor]
+
+
+@each_kind
+@pytest.mark.parametrize("grace", [0, 2])
+def test_all_at_once(
+    journal_mode: None, options: dict[str, Any], grace: int, tmp_path: Path
+) -> None:
+    """Nobody is killed: all is known, and told, without comparing anything."""
+    deferred = "transaction_mode" in options
+    errors = (*LOCKED, "database is locked") if deferred else LOCKED
+    rules = Rules(grace=grace, errors=errors)
+    with arena(tmp_path, writers=WRITERS, rules=rules, options=options) as race:
+        race.start_writers(pause=0.04)
+        for number in (1, 2):
+            race.start("worker", f"worker{number}")
+            race.start_reader(f"reader{number}")
+        over = time.monotonic() + SECONDS
+        while time.monotonic() < over:
+            race.check_cast()
+            time.sleep(0.2)
+        race.finish()
+        race.settle()
+        race.check()
+        race.check_pages()
+        race.check_nothing_to_mend()
+
+
+@each_kind
+def test_all_are_killed(
+    journal_mode: None, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Then a comparison finds what was not recorded, and all is as if nobody was."""
+    errors = (*LOCKED, *ENDED, "database is locked")
+    rules = Rules(grace=2, lag=30, kills=True, errors=errors)
+    with arena(tmp_path, writers=WRITERS, rules=rules, options=options) as race:
+        server = race.serve("gunicorn", "--workers", "2")
+        race.start_writers(pause=0.04)
+        race.start("worker", "worker1")
+        for number in (1, 2):
+            race.start("reader", f"reader{number}", port=server.port)
+        over = time.monotonic() + SECONDS
+        while time.monotonic() < over:
+            strike(race, server)
+            race.check_cast()
+            time.sleep(race.rng.uniform(0.05, 0.3))
+        race.finish()
+        server.close()
+        race.read_in_quiet()
+        race.manage("build_sitemaps", "--reconcile", "--deep")
+        race.settle(kills=True)
+        race.check()
+        race.check_pages()
+        race.check_nothing_to_mend()
+
+
+#: Commands that begin while the others work.
+COMMANDS = (
+    ("build_sitemaps",),
+    ("build_sitemaps", "--reconcile"),
+    ("build_sitemaps", "--reconcile", "--deep"),
+    ("ping_sitemaps",),
+)
+
+
+def strike(race: Arena, server: Server) -> None:
+    """Kill somebody or something."""
+    whom = ["writer", "writer", "worker", "server", "command", "command"]
+    if connection.vendor != "sqlite":
+        whom += ["connection"] * 3
+    what = race.rng.choice(whom)
+    if what == "connection":
+        race.end_a_connection()
+    elif what == "server":
+        race.kill_worker_of(server)
+    elif what == "command":
+        race.kill_a_command(race.rng.choice(COMMANDS), race.rng.uniform(0.01, 0.4))
+    else:
+        race.kill(race.rng.choice([name for name in race.cast if what in name]))

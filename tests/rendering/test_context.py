@@ -1,0 +1,338 @@
+"""
+One page, wherever it is made: a request, a thread or a command give the same bytes.
+
+Each way of making a page differs in one thing that a naive renderer would let
+through: the reader's language, the active time zone, the request's URLconf, its
+script prefix or its Host.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import shutil
+import threading
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.conf.urls.i18n import i18n_patterns
+from django.core.management import call_command
+from django.db import connections
+from django.db.models import F
+from django.http import HttpRequest, HttpResponseBase
+from django.test import Client
+from django.urls import include, path, reverse
+from django.utils import timezone, translation
+from lxml import etree
+
+from django_sitemaps_plus import Route, Sitemap, StaticSitemap
+from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.publishing import pages
+from django_sitemaps_plus.rendering import digest
+from django_sitemaps_plus.sitemaps import sections
+from django_sitemaps_plus.sitemaps.site import configured
+from tests.testapp.models import Article, Note
+from tests.testapp.views import anything
+
+BASE_URL = "https://www.example.com/shop"
+TAG = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+ZONE = ZoneInfo("Asia/Kathmandu")  # settings.TIME_ZONE is Europe/Berlin
+
+# Another project's URLconf, which the middleware below hands to its requests.
+urlpatterns = [
+    path("elsewhere/<slug:slug>/", anything, name="article"),
+    path("elsewhere/home/", anything, name="home"),
+    *i18n_patterns(path("elsewhere/<int:number>/", anything, name="note")),
+    path("", include("django_sitemaps_plus.urls")),
+]
+
+
+class OtherUrlconf:
+    """Middleware of a project with a URLconf for each host, as django-hosts has."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        request.urlconf = __name__  # type: ignore[attr-defined]
+        return self.get_response(request)
+
+
+# Sections whose entries would follow each of these things
+
+
+class ByRow(Sitemap):
+    """The row path: where midnight is, and what is live, is asked of Python."""
+
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+
+    def items(self) -> Any:
+        midnight = timezone.make_aware(dt.datetime(2024, 3, 2))  # noqa: DTZ001
+        is_english = translation.get_language() == "en"
+        return Article.objects.filter(updated__gte=midnight, live=is_english)
+
+
+class ByObject(Sitemap):
+    """The object path: methods that ask for the zone and the language."""
+
+    model = Article
+
+    def location(self, item: Article) -> str:
+        language = translation.get_language()
+        return f"{reverse('article', args=[item.slug])}?{language}"
+
+    def lastmod(self, item: Article) -> dt.datetime:
+        assert item.updated is not None
+        return timezone.localtime(item.updated)
+
+
+class InLanguages(Sitemap):
+    """An i18n section: the entry's own language, and nobody's else."""
+
+    model = Note
+    i18n = True
+    alternates = True
+    x_default = True
+    location = Route("note", number=F("number"))
+
+
+class InLanguagesByObject(InLanguages):
+    """The same, by calling ``reverse()``."""
+
+    def location(self, item: Note) -> str:  # type: ignore[override]
+        return reverse("note", args=[item.number])
+
+
+class ByPosition(Sitemap):
+    """Items that are no queryset, chosen by the language."""
+
+    def items(self) -> list[int]:
+        return [1, 2, 3] if translation.get_language() == "en" else [1]
+
+    def location(self, item: int) -> str:
+        return reverse("note", args=[item])
+
+    def lastmod(self, item: int) -> dt.date:
+        return timezone.localdate(dt.datetime(2024, 3, 1, 23, 30, tzinfo=dt.UTC))
+
+
+class Paged(ByPosition):
+    """Two pages in English, one in German, dated by a day that zones disagree on."""
+
+    limit = 2
+
+
+class Names(StaticSitemap):
+    """Static pages, by the names of their URLs."""
+
+    names = ("home", ("note", {"number": 7}))
+
+
+SECTIONS = {
+    "row": ByRow,
+    "object": ByObject,
+    "languages": InLanguages,
+    "languages-object": InLanguagesByObject,
+    "position": ByPosition,
+    "paged": Paged,
+    "names": Names,
+}
+KEPT = ["row", "object", "languages", "languages-object"]
+
+
+@pytest.fixture
+def rows(settings: Any, transactional_db: None, register: Any) -> None:
+    """Some rows of each model, one of them just before midnight in Berlin."""
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE_URL}
+    late = dt.datetime(2024, 3, 1, 23, 30, tzinfo=dt.UTC)  # already March 2 in Berlin
+    early = dt.datetime(2024, 3, 1, 22, 30, tzinfo=dt.UTC)  # March 2 in Kathmandu only
+    Article.objects.create(slug="early", updated=early)
+    Article.objects.create(slug="late", updated=late)
+    Article.objects.create(slug="draft", updated=late, live=False)
+    for number in (1, 2):
+        Note.objects.create(number=number)
+    for name, sitemap in SECTIONS.items():
+        register(name, sitemap)
+
+
+# Ways to make a page
+
+
+def ask(name: str, **extra: Any) -> bytes:
+    """Ask for the first page of a section, or ("") for the site's index."""
+    address = f"/sitemap-{name}-1.xml.gz" if name else "/sitemap.xml.gz"
+    response = Client().get(address, **extra)
+    assert response.status_code == 200, response.content
+    return response.getvalue()
+
+
+def in_zone(zone: str) -> Callable[[str], bytes]:
+    def make(name: str) -> bytes:
+        with timezone.override(ZoneInfo(zone)):
+            return ask(name)
+
+    return make
+
+
+def accepting(language: str) -> Callable[[str], bytes]:
+    return lambda name: ask(name, headers={"accept-language": language})
+
+
+def in_thread(name: str) -> bytes:
+    made: list[bytes] = []
+
+    def run() -> None:
+        try:
+            made.append(by_function(name))
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    with translation.override("de"), timezone.override(ZONE):
+        thread.start()
+        thread.join()
+    return made[0]
+
+
+def by_function(name: str) -> bytes:
+    place = configured()
+    assert place is not None
+    source = sections.source(name)
+    ledger.fill(source, None)
+    page = ledger.pages().select_related("section").get(section__name=name, number=1)
+    return pages.make(source, page, place).data
+
+
+def by_command(name: str) -> bytes:
+    with translation.override("de"), timezone.override(ZONE):
+        call_command("build_sitemaps", name, verbosity=0)
+    before = ledger.pages().get(section__name=name, number=1)
+    data = ask(name)
+    after = ledger.pages().get(section__name=name, number=1)
+    assert after.verified_at == before.verified_at  # served as the command made it
+    return data
+
+
+def elsewhere(settings: Any) -> Callable[[str], bytes]:
+    def make(name: str) -> bytes:
+        former = settings.MIDDLEWARE
+        settings.MIDDLEWARE = [f"{__name__}.OtherUrlconf", *former]
+        try:
+            return ask(name)
+        finally:
+            settings.MIDDLEWARE = former
+
+    return make
+
+
+@pytest.fixture
+def ways(settings: Any) -> dict[str, Callable[[str], bytes]]:
+    settings.MIDDLEWARE = [
+        "django.middleware.locale.LocaleMiddleware",
+        *settings.MIDDLEWARE,
+    ]
+    return {
+        "a plain request": ask,
+        "a German reader": accepting("de"),
+        "a Brazilian reader": accepting("pt-br,de;q=0.5"),
+        "Kathmandu": in_zone("Asia/Kathmandu"),
+        "Los Angeles": in_zone("America/Los_Angeles"),
+        "another URLconf": elsewhere(settings),
+        "another Host": lambda name: ask(name, headers={"host": "example.org"}),
+        "another prefix": lambda name: ask(name, SCRIPT_NAME="/mounted"),
+        "https": lambda name: ask(name, secure=True),
+    }
+
+
+def forget(shelf: Any) -> None:
+    """Start anew, as a process on another host does."""
+    ledger.sections().delete()
+    shutil.rmtree(shelf._root, ignore_errors=True)
+    digest._definition.cache_clear()
+
+
+EXPECTED = {
+    "row": [("articles/late/", "2024-03-01T23:30:00+00:00")],
+    "object": [
+        ("articles/early/?en", "2024-03-01T23:30:00+01:00"),
+        ("articles/late/?en", "2024-03-02T00:30:00+01:00"),
+        ("articles/draft/?en", "2024-03-02T00:30:00+01:00"),
+    ],
+    "languages": [
+        (f"{language}/notes/{number}/", None)
+        for number in (1, 2)
+        for language in ("en", "de", "pt-br")
+    ],
+    "languages-object": [
+        (f"{language}/notes/{number}/", None)
+        for number in (1, 2)
+        for language in ("en", "de", "pt-br")
+    ],
+    "position": [(f"en/notes/{number}/", "2024-03-02") for number in (1, 2, 3)],
+    "names": [("", None), ("en/notes/7/", None)],
+}
+INDEX = [
+    ("sitemap-row-1.xml", None),
+    ("sitemap-object-1.xml", None),
+    ("sitemap-languages-1.xml", None),
+    ("sitemap-languages-object-1.xml", None),
+    ("sitemap-position-1.xml", "2024-03-02T00:00:00+00:00"),
+    ("sitemap-paged-1.xml", "2024-03-02T00:00:00+00:00"),
+    ("sitemap-paged-2.xml", "2024-03-02T00:00:00+00:00"),
+    ("sitemap-names-1.xml", None),
+]
+
+
+def entries(packed: bytes) -> list[tuple[str, str | None]]:
+    return [
+        (
+            entry.findtext(f"{TAG}loc").removeprefix(f"{BASE_URL}/"),
+            entry.findtext(f"{TAG}lastmod"),
+        )
+        for entry in etree.fromstring(gzip.decompress(packed))
+    ]
+
+
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize("name", KEPT)
+def test_a_kept_page_has_one_checksum(name: str, ways: Any, shelf: Any) -> None:
+    ways |= {
+        "a thread": in_thread,
+        "a function": by_function,
+        "a command": by_command,
+    }
+    made, states = {}, set()
+    for way, make in ways.items():
+        forget(shelf)
+        made[way] = make(name)
+        page = ledger.pages().get(section__name=name, number=1)
+        states.add((page.checksum, page.digest, page.entries, page.lastmod))
+    plain = made["a plain request"]
+    assert entries(plain) == EXPECTED[name]
+    assert [way for way in made if made[way] != plain] == []
+    assert len(states) == 1
+
+
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize("name", ["position", "names"])
+def test_a_page_by_position_is_the_same_for_every_reader(name: str, ways: Any) -> None:
+    made = {way: make(name) for way, make in ways.items()}
+    plain = made["a plain request"]
+    assert entries(plain) == EXPECTED[name]
+    assert [way for way in made if made[way] != plain] == []
+
+
+@pytest.mark.usefixtures("rows")
+def test_the_index_is_the_same_for_every_reader(ways: Any, shelf: Any) -> None:
+    made = {}
+    for way, make in ways.items():
+        forget(shelf)
+        # Once an index, it stays one until its pages are counted.
+        ledger.sections().create(name="", is_index=True)
+        made[way] = make("")
+    plain = made["a plain request"]
+    assert entries(plain) == INDEX
+    assert [way for way in made if made[way] != plain] == []

@@ -1,0 +1,202 @@
+"""Two thousand rows at once, or one by one: the same entries, the same faults."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.test import Client
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.protocol.locations import Origin
+from django_sitemaps_plus.rendering.columns import (
+    Batch,
+    Lastmods,
+    RouteLocations,
+    Tally,
+    TextLocations,
+)
+from django_sitemaps_plus.rendering.serializer import Serializer
+from tests.support.factories import articles
+from tests.support.helpers import Entry, urlset
+from tests.testapp.models import Article
+
+ORIGIN = Origin("https", "www.example.com")
+BERLIN = dt.timezone(dt.timedelta(hours=1))
+
+TEXTS = st.text(max_size=20) | st.sampled_from(
+    [
+        "",
+        "/",
+        "//x",
+        "/a",
+        "/%",
+        "/%41",
+        "/%zz",
+        "/ü",
+        "/a b",
+        "/a&b",
+        "/<",
+        "/\n",
+        "/\x1a",
+        "/\x00",
+        "/\ud800",
+        "/a#b",
+        "/" + "a" * 3000,
+        "https://www.example.com/a",
+        "https://other.example/",
+        "javascript:alert(1)",
+    ]
+)
+LOCATIONS = TEXTS | st.none() | st.integers()
+SLUGS = st.text(max_size=8) | st.sampled_from(
+    ["", ".", "..", "a/b", "é", "a%b", "a'b", "%2F", "\n", "\ud800", "x" * 3000]
+)
+ZERO = "0000-00-00 00:00:00.000000"
+STAMPS = (
+    st.none()
+    | st.datetimes().map(str)
+    | st.datetimes().map(lambda moment: f"{moment:%H:%M}")
+    | st.sampled_from(
+        ["", "infinity", "2026-02-30 00:00:00", "2026-01-02 03:04:05+02", ZERO]
+    )
+)
+DAYS = (
+    st.none()
+    | st.dates().map(str)
+    | st.sampled_from(["", "infinity", "2026-02-30", "0000-00-00"])
+)
+MOMENTS = (
+    st.none()
+    | st.datetimes(timezones=st.sampled_from([dt.UTC, BERLIN]) | st.none())
+    | st.dates()
+    | st.sampled_from(["2026-01-02", "yesterday", "2026", 7])
+)
+FREQUENCIES = st.sampled_from([None, "", "daily", "never", "Daily", 7])
+PRIORITIES = st.sampled_from(
+    [
+        *(None, "", 0, 0.5, 1, True, False, 7, -0.0, 1e-7, "0.5", "x", float("nan")),
+        *(Decimal("0.5"), Decimal("0.50"), Decimal("NaN"), Decimal("1E-2")),
+    ]
+)
+
+
+def same(batch: Batch, **options: Any) -> None:
+    """See that a batch gives the same in bulk and row by row."""
+    serializer = Serializer(ORIGIN, dt.UTC, **options)
+    bulk, exact = Tally(lastmods=[]), Tally(lastmods=[])
+    quick = serializer.items(batch, bulk)
+    batch.faults = {-1: "row by row, please"}
+    slow = serializer.items(batch, exact)
+    assert list(quick.each()) == list(slow.each())
+    assert quick.whole == slow.whole == "".join(text or "" for text in slow.each())
+    assert quick.good == slow.good == len(batch.labels) - len(exact.bad)
+    assert bulk == exact
+
+
+def batch(rows: list[tuple[Any, ...]], form: str, zone: dt.tzinfo = dt.UTC) -> Batch:
+    """Return rows of location, lastmod, changefreq and priority as a batch."""
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    return Batch(
+        labels=range(len(rows)),
+        locations={None: TextLocations(columns[0])},
+        lastmods=Lastmods(columns[1], form, zone),
+        changefreqs=columns[2],
+        priorities=columns[3],
+    )
+
+
+def rows(lastmods: Any, locations: Any = LOCATIONS) -> Any:
+    return st.lists(st.tuples(locations, lastmods, FREQUENCIES, PRIORITIES), max_size=5)
+
+
+@given(rows(STAMPS))
+@example([("/a-legal-path", "2026-02-30 03:04:05", None, None)])
+@example([("/a-legal-path", ZERO, None, None)])
+@example([("/a-legal-path", "2026-01-02 03:04:05", None, 0.5)] * 2)
+@example([("/a", "2026-01-02 03:04:05.5", None, 1), ("/b", None, None, True)])
+def test_the_database_s_times(found: Any) -> None:
+    same(batch(found, "stamp"))
+    same(batch(found, "stamp", BERLIN))
+
+
+@given(rows(DAYS))
+@example([("/a-legal-path", "2026-02-30", None, None)])
+@example([("/a-legal-path", "0000-00-00", None, None)])
+@example([("/a-legal-path", "2026-01-02", "daily", "0.5")] * 2)
+def test_the_database_s_days(found: Any) -> None:
+    same(batch(found, "day"))
+
+
+@pytest.mark.parametrize(("form", "zero"), [("stamp", ZERO), ("day", ZERO[:10])])
+def test_a_zero_date_of_mysql_is_none(form: str, zero: str) -> None:
+    """As it is where the ORM reads it."""
+    found = batch([("/a", zero, None, None), ("/b", zero, None, None)], form)
+    texts = Serializer(ORIGIN, dt.UTC).items(found, Tally())
+    assert texts.good == 2
+    assert "lastmod" not in texts.whole
+
+
+@given(rows(MOMENTS))
+@example([("/a", dt.datetime(1, 1, 1, tzinfo=BERLIN), None, None)])
+@example([("/a", dt.datetime(9999, 12, 31, 23, tzinfo=dt.UTC), None, None)])
+def test_python_s_dates(found: Any) -> None:
+    same(batch(found, "python", BERLIN))
+
+
+@given(st.lists(TEXTS, max_size=6))
+def test_locations(values: list[str]) -> None:
+    same(batch([(value, None, None, None) for value in values], "python"))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(SLUGS, SLUGS), min_size=1, max_size=5),
+    st.sampled_from(["thing", "word", "article", "day"]),
+    st.booleans(),
+)
+def test_routes_in_several_languages(
+    values: list[tuple[str, str]], name: str, x_default: bool
+) -> None:
+    parameter = {"thing": "code", "day": "day"}.get(name, "slug")
+    compiled = Route(name, **{parameter: F("slug")}).compile()
+    languages = list(zip(("en", "de"), zip(*values, strict=True), strict=True))
+    same(
+        Batch(
+            labels=range(len(values)),
+            locations={
+                code: RouteLocations(compiled, [column]) for code, column in languages
+            },
+            lastmods=Lastmods([None] * len(values)),
+            changefreqs=[None] * len(values),
+            priorities=[None] * len(values),
+        ),
+        alternates=True,
+        x_default="en" if x_default else None,
+    )
+
+
+@pytest.mark.django_db
+def test_a_bad_row_is_left_out_of_many_and_the_rest_is_as_it_was(
+    client: Client, register: Any
+) -> None:
+    """The whole batch goes the slow way then; nobody but the bad row sees it."""
+
+    class Located(Sitemap):
+        model = Article
+        location = F("title")
+        lastmod = F("updated")
+
+    register("article", Located)
+    for number in range(20):
+        articles(1, title="x" if number == 7 else f"/{number}/", updated=None)
+    assert urlset(client.get("/sitemap.xml")) == [
+        Entry(f"https://www.example.com/{number}/")
+        for number in range(20)
+        if number != 7
+    ]

@@ -1,0 +1,237 @@
+"""Keys are stored as text, and only ever compared by the rows' own database."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.apps.registry import Apps
+from django.db import connections, models
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.models import Section
+from django_sitemaps_plus.sitemaps.keys import Key, key_of
+from django_sitemaps_plus.sitemaps.sections import bounded
+from tests.support.ledger_kinds import KINDS, Kind, create_tables
+from tests.testapp.models import Article, ByPair, Note, Story
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables(django_db_setup: None, django_db_blocker: Any) -> None:
+    with django_db_blocker.unblock():
+        create_tables()
+
+
+def filled(kind: Kind) -> list[tuple[Any, ...]]:
+    """Return keys in their database's order, each with a row of its own."""
+    ordered = kind.universe(random.Random(7))  # noqa: S311 (nothing secret)
+    kind.insert(
+        [
+            {**dict(zip(kind.columns, key, strict=True)), "slug": f"r{rank}-0"}
+            for rank, key in enumerate(ordered)
+        ]
+    )
+    return ordered
+
+
+# Compared by the database
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_bounds_cut_where_the_database_sorts(kind: Kind) -> None:
+    ordered = filled(kind)
+    key = key_of(kind.all(), kind.page_by)
+    vendor = connections[kind.database].vendor
+
+    def found(condition: models.Q) -> list[tuple[Any, ...]]:
+        rows = kind.all().filter(condition).order_by(*kind.columns)
+        return list(rows.values_list(*kind.columns))
+
+    step = max(1, len(ordered) // 12)
+    for rank in [*range(0, len(ordered), step), len(ordered) - 1]:
+        bound = key.loads(key.dumps(ordered[rank]))
+        assert found(key.before(bound, vendor)) == ordered[:rank]
+        assert found(key.from_(bound, vendor)) == ordered[rank:]
+        assert found(key.after(bound, vendor)) == ordered[rank + 1 :]
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_a_bound_is_still_one_when_its_row_is_gone(kind: Kind) -> None:
+    ordered = filled(kind)
+    key = key_of(kind.all(), kind.page_by)
+    middle = len(ordered) // 2
+    kind.all().filter(**dict(zip(kind.columns, ordered[middle], strict=True))).delete()
+    lower, upper = ordered[middle], ordered[-1]
+    rows = bounded(kind.all(), key, lower, upper).order_by(*kind.columns)
+    assert list(rows.values_list(*kind.columns)) == ordered[middle + 1 : -1]
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_every_key_survives_the_ledger(kind: Kind) -> None:
+    key = key_of(kind.all(), kind.page_by)
+    for value in filled(kind):
+        text = key.dumps(value)
+        assert all(isinstance(part, str) for part in json.loads(text))
+        assert key.loads(text) == value
+        assert key.dumps(key.loads(text)) == text
+
+
+# Stored as text
+
+_ADDRESS = models.GenericIPAddressField()
+
+VALUES: dict[type[models.Field[Any, Any]], st.SearchStrategy[Any]] = {
+    models.BigIntegerField: st.integers(-(2**63), 2**63 - 1),
+    models.TextField: st.text(st.characters(exclude_categories=["Cs"])),
+    models.UUIDField: st.uuids(),
+    models.DateField: st.dates(),
+    models.TimeField: st.times(),
+    models.DateTimeField: st.datetimes(timezones=st.just(dt.UTC)),
+    models.DurationField: st.timedeltas(),
+    models.FloatField: st.floats(allow_nan=False, allow_infinity=False),
+    models.BooleanField: st.booleans(),
+    models.BinaryField: st.binary(),
+    models.GenericIPAddressField: st.ip_addresses().map(str).map(_ADDRESS.to_python),
+}
+
+
+def column(field: models.Field[Any, Any]) -> Key:
+    field.set_attributes_from_name("column")
+    return Key(model=Article, fields=(field,))
+
+
+@pytest.mark.parametrize("field", VALUES, ids=lambda field: str(field.__name__))
+def test_any_value_comes_back_as_it_was(field: type[models.Field[Any, Any]]) -> None:
+    key = column(field())
+
+    @given(VALUES[field])
+    def comes_back(value: Any) -> None:
+        assert key.loads(key.dumps((value,))) == (value,)
+
+    comes_back()
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=4, max_value=10**15))
+def test_a_decimal_keeps_every_digit(value: Decimal) -> None:
+    key = column(models.DecimalField(max_digits=40, decimal_places=4))
+    assert str(key.loads(key.dumps((value,)))[0]) == str(value)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers())
+def test_parts_of_a_key_never_run_together(code: str, shop: int) -> None:
+    key = key_of(ByPair.objects.all(), "pk")
+    assert key.loads(key.dumps((shop, code))) == (shop, code)
+
+
+def test_a_key_is_short_and_readable_in_the_ledger() -> None:
+    key = key_of(Article.objects.all(), "pk")
+    assert key.dumps((-17,)) == '["-17"]'
+    assert key_of(ByPair.objects.all(), "pk").dumps((3, "ä")) == '["3", "ä"]'
+
+
+def test_a_key_is_taken_from_an_instance() -> None:
+    assert key_of(Note.objects.all(), "number").of(Note(number=4)) == (4,)
+    assert key_of(ByPair.objects.all(), "pk").of(ByPair(shop=1, code="x")) == (1, "x")
+    assert key_of(Story.objects.all(), "pk").of(Story(article_ptr_id=9)) == (9,)
+
+
+# What bounds depend on
+
+
+def model(name: str, **fields: models.Field[Any, Any]) -> type[models.Model]:
+    meta = type("Meta", (), {"app_label": "keys", "apps": Apps()})
+    return type(name, (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
+
+
+def signature(made: type[models.Model], page_by: str = "pk") -> str:
+    return key_of(models.QuerySet(made), page_by).signature
+
+
+def test_another_column_type_or_collation_voids_the_bounds() -> None:
+    made = [
+        model("Item", id=models.BigAutoField(primary_key=True)),
+        model("Item", id=models.UUIDField(primary_key=True, default=uuid.uuid4)),
+        model("Item", code=models.CharField(primary_key=True, max_length=9)),
+        model(
+            "Item",
+            code=models.CharField(primary_key=True, max_length=9, db_collation="C"),
+        ),
+        model("Other", id=models.BigAutoField(primary_key=True)),
+    ]
+    signatures = [signature(item) for item in made]
+    assert len(set(signatures)) == len(signatures)
+    assert signature(Note) != signature(Note, "number")
+    assert signature(Note) == signature(Note, "id")
+
+
+@pytest.mark.django_db
+def test_a_key_of_many_long_columns_fits_the_ledger() -> None:
+    parts = [
+        f"a_column_with_quite_a_long_name_that_ends_in_{part}" for part in "abcdef"
+    ]
+
+    def wide(name: str) -> type[models.Model]:
+        columns = {part: models.IntegerField() for part in parts}
+        return model(name, pk=models.CompositePrimaryKey(*parts), **columns)
+
+    section = Section.objects.create(name="wide", key=signature(wide("Wide")))
+    section.refresh_from_db()
+    assert section.key == signature(wide("Wide"))
+    assert section.key != signature(wide("Wider"))
+
+
+# What cannot page
+
+
+@pytest.mark.parametrize(
+    ("queryset", "page_by", "message"),
+    [
+        (Article.objects.all(), "slug", "may repeat or be NULL"),
+        (Article.objects.all(), "category", "may repeat or be NULL"),
+        (Article.objects.all(), "tags", "no such column"),
+        (Article.objects.all(), "weigth", "no such column"),
+        (Note.objects.all(), "numbr", "id, number"),
+    ],
+)
+def test_a_column_that_cannot_page_is_refused(
+    queryset: Any, page_by: str, message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        key_of(queryset, page_by)
+
+
+def test_a_unique_column_that_may_be_null_is_refused() -> None:
+    made = model("Loose", code=models.IntegerField(unique=True, null=True))
+    with pytest.raises(ConfigurationError, match="may repeat or be NULL"):
+        key_of(models.QuerySet(made), "code")
+
+
+def test_a_childs_key_is_its_link_to_the_parent() -> None:
+    assert key_of(Story.objects.all(), "pk").names == ("article_ptr_id",)
+
+
+def test_the_parts_of_a_composite_key_are_columns_in_order() -> None:
+    assert key_of(ByPair.objects.all(), "pk").names == ("shop", "code")
+
+
+def test_a_primary_key_may_become_a_larger_one() -> None:
+    """Moving to BigAutoField leaves the order of the keys, so the bounds hold."""
+    small = models.AutoField(primary_key=True)
+    large = models.BigAutoField(primary_key=True)
+    for field in (small, large):
+        field.set_attributes_from_name("id")
+        field.model = Note
+    signatures = {
+        Key(model=Note, fields=(field,)).signature for field in (small, large)
+    }
+    assert len(signatures) == 1

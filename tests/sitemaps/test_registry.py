@@ -1,0 +1,244 @@
+"""Which sections there are, and by which names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from django_sitemaps_plus import Sitemap, StaticSitemap
+from django_sitemaps_plus import register as register_sitemap
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.sitemaps.registry import registry
+from tests.support.helpers import ArticleSitemap, PagesSitemap
+from tests.testapp.models import Note
+
+#: Named by tests through SITEMAPS_PLUS["SITEMAPS"].
+CONTRIB_STYLE = {"pages": PagesSitemap, "notes": PagesSitemap()}
+WITH_BAD_NAME = {"news/today": PagesSitemap}
+NO_DICT = [PagesSitemap]
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Forget the sections that a test leaves behind."""
+    before = set(registry.sources())
+    yield
+    for name in set(registry._sources) - before:
+        registry.remove(name)
+
+
+def refusal(name: Any, source: Any = PagesSitemap) -> str:
+    """Return the message with which a section is refused."""
+    with pytest.raises(ConfigurationError) as caught:
+        registry.add(name, source)
+    return str(caught.value)
+
+
+# Default names
+
+
+def test_a_section_is_called_after_its_model() -> None:
+    class Whatever(Sitemap):
+        model = Note
+
+    assert register_sitemap(Whatever) is Whatever
+    assert registry.sources()["note"] is Whatever
+
+
+@pytest.mark.parametrize(
+    ("class_name", "name"),
+    [
+        ("StaticPagesSitemap", "staticpages"),
+        ("Legal", "legal"),
+        ("Sitemap", "sitemap"),
+        ("ПогодаSitemap", "погода"),
+    ],
+)
+def test_without_a_model_after_its_class(class_name: str, name: str) -> None:
+    made = register_sitemap(type(class_name, (StaticSitemap,), {}))
+    assert registry.sources()[name] is made
+
+
+def test_a_name_can_be_given() -> None:
+    @register_sitemap(name="stories")
+    class Whatever(Sitemap):
+        model = Note
+
+    assert registry.sources() == {"stories": Whatever}
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "a b", "a/b", "../a", "a.xml", "a%20b", "a\n", "x" * 101, 7, None, "é"[:0]],
+)
+def test_a_name_that_no_address_could_carry_is_refused(name: Any) -> None:
+    assert refusal(name) == (
+        f"{name!r} cannot name a section: use letters, digits, '-' and '_' (at most "
+        "100 of them), because the name is part of the address /sitemap-<name>.xml."
+    )
+
+
+@pytest.mark.parametrize("name", ["index", "news-index"])
+def test_a_name_that_reads_like_an_index_file_is_refused(name: str) -> None:
+    assert refusal(name) == (
+        f"{name!r} cannot name a section: addresses ending in '-index' belong to "
+        f"further index files. Choose another, for example '{name}-pages'."
+    )
+
+
+def test_two_sitemaps_of_one_name_are_refused() -> None:
+    class Other(ArticleSitemap):
+        pass
+
+    registry.add("article", ArticleSitemap)
+    assert refusal("article", Other) == (
+        "Two sitemaps are called 'article': tests.support.helpers.ArticleSitemap and "
+        "tests.sitemaps.test_registry.test_two_sitemaps_of_one_name_are_refused.<locals>.Other."
+        ' Give one another name: @register(name="article-2nd").'
+    )
+
+
+def test_two_instances_of_one_name_are_refused() -> None:
+    first = PagesSitemap()
+    registry.add("pages", first)
+    registry.add("pages", first)
+    assert refusal("pages", PagesSitemap()) == (
+        "Two sitemaps are called 'pages': tests.support.helpers.PagesSitemap and "
+        "tests.support.helpers.PagesSitemap. Give one another name: "
+        '@register(name="pages-2nd").'
+    )
+
+
+def test_a_module_that_is_imported_twice_does_no_harm() -> None:
+    for _ in range(2):
+
+        class Again(StaticSitemap):
+            pass
+
+        registry.add("again", Again)
+    assert registry.sources()["again"] is Again
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("news", "News"), ("cafe", "café"), ("strasse", "straße")]
+)
+def test_names_that_a_database_takes_for_one_are_refused(
+    first: str, second: str
+) -> None:
+    registry.add(first, PagesSitemap)
+    registry.add(second, PagesSitemap)
+    with pytest.raises(ConfigurationError) as caught:
+        registry.sources()
+    assert str(caught.value) == (
+        f"The sections {first!r} and {second!r} differ only in case or accents, which "
+        "some databases do not tell apart. Rename one of them."
+    )
+
+
+# The dict that the settings name
+
+
+def test_the_dict_of_the_settings_is_registered(settings: Any) -> None:
+    registry.add("article", ArticleSitemap)
+    settings.SITEMAPS_PLUS = {"SITEMAPS": f"{__name__}.CONTRIB_STYLE"}
+    assert list(registry.sources()) == ["article", "pages", "notes"]
+    settings.SITEMAPS_PLUS = {}
+    assert list(registry.sources()) == ["article"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            "CONTRIB_STYLE",
+            "SITEMAPS_PLUS['SITEMAPS'] is 'CONTRIB_STYLE', which cannot be imported: "
+            "CONTRIB_STYLE doesn't look like a module path",
+        ),
+        (
+            "no.such.dict",
+            "SITEMAPS_PLUS['SITEMAPS'] is 'no.such.dict', which cannot be imported: "
+            "No module named 'no'",
+        ),
+        (
+            f"{__name__}.MISSING",
+            f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.MISSING', which cannot be "
+            f'imported: Module "{__name__}" does not define a "MISSING" '
+            "attribute/class",
+        ),
+        (
+            f"{__name__}.NO_DICT",
+            f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.NO_DICT', which is no dict of "
+            "sitemaps but list.",
+        ),
+    ],
+)
+def test_a_dict_that_cannot_be_used_is_refused(
+    settings: Any, value: str, message: str
+) -> None:
+    settings.SITEMAPS_PLUS = {"SITEMAPS": value}
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}$"):
+        registry.sources()
+
+
+def test_a_bad_name_in_the_dict_is_refused(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"SITEMAPS": f"{__name__}.WITH_BAD_NAME"}
+    with pytest.raises(
+        ConfigurationError, match=r"^'news/today' cannot name a section"
+    ):
+        registry.sources()
+
+
+def test_a_section_cannot_be_both_registered_and_in_the_dict(settings: Any) -> None:
+    registry.add("pages", PagesSitemap)
+    settings.SITEMAPS_PLUS = {"SITEMAPS": f"{__name__}.CONTRIB_STYLE"}
+    with pytest.raises(ConfigurationError) as caught:
+        registry.sources()
+    assert str(caught.value) == (
+        "The section 'pages' is both registered and in the dict that "
+        "SITEMAPS_PLUS['SITEMAPS'] names. Remove one of them."
+    )
+
+
+# Instances
+
+
+def test_a_source_is_a_class_an_instance_or_a_factory() -> None:
+    instance = PagesSitemap()
+    for source in (PagesSitemap, instance, lambda: instance):
+        registry.add("pages", source)
+        assert isinstance(registry.get("pages"), PagesSitemap)
+        registry.remove("pages")
+
+
+def test_an_unknown_section_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        registry.get("nothing")
+
+
+# Autodiscovery
+
+
+def test_the_sitemaps_module_of_an_app_is_found_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    package = tmp_path / "weather_app_of_a_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "sitemaps.py").write_text(
+        "from django_sitemaps_plus import StaticSitemap, register\n"
+        "@register\n"
+        "class WeatherSitemap(StaticSitemap):\n"
+        "    names = ['home']\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, package.name]
+    apps.get_app_config("sitemaps_plus").ready()
+    assert registry.get("weather").items() == ["home"]

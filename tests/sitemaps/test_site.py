@@ -1,0 +1,339 @@
+"""The site's own address: from the settings, from Sites, from the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.sites.models import Site
+from django.db.models import F
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
+
+from django_sitemaps_plus import Route, Sitemap, StaticSitemap
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.sitemaps.site import configured, of_request, parse_base_url
+from tests.support.factories import articles
+from tests.support.helpers import listed, locations, remove_sites, script_name, settle
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db
+
+
+class ArticleSitemap(Sitemap):
+    model = Article
+    location = Route("article", slug=F("slug"))
+
+
+@pytest.fixture
+def no_base_url(settings: Any) -> Any:
+    """A site that does not say where it is."""
+    settings.SITEMAPS_PLUS = {}
+    return settings
+
+
+@pytest.fixture
+def no_sites(no_base_url: Any) -> Any:
+    """Nothing but the request says where the site is."""
+    remove_sites(no_base_url)
+    return no_base_url
+
+
+@pytest.fixture
+def two_sites(no_base_url: Any) -> Any:
+    """Two Sites, chosen by the request's host."""
+    del no_base_url.SITE_ID
+    Site.objects.all().delete()
+    Site.objects.create(domain="www.example.com", name="one")
+    Site.objects.create(domain="example.org", name="two")
+    Site.objects.clear_cache()
+    yield no_base_url
+    Site.objects.clear_cache()
+
+
+@pytest.mark.parametrize(
+    ("text", "origin", "prefix"),
+    [
+        ("https://www.example.com", "https://www.example.com", "/"),
+        ("https://www.example.com/", "https://www.example.com", "/"),
+        ("http://localhost:8000", "http://localhost:8000", "/"),
+        ("https://WWW.Example.com:443", "https://www.example.com", "/"),
+        ("https://bücher.example/shop", "https://xn--bcher-kva.example", "/shop/"),
+        ("https://www.example.com/a/b/", "https://www.example.com", "/a/b/"),
+    ],
+)
+def test_a_base_url_is_an_origin_and_a_prefix(
+    text: str, origin: str, prefix: str
+) -> None:
+    place = parse_base_url(text)
+    assert (str(place.origin), place.prefix) == (origin, prefix)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "www.example.com",
+        "ftp://www.example.com",
+        "https://",
+        "https://user:secret@www.example.com",
+        "https://www.example.com?a=1",
+        "https://www.example.com#top",
+        "https://[::1",
+        "https://www.example.com:99999",
+        "//www.example.com",
+    ],
+)
+def test_a_base_url_that_is_none_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_base_url(text)
+    message = str(caught.value)
+    assert message.startswith(f"SITEMAPS_PLUS['BASE_URL'] is {text!r}: ")
+    assert message.endswith("for example 'https://www.example.com'.")
+
+
+def test_base_url_comes_before_site_and_host(client: Client, register: Any) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="one")
+    response = client.get("/sitemap.xml", headers={"host": "example.org"})
+    assert locations(response) == ["https://www.example.com/articles/one/"]
+
+
+def test_base_url_with_a_path_prefixes_every_address(
+    client: Client, register: Any, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
+    register("article", ArticleSitemap)
+    register("static", type("Static", (StaticSitemap,), {"names": ["home"]}))
+    register("short", type("Short", (ArticleSitemap,), {"limit": 1}))
+    articles(2)
+    start = "https://www.example.com/shop/sitemap-"
+    assert listed(client.get("/sitemap.xml")) == [
+        f"{start}article-1.xml",
+        f"{start}static-1.xml",
+        f"{start}short-1.xml",
+        f"{start}short-2.xml",
+    ]
+    for number in (1, 2):
+        (entry,) = locations(client.get(f"/sitemap-short-{number}.xml"))
+        assert entry.startswith("https://www.example.com/shop/articles/article-")
+    assert locations(client.get("/sitemap-static-1.xml")) == [
+        "https://www.example.com/shop/"
+    ]
+    robots = client.get("/robots.txt").content.decode()
+    assert "Sitemap: https://www.example.com/shop/sitemap.xml\n" in robots
+
+
+def test_a_request_under_a_script_name_is_answered_under_it(
+    client: Client, register: Any, no_sites: Any
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="one")
+    with script_name("/app/"):
+        response = client.get("/sitemap.xml")
+    assert locations(response) == ["http://testserver/app/articles/one/"]
+
+
+def test_a_request_does_not_change_the_prefix_that_base_url_names(
+    client: Client, register: Any
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="one")
+    with script_name("/app/"):
+        response = client.get("/sitemap.xml")
+    assert locations(response) == ["https://www.example.com/articles/one/"]
+
+
+def test_the_current_site_is_the_origin_without_base_url(
+    client: Client, register: Any, no_base_url: Any
+) -> None:
+    Site.objects.update_or_create(pk=1, defaults={"domain": "site.example"})
+    Site.objects.clear_cache()
+    register("article", ArticleSitemap)
+    articles(1, slug="one")
+    assert locations(client.get("/sitemap.xml")) == [
+        "http://site.example/articles/one/"
+    ]
+    assert locations(client.get("/sitemap.xml", secure=True)) == [
+        "https://site.example/articles/one/"
+    ]
+
+
+def test_a_command_takes_https_for_the_current_site(no_base_url: Any) -> None:
+    Site.objects.update_or_create(pk=1, defaults={"domain": "site.example"})
+    Site.objects.clear_cache()
+    place = configured()
+    assert place is not None
+    assert str(place.origin) == "https://site.example"
+
+
+def test_a_command_is_under_the_script_name_of_the_settings(no_base_url: Any) -> None:
+    Site.objects.update_or_create(pk=1, defaults={"domain": "site.example"})
+    Site.objects.clear_cache()
+    no_base_url.FORCE_SCRIPT_NAME = "/app"
+    place = configured()
+    assert place is not None
+    assert place.prefix == "/app/"
+
+
+def test_nothing_is_configured_without_base_url_and_sites(no_sites: Any) -> None:
+    assert configured() is None
+
+
+def test_a_command_cannot_choose_among_sites(two_sites: Any) -> None:
+    assert configured() is None
+
+
+def test_a_site_that_is_no_host_is_named_with_the_remedy(no_base_url: Any) -> None:
+    Site.objects.update_or_create(pk=1, defaults={"domain": "not a host"})
+    Site.objects.clear_cache()
+    with pytest.raises(ConfigurationError) as caught:
+        configured()
+    message = str(caught.value)
+    assert message.startswith("The current Site's domain is 'not a host': ")
+    assert message.endswith(
+        "Correct it in the admin, or set SITEMAPS_PLUS['BASE_URL']."
+    )
+
+
+def test_sites_by_request_share_one_version_and_no_bytes(
+    client: Client, register: Any, two_sites: Any
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="one")
+    client.get("/sitemap-article-1.xml")
+    settle()
+    seen = {}
+    for host in ("www.example.com", "example.org", "www.example.com", "example.org"):
+        response = client.get("/sitemap-article-1.xml", headers={"host": host})
+        assert locations(response) == [f"http://{host}/articles/one/"]
+        etag, modified = response.headers["ETag"], response.headers["Last-Modified"]
+        assert seen.setdefault(host, etag) == etag
+        assert seen.setdefault("modified", modified) == modified
+    assert len({seen["www.example.com"], seen["example.org"]}) == 2
+    assert Page.objects.get().version == 1
+
+
+def test_a_host_without_a_site_is_its_own_origin(
+    client: Client, register: Any, two_sites: Any
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="one")
+    assert locations(client.get("/sitemap.xml")) == ["http://testserver/articles/one/"]
+
+
+def test_http_and_https_share_one_version(
+    client: Client, register: Any, no_base_url: Any
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1)
+    for secure in (False, True, False, True):
+        client.get("/sitemap-article-1.xml", secure=secure)
+    assert Page.objects.get().version == 1
+
+
+def test_two_hosts_without_base_url_are_not_mixed(
+    client: Client, register: Any, no_sites: Any, django_assert_num_queries: Any
+) -> None:
+    register("article", ArticleSitemap)
+    register("static", type("Static", (StaticSitemap,), {"names": ["about"]}))
+    articles(1, slug="one")
+    for host in ("www.example.com", "example.org", "www.example.com"):
+        response = client.get("/sitemap.xml", headers={"host": host})
+        assert locations(response) == [
+            f"http://{host}/articles/one/",
+            f"http://{host}/about/",
+        ]
+        robots = client.get("/robots.txt", headers={"host": host}).content.decode()
+        assert f"Sitemap: http://{host}/sitemap.xml\n" in robots
+    assert Page.objects.get().version == 1
+    with django_assert_num_queries(1):
+        client.get("/sitemap-article-1.xml", headers={"host": "example.org"})
+
+
+def test_one_host_cannot_use_the_etag_of_another(
+    client: Client, register: Any, no_sites: Any
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1)
+    path = "/sitemap-article-1.xml"
+    first = client.get(path, headers={"host": "www.example.com"})
+    second = client.get(
+        path,
+        headers={"host": "example.org", "if-none-match": first.headers["ETag"]},
+    )
+    assert second.status_code == 200
+    assert b"http://example.org/" in second.content
+
+
+def test_a_proxy_that_ends_tls_gives_https(
+    client: Client, register: Any, no_sites: Any
+) -> None:
+    no_sites.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    no_sites.USE_X_FORWARDED_HOST = True
+    register("article", ArticleSitemap)
+    articles(1, slug="one")
+    response = client.get(
+        "/sitemap.xml",
+        headers={
+            "host": "10.0.0.1:8000",
+            "x-forwarded-proto": "https",
+            "x-forwarded-host": "www.example.com",
+        },
+    )
+    assert locations(response) == ["https://www.example.com/articles/one/"]
+
+
+def test_the_protocol_of_a_sitemap_comes_before_the_request(
+    client: Client, register: Any, no_sites: Any
+) -> None:
+    register("article", type("Secure", (ArticleSitemap,), {"protocol": "https"}))
+    articles(1, slug="one")
+    expected = ["https://testserver/articles/one/"]
+    assert locations(client.get("/sitemap-article-1.xml")) == expected
+    assert locations(client.get("/sitemap.xml")) == expected
+
+
+def test_the_index_names_a_page_under_its_own_protocol(
+    client: Client, register: Any, no_sites: Any
+) -> None:
+    register(
+        "article", type("Two", (ArticleSitemap,), {"protocol": "https", "limit": 1})
+    )
+    articles(2)
+    assert listed(client.get("/sitemap.xml")) == [
+        "https://testserver/sitemap-article-1.xml",
+        "https://testserver/sitemap-article-2.xml",
+    ]
+
+
+@pytest.mark.parametrize("path", ["/sitemap.xml", "/sitemap-article-1.xml"])
+def test_a_host_that_is_not_allowed_is_a_bad_request(
+    client: Client, register: Any, no_sites: Any, path: str
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1)
+    response = client.get(path, headers={"host": "evil.example"})
+    assert response.status_code == 400
+    assert not Page.objects.exclude(checksum="").exists()
+
+
+@pytest.mark.parametrize(
+    "host", ["a..example.com", "www.example.com:99999", "..", "[::::]", "a_b c"]
+)
+def test_an_allowed_host_that_is_none_is_a_bad_request(
+    client: Client, register: Any, no_sites: Any, host: str
+) -> None:
+    no_sites.ALLOWED_HOSTS = ["*"]
+    no_sites.MIDDLEWARE = []
+    register("article", ArticleSitemap)
+    assert client.get("/sitemap.xml", headers={"host": host}).status_code == 400
+
+
+def test_a_request_for_another_urlconf_gets_the_same_addresses(
+    rf: RequestFactory, register: Any
+) -> None:
+    """The place never depends on what a middleware did to the request."""
+    request: HttpRequest = rf.get("/sitemap.xml", headers={"host": "example.org"})
+    request.urlconf = "tests.nowhere"  # type: ignore[attr-defined]
+    assert str(of_request(request).origin) == "https://www.example.com"

@@ -1,0 +1,146 @@
+"""What many tests need: reading sitemaps, running commands."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree import ElementTree
+
+from django.core.management import CommandError, call_command
+from django.db.models import F
+from django.urls import clear_script_prefix, set_script_prefix
+
+from django_sitemaps_plus import Route, Sitemap, StaticSitemap
+from django_sitemaps_plus.models import Page, UrlChange
+from tests.testapp.models import Article
+
+
+class ArticleSitemap(Sitemap):
+    """Every article, on the row path."""
+
+    model = Article
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+
+
+class PagesSitemap(StaticSitemap):
+    """Two pages without a model, paged by position."""
+
+    names = ("home", "about")
+
+
+def remove_sites(settings: Any) -> None:
+    """Do without Sites, and with all that the URLconf needs."""
+    apps = settings.INSTALLED_APPS
+    settings.INSTALLED_APPS = [app for app in apps if app != "django.contrib.sites"]
+
+
+SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+XHTML = "{http://www.w3.org/1999/xhtml}"
+IMAGE = "{http://www.google.com/schemas/sitemap-image/1.1}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One ``<url>``, or one ``<sitemap>`` of an index."""
+
+    loc: str
+    lastmod: str | None = None
+    changefreq: str | None = None
+    priority: str | None = None
+    alternates: dict[str, str] = field(default_factory=dict)
+    images: tuple[str, ...] = ()
+
+
+def body(response: Any) -> bytes:
+    """Return a response's XML, unpacked if it is gzipped."""
+    data: bytes = response.content
+    return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+
+
+def urlset(response: Any) -> list[Entry]:
+    """Return the entries of a urlset; fails for anything else."""
+    assert response.status_code == 200, response.content
+    root = _root(response)
+    assert root.tag == f"{SITEMAP}urlset", root.tag
+    return [_entry(element) for element in root]
+
+
+def index(response: Any) -> list[Entry]:
+    """Return the sitemaps that an index lists; fails for anything else."""
+    assert response.status_code == 200, response.content
+    root = _root(response)
+    assert root.tag == f"{SITEMAP}sitemapindex", root.tag
+    return [_entry(element) for element in root]
+
+
+def locations(response: Any) -> list[str]:
+    """Return the locations of a urlset."""
+    return [entry.loc for entry in urlset(response)]
+
+
+def listed(response: Any) -> list[str]:
+    """Return the locations of an index."""
+    return [entry.loc for entry in index(response)]
+
+
+def _root(response: Any) -> ElementTree.Element:
+    return ElementTree.fromstring(body(response))  # noqa: S314 (our own bytes)
+
+
+def _entry(element: ElementTree.Element) -> Entry:
+    return Entry(
+        loc=element.findtext(f"{SITEMAP}loc", ""),
+        lastmod=element.findtext(f"{SITEMAP}lastmod"),
+        changefreq=element.findtext(f"{SITEMAP}changefreq"),
+        priority=element.findtext(f"{SITEMAP}priority"),
+        alternates={
+            link.attrib["hreflang"]: link.attrib["href"]
+            for link in element.findall(f"{XHTML}link")
+        },
+        images=tuple(
+            loc.text or "" for loc in element.findall(f"{IMAGE}image/{IMAGE}loc")
+        ),
+    )
+
+
+def settle() -> None:
+    """Let the seconds go by in which the pages' Last-Modified is still to come."""
+    Page.objects.update(changed_at=F("changed_at") - 100)
+
+
+@contextmanager
+def script_name(prefix: str) -> Iterator[None]:
+    """Answer requests under ``prefix``, as a WSGI server does for SCRIPT_NAME."""
+    set_script_prefix(prefix)
+    try:
+        yield
+    finally:
+        clear_script_prefix()
+
+
+def run_command(*arguments: str) -> tuple[str, str, int]:
+    """Run ``manage.py`` with ``arguments``: what it wrote, and its exit code."""
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with redirect_stdout(out):
+            call_command(*arguments, "--no-color", stdout=out, stderr=err)
+    except CommandError as error:
+        # As BaseCommand.run_from_argv() does, which also closes the connections.
+        err.write(f"{type(error).__name__}: {error}\n")
+        return out.getvalue(), err.getvalue(), error.returncode
+    except SystemExit as stop:
+        return out.getvalue(), err.getvalue(), int(stop.code or 0)
+    return out.getvalue(), err.getvalue(), 0
+
+
+def told() -> list[tuple[str, str, str]]:
+    """Return the stream, and forget it."""
+    rows = UrlChange.objects.order_by("pk")
+    found = [(row.kind, row.location, row.former) for row in rows]
+    rows.delete()
+    return found

@@ -1,0 +1,175 @@
+"""Engines of the tests' own, named by dotted path as a project's own would be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from django_sitemaps_plus.engines.base import (
+    Answer,
+    Batch,
+    CheckResult,
+    Engine,
+    Outcome,
+    secret,
+)
+from django_sitemaps_plus.engines.indexnow import IndexNow
+from django_sitemaps_plus.engines.memory import Memory
+
+ACCEPTED = Answer(outcome=Outcome.ACCEPTED, status=200)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scripted(Memory):
+    """Gives the answers that a test puts into ``answers``, then accepts."""
+
+    takes_sitemaps: ClassVar[bool] = False
+
+    answers: list[Answer] = field(default_factory=list, init=False, repr=False)
+    #: URLs for which a batch is refused.
+    bad: set[str] = field(default_factory=set, init=False, repr=False)
+
+    def submit(self, batch: Batch) -> Answer:
+        self.sent.append(batch)
+        if self.answers:
+            return self.answers.pop(0)
+        if self.bad.intersection(batch.urls):
+            return Answer(outcome=Outcome.REJECTED, status=422, is_divisible=True)
+        return ACCEPTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Few(Scripted):
+    """Takes three URLs at a time."""
+
+    max_urls: ClassVar[int] = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sitemaps(Memory):
+    """Is told of sitemaps only."""
+
+    takes_urls: ClassVar[bool] = False
+    max_urls: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keyed(Scripted):
+    """Wants a key on the host."""
+
+    key: str = secret()
+    findings: list[CheckResult] = field(default_factory=list, init=False, repr=False)
+    verified: list[str] = field(default_factory=list, init=False, repr=False)
+
+    def files(self, host: str) -> Mapping[str, str]:
+        return {f"{self.key}.txt": self.key}
+
+    def proof(self, host: str) -> str:
+        return self.key
+
+    def verify(self, origin: str, *, force: bool = False) -> CheckResult:
+        self.verified.append(origin)
+        return (
+            self.findings.pop(0)
+            if self.findings
+            else CheckResult(is_good=True, text="")
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken(Memory):
+    """Raises, which no engine should."""
+
+    takes_sitemaps: ClassVar[bool] = False
+    key: str = secret(default="")
+
+    def submit(self, batch: Batch) -> Answer:
+        raise RuntimeError(f"no way with {self.key}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log(Engine):
+    """
+    Writes what it is told to a file, a line for each URL: processes share it.
+
+    ``dies``: the process kills itself, "before" or "after" it is told.
+    """
+
+    name: ClassVar[str] = "Log"
+    takes_urls: ClassVar[bool] = True
+    max_urls: ClassVar[int] = 10
+
+    file: str
+    dies: str = ""
+    pause: float = 0.0
+    #: If such a file is there: the status of its answers, 0 is no answer.
+    trouble: str = ""
+
+    def submit(self, batch: Batch) -> Answer:
+        if self.dies == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.trouble and Path(self.trouble).exists():
+            status = int(Path(self.trouble).read_text())
+            if status == 429:
+                return Answer(
+                    outcome=Outcome.THROTTLED, status=429, retry_after=self.pause
+                )
+            return Answer(outcome=Outcome.UNAVAILABLE, status=status or None)
+        time.sleep(self.pause)
+        lines = [
+            json.dumps({"url": url, "at": time.time(), "pid": os.getpid()})
+            for url in batch.urls
+        ]
+        with Path(self.file).open("a") as log:
+            log.write("".join(f"{line}\n" for line in lines))
+        if self.dies == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return ACCEPTED
+
+
+class NoEngine:
+    """Is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picky(Memory):
+    """Refuses its key, and says it."""
+
+    key: str = secret()
+
+    def __post_init__(self) -> None:
+        raise ValueError(f"{self.key} is no key.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerHost(Memory):
+    """Has a file of another name on each host."""
+
+    def files(self, host: str) -> Mapping[str, str]:
+        return {f"{host}.txt": host}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pinged(Memory):
+    """Has an address."""
+
+    url: str
+
+
+def make_key() -> str:
+    """Return a key that looks like one."""
+    return "0123456789abcdef"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trusted(IndexNow):
+    """IndexNow without a look at the key file: the site's name leads nowhere."""
+
+    def proof(self, host: str) -> str:
+        return ""

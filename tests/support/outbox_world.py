@@ -1,0 +1,65 @@
+"""What tests of the outbox share: engines in the settings, events in the stream."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.db.models import F
+
+from django_sitemaps_plus.delivery import dispatcher, outbox
+from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions, Report
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.models import EngineState, Submission, UrlChange
+
+BASE = "https://www.example.com"
+Kind = UrlChange.Kind
+
+
+def use(settings: Any, *, NOTIFY_AFTER: float = 0, **named: Any) -> Any:  # noqa: N803
+    """Name engines: ``use(settings, a="Scripted")``; returns the first."""
+    entries = {}
+    for alias, entry in named.items():
+        backend, options = entry if isinstance(entry, tuple) else (entry, {})
+        path = backend if "." in backend else f"tests.support.outbox_engines.{backend}"
+        entries[alias] = {"BACKEND": path, "OPTIONS": options}
+    settings.SITEMAPS_PLUS = {
+        "BASE_URL": BASE,
+        "NOTIFY_AFTER": NOTIFY_AFTER,
+        "ENGINES": entries,
+    }
+    return next(iter(engines().values()), None)
+
+
+def happened(*locations: str, kind: Any = Kind.CHANGED, **values: Any) -> None:
+    """Write down what happened to URLs, as pages do when they are made."""
+    given = {"section": "article", "at": time.time(), **values}
+    UrlChange.objects.bulk_create(
+        UrlChange(kind=kind, location=location, **given) for location in locations
+    )
+
+
+def run(**order: Any) -> Report:
+    """Enqueue and deliver."""
+    outbox.enqueue()
+    return dispatcher.deliver(DeliveryOptions(**order))
+
+
+def sent(engine: Any) -> list[list[str]]:
+    """Return the paths of each batch that an engine got."""
+    return [[url.removeprefix(BASE) for url in batch.urls] for batch in engine.sent]
+
+
+def rows() -> list[tuple[str, str]]:
+    """Return the path and the state of each submission."""
+    found = Submission.objects.order_by("pk").values_list("url", "state")
+    return [(url.removeprefix(BASE), state) for url, state in found]
+
+
+def later(seconds: float) -> None:
+    """Let time go by, for everything that waits or was sent."""
+    for column in ("due_at", "sent_at", "answered_at", "created_at"):
+        Submission.objects.update(**{column: F(column) - seconds})
+    EngineState.objects.update(
+        paused_until=F("paused_until") - seconds, verified_at=F("verified_at") - seconds
+    )

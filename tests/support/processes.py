@@ -1,0 +1,69 @@
+"""Processes and threads of tests: what they are told, and how to wait for them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db import connection, connections
+from django.db.backends.signals import connection_created
+
+from tests.support.ledger_worker import hurry
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def database_names() -> dict[str, str]:
+    """Return the names of this test's databases by alias."""
+    return {a: str(connections[a].settings_dict["NAME"]) for a in connections}
+
+
+def given(shelf: Path | None = None, **settings: Any) -> dict[str, Any]:
+    """Return what ``settings.use_given`` takes: databases, pages, our settings."""
+    found: dict[str, Any] = {"databases": database_names(), "settings": settings}
+    return found if shelf is None else {**found, "shelf": str(shelf)}
+
+
+def within(seconds: float, true: Callable[[], bool]) -> bool:
+    """Wait until something is true."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if true():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@contextmanager
+def quick_commits() -> Iterator[None]:
+    """Do not wait for the disk: processes are killed here, not the computer."""
+    connection_created.connect(hurry)
+    connection.close()
+    yield
+    connection_created.disconnect(hurry)
+    connection.close()
+
+
+def at_once(count: int, action: Callable[[int], Any]) -> list[Any]:
+    """Run ``action`` in threads that all begin at the same moment."""
+    barrier = threading.Barrier(count)
+
+    def one(number: int) -> Any:
+        barrier.wait()
+        try:
+            return action(number)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))
+
+
+def elsewhere(action: Callable[[], Any]) -> None:
+    """Run ``action`` to its end on a connection of its own."""
+    at_once(1, lambda _: action())

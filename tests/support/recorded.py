@@ -1,0 +1,55 @@
+"""What tests of changes share: sections, and a look at what was written down."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db.models import F
+
+from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.models import Change
+from tests.testapp.models import Article
+
+
+class Articles(Sitemap):
+    """On the row path, with a filter."""
+
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+
+    def items(self) -> Any:
+        """Return the live ones."""
+        return Article.objects.filter(live=True)
+
+
+class Methods(Sitemap):
+    """On the object path."""
+
+    model = Article
+
+    def lastmod(self, item: Article) -> Any:
+        """Return when it was changed."""
+        return item.updated
+
+
+def changes() -> list[tuple[str, ...]]:
+    """
+    Return what was recorded, and forget it.
+
+    Section, and the parts of the key: "*" for the whole section, the model before the
+    primary key of a related object.
+    """
+    rows = []
+    for change in Change.objects.order_by("pk"):
+        if change.related:
+            rows.append((change.section, change.related, change.key))
+        else:
+            rows.append((change.section, *json.loads(change.key or '["*"]')))
+    Change.objects.all().delete()
+    return rows
+
+
+def keys() -> list[str]:
+    """Return the keys that were recorded, and forget them."""
+    return [row[-1] for row in changes()]

@@ -1,0 +1,188 @@
+"""
+The house: which room may import which, and where what is not Django is imported.
+
+The table is that of docs/ARCHITECTURE.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import django_sitemaps_plus
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(django_sitemaps_plus.__file__).parent
+MODULES = [
+    path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if "migrations" not in path.relative_to(PACKAGE).parts
+]
+BASE = {"conf", "exceptions", "signals", "db"}
+DOORS = {
+    *("apps", "urls", "views", "models", "checks", "admin", "management"),
+    *("tasks", "django_tasks", "testing"),
+}
+#: What each room may import beside itself and, but for the first two, the base.
+MAY_IMPORT: dict[str, set[str]] = {
+    "protocol": set(),
+    "engines": {"protocol"},
+    "sitemaps": {"protocol"},
+    "rendering": {"protocol", "sitemaps"},
+    "pagination": {"protocol", "sitemaps", "rendering"},
+    "changes": {"protocol", "sitemaps", "rendering", "pagination"},
+    "publishing": {"protocol", "sitemaps", "rendering", "pagination", "changes"},
+    "delivery": {
+        *("protocol", "engines", "sitemaps", "rendering", "pagination", "changes"),
+        "publishing",
+    },
+    "audit": {
+        *("protocol", "sitemaps", "rendering", "pagination", "changes", "publishing"),
+    },
+}
+#: What may be imported that is neither Django nor the standard library, and where:
+#: what is needed beside Django, and the extras.
+ELSEWHERE = {
+    "urllib3": {"engines/http.py"},
+    "google": {"engines/google_auth.py"},
+    "isal": {"publishing/compression.py"},
+    "rich": {
+        "management/commands/check_sitemaps.py",
+        "management/commands/ping_sitemaps.py",
+    },
+}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Return every import statement of a module, wherever it stands."""
+    tree = ast.walk(ast.parse(path.read_text()))
+    return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def room_of(path: Path) -> str:
+    """Return the room, the base module or the door; the root is ``__init__``."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def own(path: Path) -> set[str]:
+    """Return the rooms, base modules and doors that a module imports."""
+    found: set[str] = set()
+    for node in imports(path):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            above = ["django_sitemaps_plus", *path.relative_to(PACKAGE).parts]
+            start = above[: len(above) - node.level] if node.level else []
+            module = ".".join([*start, *([node.module] if node.module else [])])
+            names = [f"{module}.{alias.name}" for alias in node.names]
+        parts = [name.split(".") for name in names]
+        found |= {some[1] for some in parts if some[0] == "django_sitemaps_plus"}
+    return found - {room_of(path)}
+
+
+def allowed(path: Path) -> set[str] | None:
+    """Return what a module may import; None if that is anything."""
+    room = room_of(path)
+    if room in DOORS:
+        return None
+    if room in BASE:
+        return {"protocol", *BASE}
+    if room == "__init__":
+        return {"protocol", "engines", "sitemaps", *BASE}
+    return MAY_IMPORT[room] | (BASE if room not in ("protocol", "engines") else set())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_room_imports_only_what_the_table_allows(path: Path) -> None:
+    may = allowed(path)
+    wrong = set() if may is None else own(path) - may
+    assert wrong == set()
+
+
+def test_every_module_stands_in_a_room_or_is_base_or_door() -> None:
+    assert {room_of(path) for path in MODULES} <= {
+        *MAY_IMPORT,
+        *BASE,
+        *DOORS,
+        "__init__",
+    }
+
+
+def test_the_architecture_has_the_same_rooms() -> None:
+    document = ROOT / "docs" / "ARCHITECTURE.md"
+    table = document.read_text().partition("## Rooms")[2].partition("\n## ")[0]
+    rooms = re.findall(r"^\| (\d) \| `(\w+)/` \|", table, re.MULTILINE)
+    assert [name for _, name in rooms] == list(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_says_what_it_knows(room: str) -> None:
+    said = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text()))
+    assert said is not None
+    assert len(said) > 40
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_each_package_from_elsewhere_has_its_one_place(path: Path) -> None:
+    for node in imports(path):
+        names = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if node.level == 0
+            else []
+        )
+        for name in names:
+            top = name.partition(".")[0]
+            assert (
+                top in sys.stdlib_module_names
+                or top in ("django", "django_sitemaps_plus")
+                or name_of(path) in ELSEWHERE.get(top, set())
+            ), name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_stand_at_the_top(path: Path) -> None:
+    """An import inside a function hides a circle; apps.py must wait for models."""
+    if name_of(path) == "apps.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            inside = ast.walk(node)
+            assert not any(isinstance(n, ast.Import | ast.ImportFrom) for n in inside)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import django_sitemaps_plus",
+        "from django_sitemaps_plus import *",
+        "from django_sitemaps_plus import conf, db, exceptions, signals",
+        "from django_sitemaps_plus.protocol import writers",
+        "from django_sitemaps_plus.sitemaps import Sitemap",
+        "from django_sitemaps_plus.sitemaps import registry, routes, sections, site",
+    ],
+)
+def test_the_public_names_can_be_imported_before_the_apps_are_ready(
+    statement: str,
+) -> None:
+    """A settings module, or an app's ``__init__``, may do it."""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", statement],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
