@@ -263,6 +263,18 @@ def work() -> float | None:
     return notify(DeliveryOptions(deadline=time.monotonic() + STINT))
 
 
+def work_as_task(*, is_first: bool) -> float | None:
+    """
+    Do the work; return the seconds after which a worker should do it once more.
+
+    The first task asks for one more where something is due soon, and that for none:
+    under constant load there would be ever more of them. What is due later is asked
+    for by the next change, or by the look once a minute.
+    """
+    wait = work()
+    return max(1.0, wait) if is_first and wait is not None and wait <= LOOK else None
+
+
 def drain(options: DeliveryOptions) -> Report:
     """Do all that can be done now, for somebody who asked for it."""
     write_late()
