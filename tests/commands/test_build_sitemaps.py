@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.db.models import F
 from django.test import Client
@@ -39,7 +38,6 @@ from tests.support.helpers import (
     listed,
     remove_sites,
     run_command,
-    urlset,
 )
 from tests.support.processes import ROOT, given
 from tests.testapp.models import Article, Note
@@ -197,14 +195,6 @@ def test_only_deep_finds_what_moves_neither(register: Any) -> None:
     start = "Section 'small': 4 pages, 30 entries;"
     assert done("--reconcile") == f"{start} 0 built, 4 unchanged.\n"
     assert done("--reconcile", "--deep") == f"{start} 1 built, 3 unchanged.\n"
-
-
-def test_it_can_be_called_from_code(client: Client, register: Any) -> None:
-    register("article", ArticleSitemap)
-    articles(2)
-    with open(os.devnull, "w") as nowhere:
-        call_command("build_sitemaps", "article", reconcile=True, stdout=nowhere)
-    assert len(urlset(client.get("/sitemap-article-1.xml"))) == 2
 
 
 # Sections that are no longer registered
