@@ -221,8 +221,15 @@ def problem(how: str) -> str:
 
 
 def sources() -> list[SectionSource]:
-    """Return every registered section."""
-    return [source(name) for name in registry.sources()]
+    """Return every registered section that can be used; the others are logged."""
+    found = []
+    for name in registry.sources():
+        try:
+            found.append(source(name))
+        except Exception:
+            # A section that is broken must not keep others from theirs.
+            logger.exception("The section %r cannot be used.", name)
+    return found
 
 
 def notify(options: DeliveryOptions | None = None) -> float | None:
@@ -261,6 +268,18 @@ def work() -> float | None:
         refresh_all(sources(), site, seldom=True)
     # Of what the pages showed beside.
     return notify(DeliveryOptions(deadline=time.monotonic() + STINT))
+
+
+def work_as_task(*, is_first: bool) -> float | None:
+    """
+    Do the work; return the seconds after which a worker should do it once more.
+
+    The first task asks for one more where something is due soon, and that for none:
+    under constant load there would be ever more of them. What is due later is asked
+    for by the next change, or by the look once a minute.
+    """
+    wait = work()
+    return max(1.0, wait) if is_first and wait is not None and wait <= LOOK else None
 
 
 def drain(options: DeliveryOptions) -> Report:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from django.conf import settings as django_settings
 
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.protocol.robots import closed
 from django_sitemaps_plus.sitemaps.site import configured
-
-#: Names that lead to nobody's public site: RFC 6761, RFC 6762, RFC 9476 and ICANN.
-_PRIVATE = (".localhost", ".local", ".test", ".invalid", ".internal", ".alt", ".lan")
 
 
 def findings() -> list[CheckResult]:
@@ -61,13 +57,3 @@ def _robots() -> CheckResult:
         text="robots.txt keeps all crawlers out.",
         fix="Change SITEMAPS_PLUS['ROBOTS'], or use --force.",
     )
-
-
-def is_private(host: str) -> bool:
-    """Tell whether a host, perhaps with a port, is surely none of the Internet's."""
-    name = host.rpartition("]")[0].lstrip("[") if "]" in host else host.split(":")[0]
-    try:
-        return not ipaddress.ip_address(name).is_global
-    except ValueError:
-        name = name.rstrip(".")
-        return "." not in name or name.endswith(_PRIVATE)

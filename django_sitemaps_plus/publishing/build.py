@@ -15,7 +15,7 @@ from django.db.models import Sum
 
 from django_sitemaps_plus.changes.queries import changes, related_states
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import TooManyBadRows
+from django_sitemaps_plus.exceptions import NotReady, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.models import Page, Section
 from django_sitemaps_plus.pagination.queries import ordered, pages, sections, void
@@ -53,6 +53,8 @@ class SectionReport:
     errors: list[str] = field(default_factory=list)
     #: Why the section has no pages in the ledger; empty if it has.
     by_position: str = ""
+    #: When the work began, in seconds since the epoch.
+    begun: float = field(default_factory=time.time)
 
 
 def fill(
@@ -156,10 +158,9 @@ def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
 def _serve(
     source: SectionSource, page: Page, place: SiteAddress, done: SectionReport
 ) -> None:
-    before = page.checksum
     try:
         served = serve(source, page, place, asked=False)
-    except TooManyBadRows as error:
+    except (TooManyBadRows, NotReady) as error:
         done.errors.append(str(error))
         return
     if served.page.grace_until > time.time():
@@ -167,10 +168,10 @@ def _serve(
     problem = served.problem or served.page.error
     if problem:
         done.errors.append(problem)
-    elif served.checksum == before:
-        done.unchanged += 1
-    else:
+    elif served.page.changed_at >= done.begun:
         done.changed += 1
+    else:
+        done.unchanged += 1
     done.bad += served.page.bad
     done.problems += [(label, reason) for label, reason in served.page.problems]
 

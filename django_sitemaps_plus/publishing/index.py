@@ -77,6 +77,8 @@ class Document:
     packed: bytes
     #: When the bytes changed, in seconds since the epoch; None if not known.
     changed_at: float | None = None
+    #: Whether another version is being built: then there is no 304.
+    is_former: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,8 @@ def page_document(
 def _of_served(item: SectionSource, served: Served, site: SiteAddress) -> Document:
     own = site.with_scheme(item.sitemap.protocol)
     tag = tag_of(served.checksum, own)
-    return Document(tag, served.stored.for_site(own), served.changed_at)
+    data = served.stored.for_site(own)
+    return Document(tag, data, served.changed_at, served.is_former)
 
 
 def fresh_document(name: str, number: int, site: SiteAddress) -> Document | None:
@@ -223,7 +226,9 @@ def _merged(
     tags = "\n".join(f"{item.name}:{document.tag}" for item, document in bodies)
     tag = hashlib.blake2b(tags.encode(), digest_size=12).hexdigest()
     try:
-        return Document(tag, _merge([document for _, document in bodies], site))
+        documents = [document for _, document in bodies]
+        is_former = any(document.is_former for document in documents)
+        return Document(tag, _merge(documents, site), is_former=is_former)
     except PageFull:
         return None
 

@@ -67,6 +67,9 @@ class Served:
     changed_at: float | None
     #: Why they are not compared with the rows; empty if they are.
     problem: str = ""
+    #: Whether another version is being built, or cannot be: then nobody may be said to
+    #: have the current one.
+    is_former: bool = False
 
 
 def find(source: SectionSource, number: int) -> Page | None:
@@ -153,7 +156,8 @@ def _stored(page: Page) -> Served | None:
 
 def _former(page: Page) -> Served | None:
     """Return former bytes that are young enough to be sent instead."""
-    return None if time.time() - page.read_at > FORMER else _stored(page)
+    stored = None if time.time() - page.read_at > FORMER else _stored(page)
+    return None if stored is None else replace(stored, is_former=True)
 
 
 # Single flight

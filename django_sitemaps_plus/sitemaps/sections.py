@@ -109,7 +109,7 @@ def overridden(sitemap: AnySitemap, name: str) -> bool:
 def object_path_reason(sitemap: AnySitemap) -> str:
     """Return why ``sitemap`` is read object by object; empty on the row path."""
     if not isinstance(sitemap, Sitemap):
-        return "it is no django_sitemaps_plus.Sitemap"
+        return "its class is not a django_sitemaps_plus.Sitemap"
     for name, value in declared(sitemap).items():
         if is_method(value):
             return f"{name}() is a method"

@@ -162,11 +162,6 @@ class Pinged(Memory):
     url: str
 
 
-def make_key() -> str:
-    """Return a key that looks like one."""
-    return "0123456789abcdef"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Trusted(IndexNow):
     """IndexNow without a look at the key file: the site's name leads nowhere."""
