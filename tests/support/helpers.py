@@ -138,9 +138,9 @@ def run_command(*arguments: str) -> tuple[str, str, int]:
     return out.getvalue(), err.getvalue(), 0
 
 
-def told() -> list[tuple[str, str, str]]:
-    """Return the stream, and forget it."""
+def told() -> list[tuple[str, str]]:
+    """Return what happened to URLs, the kind and the location, and forget it."""
     rows = UrlChange.objects.order_by("pk")
-    found = [(row.kind, row.location, row.former) for row in rows]
+    found = list(rows.values_list("kind", "location"))
     rows.delete()
     return found

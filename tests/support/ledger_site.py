@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.test import Client
 
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.pagination import ledger
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from tests.support.ledger_kinds import KINDS, Kind
 from tests.support.ledger_world import age, read_entries, sitemap_class
 
 _PAGE = re.compile(r"<loc>https://www\.example\.com/sitemap-[\w-]+-(\d+)\.xml</loc>")
-
-
-def nothing_moves(first: int, cuts: Sequence[Any]) -> ledger.Parts:
-    """Divide what a page listed: all of it is its own."""
-    return ledger.Parts([""] * (len(cuts) + 1), moves=False)
 
 
 class Site:
