@@ -76,8 +76,10 @@ def place() -> SiteAddress:
     return found
 
 
-def age(*, verified: bool = False, grace: bool = False) -> None:
+def age(*, verified: bool = False, grace: bool = False, read: bool = False) -> None:
     """Let time pass, by the ledger's own notes of when something was."""
+    if read:
+        Page.objects.exclude(read_at=0).update(read_at=F("read_at") - HOURS)
     if verified:
         # Zero is no time, but a mark.
         built = Page.objects.exclude(verified_at=0)
@@ -470,7 +472,8 @@ class World:
         there = {(rank, self.plain.rows[rank].revision) for rank in self.plain.live()}
         for kind, path in told():
             rank, revision = map(int, _PATH.fullmatch(path).groups())  # type: ignore[union-attr]
-            assert kind != "removed" or (rank, revision) not in there, path
+            # No two rows ever have the same address here.
+            assert (kind == "removed") == ((rank, revision) not in there), path
             self.known[rank, revision] = (rank, revision) in there
         for location in self.plain.unsaid:
             self.known[location] = location in there
