@@ -16,6 +16,7 @@ from django.urls import clear_script_prefix, set_script_prefix
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.models import Page, UrlChange
+from django_sitemaps_plus.pagination import deploys
 from tests.testapp.models import Article
 
 
@@ -136,6 +137,17 @@ def run_command(*arguments: str) -> tuple[str, str, int]:
     except SystemExit as stop:
         return out.getvalue(), err.getvalue(), int(stop.code or 0)
     return out.getvalue(), err.getvalue(), 0
+
+
+@contextmanager
+def as_older_code() -> Iterator[None]:
+    """Run as code does that was started before other code that runs too."""
+    former = deploys.STARTED
+    deploys.STARTED = former - 3600
+    try:
+        yield
+    finally:
+        deploys.STARTED = former
 
 
 def told() -> list[tuple[str, str]]:
