@@ -90,6 +90,8 @@ class Listed:
     lastmod: float | None = None
     #: None: never counted, divided since it was, or paged by position.
     entries: int | None = None
+    #: Whether this code has built the page and found nothing for it.
+    is_empty: bool = False
 
     @property
     def uncounted(self) -> bool:
@@ -112,7 +114,7 @@ class Listing:
     @property
     def indexed(self) -> list[Listed]:
         """The pages that an index lists: not those that were empty."""
-        return [item for item in self.pages if item.entries != 0]
+        return [item for item in self.pages if not item.is_empty]
 
 
 def all_sources() -> list[SectionSource]:
@@ -142,19 +144,20 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
     now = time.time()
     columns = (
         *("section", "number", "lastmod", "entries"),
-        *("verified_at", "grace_until", "grace_checksum"),
+        *("digest", "verified_at", "grace_until", "grace_checksum"),
     )
     every = pages().filter(section__in=by_section).order_by("number")
-    for pk, number, lastmod, entries, verified, grace, former in every.values_list(
-        *columns
-    ):
+    for pk, number, lastmod, entries, *state in every.values_list(*columns):
+        digest, verified, grace, former = state
         item = by_section[pk]
-        holds = 0 <= now - verified < hold(definition(item.name))
-        if entries == 0 and holds:
-            continue
+        current = definition(item.name)
         # In its grace a page shows more than it holds.
         counted = None if former and grace > now else entries
-        found.setdefault(pk, []).append(Listed(item, number, lastmod, counted))
+        is_empty = counted == 0 and digest == current.digest
+        if is_empty and 0 <= now - verified < hold(current):
+            continue
+        page = Listed(item, number, lastmod, counted, is_empty)
+        found.setdefault(pk, []).append(page)
     listing = Listing(is_index=name in rows and rows[name].is_index)
     for item in sources:
         if item.key is None:

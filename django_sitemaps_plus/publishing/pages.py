@@ -215,7 +215,7 @@ def _build_or_former(
     try:
         _refuse_known_bad(source, page)
         built = build(source, page, site, progress=claim.renew, asked=asked)
-        claim.is_over = not built.page.building_by
+        claim.is_over = built.is_stored and not built.page.building_by
         return _served(built)
     except TooManyBadRows:
         former = _stored(reload(page.pk))

@@ -80,10 +80,16 @@ def report_all(sources: Iterable[SectionSource]) -> int:
 
 
 def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
-    """Return the sections of which something was not reported yet, by two queries."""
+    """Return the sections of which something was not reported or assigned yet."""
     keyed = {source.name: source for source in sources if source.key is not None}
-    rows = changes().filter(section__in=list(keyed), reported_at=None)
-    names = set(rows.order_by().values_list("section", flat=True).distinct())
+    rows = changes().filter(section__in=list(keyed)).order_by()
+    rows = rows.values_list("section", flat=True).distinct()
+    names = set(rows.filter(reported_at=None))
+    # What was reported before the pages were divided, or while one of them was.
+    unassigned = list(rows.filter(page=None).exclude(section__in=names))
+    if unassigned:
+        filled = sections().filter(name__in=unassigned, filled=True)
+        names.update(filled.values_list("name", flat=True))
     ticking = [name for name in keyed if definition(name).ticks]
     if ticking:
         now = time.time()

@@ -36,7 +36,7 @@ class Server:
     """A process that answers requests."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
-        told = {**given(folder / "sitemaps", **settings), "idle": 1.0}
+        told = {**given(**settings), "idle": 1.0}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.background_server", json.dumps(told)],
             stdin=subprocess.PIPE,
