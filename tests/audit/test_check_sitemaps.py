@@ -470,7 +470,7 @@ def test_contrib_s_classes(register: Register) -> None:
     articles(3)
     register("news", News)
     found = suggest("news")
-    assert found["object_path"] == "it is no django_sitemaps_plus.Sitemap"
+    assert found["object_path"] == "its class is not a django_sitemaps_plus.Sitemap"
     assert found["code"] == (
         "from django.db.models import F\n"
         "from django_sitemaps_plus import Route, Sitemap\n\n\n"
