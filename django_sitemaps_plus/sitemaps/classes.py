@@ -102,6 +102,23 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         except TypeError:
             return None
 
+    def records(
+        self, instance: Any, *, created: bool, update_fields: frozenset[str] | None
+    ) -> bool:
+        """
+        Return whether a save of ``instance`` is recorded.
+
+        Override it to decline a save that changes nothing listed, such as that of a
+        view counter::
+
+            def records(self, instance, *, created, update_fields):
+                return created or set(update_fields or ()) != {"views"}
+
+        The arguments are those of the ``post_save`` signal. What is declined although
+        it did change an entry is found when its page is compared with its rows.
+        """
+        return True
+
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         """Look up an attribute of an item as contrib does, with expressions."""
         declared = getattr(self, name, default)
