@@ -27,6 +27,7 @@ from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 _ESCAPED = "&<>'\""
+_TWO_DIGITS = tuple(f"{number:02}" for number in range(60))
 #: Makes every digit a zero, to compare the shapes of many texts at once.
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 #: How MySQL writes that there is no date; its driver returns None for it.
@@ -149,7 +150,10 @@ class Lastmods:
         joined = _joined(self.values)
         if joined is None or not _have_shapes(joined, _STAMP_SHAPES):
             return None
-        texts = [text[:19] for text in joined.replace(" ", "T").split("\n")]
+        texts = joined.replace(" ", "T").split("\n")
+        if len(joined) >= 20 * len(texts):
+            # Some have decimals.
+            texts = [text[:19] for text in texts]
         known = self.exist or _exist(texts, dt.datetime.fromisoformat)
         return (texts, "+00:00") if known else None
 
@@ -160,12 +164,20 @@ class Lastmods:
         return (self.values, "") if _exist(self.values, dt.date.fromisoformat) else None
 
     def _formatted(self) -> tuple[Sequence[str], str] | None:
-        """Format dates in UTC, which is what the ORM gives."""
+        """Format times in UTC, which is what the ORM returns."""
         if {*map(type, self.values)} != {dt.datetime}:
             return None
         if any(value.tzinfo is not dt.UTC for value in self.values):
             return None
-        return [value.isoformat("T", "seconds")[:19] for value in self.values], "+00:00"
+        # Three times as fast as isoformat().
+        two = _TWO_DIGITS
+        texts = [
+            f"{at.year}-{two[at.month]}-{two[at.day]}"
+            f"T{two[at.hour]}:{two[at.minute]}:{two[at.second]}"
+            for at in self.values
+        ]
+        # A year before 1000 has fewer digits.
+        return (texts, "+00:00") if {*map(len, texts)} == {19} else None
 
     def exact(self, index: int) -> str | None:
         """Return one lastmod as W3C Datetime, None if there is none."""

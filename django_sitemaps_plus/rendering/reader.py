@@ -324,7 +324,8 @@ class Reader:
             return _hooked(sitemap, name, language)
         value: Any = getattr(sitemap, name, None)
         if is_method(value):
-            return lambda item: value(item)
+            method: Callable[[Any], Any] = value
+            return method
         if isinstance(value, Route):
             return lambda item: value_of(name, value, item)
         if is_expression(value):

@@ -157,7 +157,10 @@ class RowPlan:
         self, rows: Sequence[Sequence[Any]], attempt: Attempt
     ) -> tuple[list[Sequence[Any]], dict[int, str]]:
         """Return the columns as the ORM converts them, and the errors by row."""
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        # Not zip(*rows), which creates an iterator for each row.
+        columns: list[Sequence[Any]] = [
+            [row[index] for row in rows] for index in range(len(rows[0]))
+        ]
         faults: dict[int, str] = {}
         for index, convert in self.converters.items():
             # Keys are only compared and shown: the driver's values will do.

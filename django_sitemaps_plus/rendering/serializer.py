@@ -239,19 +239,21 @@ class _BulkLastmods:
 
 def _bulk_lastmods(lastmods: Lastmods) -> _BulkLastmods | None:
     """Return a batch's lastmod elements; None if some lastmods may be illegal."""
-    present = lastmods.values
-    if None in present:
-        present = [value for value in present if value is not None]
+    found = lastmods.bulk()
+    if found is not None:
+        texts, suffix = found
+        pieces = ("<lastmod>", f"{suffix}</lastmod>"), [texts]
+        return _BulkLastmods(pieces=pieces, newest=max(texts) + suffix)
+    present = [value for value in lastmods.values if value is not None]
     if not present:
         return _BulkLastmods(pieces=None, newest=None)
+    if len(present) == len(lastmods.values):
+        return None
     found = replace(lastmods, values=present).bulk()
     if found is None:
         return None
     texts, suffix = found
     newest = max(texts) + suffix
-    if len(present) == len(lastmods.values):
-        pieces = ("<lastmod>", f"{suffix}</lastmod>"), [texts]
-        return _BulkLastmods(pieces=pieces, newest=newest)
     dated = iter(texts)
     elements = [
         "" if value is None else f"<lastmod>{next(dated)}{suffix}</lastmod>"

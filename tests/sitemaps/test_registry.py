@@ -175,8 +175,8 @@ def test_the_dict_of_the_settings_is_registered(settings: Any) -> None:
         ),
         (
             f"{__name__}.NO_DICT",
-            f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.NO_DICT', which is not a dict of "
-            "sitemaps but list.",
+            f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.NO_DICT', which is not a dict "
+            "of sitemaps but list.",
         ),
     ],
 )
