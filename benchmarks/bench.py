@@ -7,11 +7,8 @@ The exit code says whether the outputs were right, never whether they were fast.
 from __future__ import annotations
 
 import argparse
-import atexit
 import os
 import platform
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -21,7 +18,7 @@ from django.db import connection
 
 
 def parser(description: str | None, *, rounds: int, rows: int | None = None) -> Any:
-    """Return a parser of the options that all commands have."""
+    """Return a parser with the options of all commands."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -29,7 +26,7 @@ def parser(description: str | None, *, rounds: int, rows: int | None = None) -> 
         "--database",
         default="sqlite",
         help="sqlite (the default), sqlite:///FILE, postgres://USER@HOST:PORT/NAME "
-        "or mysql://USER@HOST:PORT/NAME; it is made and filled if need be",
+        "or mysql://USER@HOST:PORT/NAME; created and filled if need be",
     )
     made.add_argument(
         "--rounds", type=int, default=rounds, help="repetitions (default: %(default)s)"
@@ -41,20 +38,26 @@ def parser(description: str | None, *, rounds: int, rows: int | None = None) -> 
     return made
 
 
-def start(parser: argparse.ArgumentParser, argv: list[str] | None = None) -> Any:
-    """Read the options, set Django up with them, and return them."""
-    options = parser.parse_args(argv)
-    kept = tempfile.mkdtemp(prefix="sitemaps-plus-benchmark-")
-    atexit.register(shutil.rmtree, kept, ignore_errors=True)
+def start(parser: argparse.ArgumentParser, *sections: str, engine: int = 0) -> Any:
+    """
+    Read the options, set Django up with them, and return them.
+
+    Only the ``sections`` are registered; ``engine`` is the port of a listener. The
+    processes that this one starts have the same.
+    """
+    options = parser.parse_args()
     os.environ["BENCHMARK_DATABASE"] = options.database
-    os.environ["BENCHMARK_KEPT"] = kept
+    if sections:
+        os.environ["BENCHMARK_SECTIONS"] = " ".join(sections)
+    if engine:
+        os.environ["BENCHMARK_ENGINE"] = str(engine)
     os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
     django.setup()
     return options
 
 
 def facts() -> str:
-    """Return what the numbers depend on beside the code."""
+    """Return what the numbers depend on besides the code."""
     try:
         gzip = f"isal {version('isal')}"
     except PackageNotFoundError:
@@ -87,21 +90,21 @@ class Report:
     differences: list[str] = field(default_factory=list)
 
     def at_least(self, what: str, ratio: float, how: str, *, target: float) -> None:
-        """Add a ratio that ought to be ``target`` or more."""
+        """Add a number that should be ``target`` or more."""
         verdict = "PASS" if ratio >= target else "MISS"
         self.rows.append((what, f"{shown(ratio)} ({how})", f"≥ {target:g}", verdict))
 
     def at_most(self, what: str, ratio: float, how: str, *, target: float) -> None:
-        """Add a ratio that ought to be ``target`` or less."""
+        """Add a number that should be ``target`` or less."""
         verdict = "PASS" if ratio <= target else "MISS"
         self.rows.append((what, f"{shown(ratio)} ({how})", f"≤ {target:g}", verdict))
 
     def note(self, what: str, value: str) -> None:
-        """Add something that is only told."""
+        """Add a number without a target."""
         self.rows.append((what, value, "", ""))
 
     def check(self, what: str, differences: list[str]) -> None:
-        """Add whether two outputs were the same; others make the command fail."""
+        """Add whether outputs are right; the command fails if not."""
         self.differences += differences
         verdict = "FAIL" if differences else "PASS"
         self.rows.append((what, f"{len(differences)} differences", "0", verdict))

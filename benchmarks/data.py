@@ -81,16 +81,37 @@ def load(**tables: int) -> None:
     """
     Make sure that each table, by its model's name, has that many rows.
 
-    The ledger is emptied: one that an earlier run left has its own page numbers.
+    All that this package stored in an earlier run is deleted.
     """
     _create_database()
     call_command("migrate", run_syncdb=True, verbosity=0)
-    apps.get_model("sitemaps_plus", "Section")._default_manager.all().delete()
+    forget()
     for name, rows in tables.items():
         model = apps.get_model("shop", name)
         if _count(model) != rows:
             print(f"Loading {rows:,} rows of {name} …", file=sys.stderr)
             _fill(model, rows)
+
+
+def forget() -> None:
+    """Delete all that this package has stored: pages, changes, submissions."""
+    for model in apps.get_app_config("sitemaps_plus").get_models():
+        model._default_manager.all().delete()
+
+
+def analyze(*found: type[models.Model]) -> None:
+    """
+    Have the database count the rows, which it does itself within minutes.
+
+    On PostgreSQL also the visibility map that index-only scans need.
+    """
+    how = {"postgresql": "VACUUM ANALYZE", "mysql": "ANALYZE TABLE"}
+    with connection.cursor() as cursor:
+        for model in found:
+            table = connection.ops.quote_name(model._meta.db_table)
+            cursor.execute(f"{how.get(connection.vendor, 'ANALYZE')} {table}")
+            if cursor.description:
+                cursor.fetchall()
 
 
 def _count(model: type[models.Model]) -> int:
@@ -117,10 +138,7 @@ def _fill(model: type[models.Model], rows: int) -> None:
         )
         for statement in connection.ops.sequence_reset_sql(no_style(), [model]):
             cursor.execute(statement)
-        # What autovacuum does within minutes: statistics, and on PostgreSQL the
-        # visibility map that index-only scans need.
-        after = {"postgresql": "VACUUM ANALYZE", "mysql": "ANALYZE TABLE"}
-        cursor.execute(f"{after.get(vendor, 'ANALYZE')} {table}")
+    analyze(model)
 
 
 def _create_database() -> None:

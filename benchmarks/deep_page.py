@@ -20,7 +20,7 @@ def main() -> int:
     """Run it, and return the exit code."""
     parser = bench.parser(__doc__, rounds=15)
     parser.add_argument("--rows", type=int, help="rows (default: as said above)")
-    options = bench.start(parser)
+    options = bench.start(parser, "track")
     from django.db import connection
 
     large = connection.vendor == "postgresql"
@@ -48,12 +48,12 @@ def main() -> int:
 
 
 def chill(number: int) -> None:
-    """Forget what was made of a page."""
+    """Forget what was built of a page."""
     site.chill("track", number)
 
 
 def compare(report: bench.Report, deep: int) -> None:
-    """Compare the deep page with what contrib makes of the same rows."""
+    """Compare the deep page with what contrib writes for the same rows."""
     from .shop.contrib import Rows
     from .shop.models import Track
 

@@ -1,8 +1,8 @@
 """
-The bounds of all pages of 10,000,000 rows, against the same hops in psql.
+Finding the bounds of all pages of 10,000,000 rows, against the same queries in psql.
 
-psql runs the very statements that filling ran, bounds and all, in one session;
-with and without a filter. PostgreSQL only, with its client psql.
+psql runs the very statements that the command ran, in one session; with and without
+a filter. PostgreSQL only, with its client psql.
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ KINDS = {"track": "no filter", "listed": "a filter (listed, 9 of 10 rows)"}
 
 def main() -> int:
     """Run it, and return the exit code."""
-    parser = bench.parser(__doc__, rounds=7)
-    parser.add_argument(
-        "--rows", type=int, default=10_000_000, help="rows (default: %(default)s)"
-    )
-    options = bench.start(parser)
+    parser = bench.parser(__doc__, rounds=7, rows=10_000_000)
+    options = bench.start(parser, *KINDS)
     from django.db import connection
 
     if connection.vendor != "postgresql":
-        parser.error("psql speaks to PostgreSQL only: use --database postgres://…")
+        parser.error("this needs PostgreSQL: use --database postgres://…")
     data.load(track=options.rows)
     report = bench.Report(f"Bounds of {options.rows:,} rows")
     for section, kind in KINDS.items():
@@ -38,18 +35,17 @@ def main() -> int:
 
 
 def race(report: bench.Report, section: str, kind: str, rounds: int) -> None:
-    """Time filling and psql in turns, and compare the bounds they find."""
-    hops = statements(section)
+    """Time both in turns, and compare the bounds they find."""
+    queries = statements(section)
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "hops.sql"
-        script.write_text("".join(f"{hop};\n" for hop in hops))
+        script = Path(folder) / "queries.sql"
+        script.write_text("".join(f"{query};\n" for query in queries))
         run = psql(script)
         printed = run().split()
-        # The last two hops ask whether rows are left, and whether they fit.
-        report.check(
-            f"{kind}: bounds that psql did not find",
-            sorted(set(lowers(section)) - set(printed)),
-        )
+        # The last two ask whether rows are left, and whether they fit.
+        bounds = {str(key) for _, key in site.lowers(section) if key is not None}
+        missing = sorted(bounds - set(printed))
+        report.check(f"{kind}: bounds that psql did not find", missing)
         taken = medians(
             [
                 Contestant(
@@ -60,7 +56,7 @@ def race(report: bench.Report, section: str, kind: str, rounds: int) -> None:
             rounds,
         )
     report.at_most(
-        f"{kind}: filling / psql ({len(hops)} hops)",
+        f"{kind}: filling / psql ({len(queries)} queries)",
         *ratio(taken["fill"], taken["psql"]),
         target=2,
     )
@@ -76,20 +72,6 @@ def statements(section: str) -> list[str]:
         site.fill(section)
     ran = [query["sql"] for query in captured.captured_queries]
     return [statement for statement in ran if "shop_" in statement]
-
-
-def lowers(section: str) -> list[str]:
-    """Return the bounds in the ledger, as psql prints them."""
-    from django_sitemaps_plus.pagination import ledger
-    from django_sitemaps_plus.sitemaps import sections
-
-    source = sections.source(section)
-    key = ledger.key_range_of(source).key
-    return [
-        str(key.loads(page.lower)[0])
-        for page in ledger.ordered(ledger.fill(source))
-        if page.lower is not None
-    ]
 
 
 def psql(script: Path) -> Callable[[], str]:

@@ -1,8 +1,8 @@
 """
-An engine on loopback that counts what it is told, in a process of its own.
+An engine on loopback that speaks IndexNow, in a process of its own.
 
-Run as a command it prints its port, and answers: a POST of ``{"urlList": […]}`` with
-200, a GET with what it was told so far, as JSON.
+Run as a command it prints its port. It answers a POST of ``{"urlList": […]}`` with
+200, a GET with what it received, as JSON, and forgets that after a DELETE.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ import http.client
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, ClassVar
+from typing import Any
 
-from django_sitemaps_plus.engines.base import Answer, Batch, Engine, Outcome
+from django_sitemaps_plus.engines.indexnow import IndexNow
 
 
 @dataclass(frozen=True, kw_only=True)
-class Post(Engine):
-    """Tells the listener, in the form of IndexNow."""
+class Loopback(IndexNow):
+    """IndexNow for a site that only exists on this machine."""
 
-    name: ClassVar[str] = "Listener"
-    takes_urls: ClassVar[bool] = True
-    max_urls: ClassVar[int] = 10_000
+    def proof(self, host: str) -> str:
+        """Ask for no proof: nobody can fetch this site's key file."""
+        return ""
 
-    port: int
 
-    def submit(self, batch: Batch) -> Answer:
-        """Post the URLs."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        host = batch.origin.partition("://")[2]
-        body = json.dumps({"host": host, "urlList": list(batch.urls)})
-        connection.request("POST", "/", body)
-        status = connection.getresponse().status
-        connection.close()
-        return Answer(outcome=Outcome.ACCEPTED, status=status)
+@dataclass
+class Received:
+    """What was submitted."""
+
+    posts: int = 0
+    largest: int = 0
+    hosts: Counter[str] = field(default_factory=Counter)
+    #: When each URL was first submitted.
+    urls: dict[str, float] = field(default_factory=dict)
 
 
 @contextmanager
@@ -56,43 +56,59 @@ def listening() -> Iterator[int]:
         process.wait()
 
 
-def told(port: int) -> dict[str, Any]:
-    """Return what the listener was told: requests, URLs by host, the largest batch."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("GET", "/")
-    found: dict[str, Any] = json.loads(connection.getresponse().read())
+def received(port: int) -> Received:
+    """Return what the listener received."""
+    return Received(**_ask(port, "GET"))
+
+
+def forget(port: int) -> None:
+    """Have the listener forget what it received."""
+    _ask(port, "DELETE")
+
+
+def _ask(port: int, method: str) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, "/")
+    found = json.loads(connection.getresponse().read())
     connection.close()
     return found
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Counts."""
+    """Receives and counts."""
 
-    seen: ClassVar[dict[str, Any]] = {"posts": 0, "largest": 0, "hosts": Counter()}
-    urls: ClassVar[set[int]] = set()
+    received = Received()
 
     def do_POST(self) -> None:
         """Take URLs."""
-        length = int(self.headers["Content-Length"])
-        given = json.loads(self.rfile.read(length))
-        self.seen["posts"] += 1
-        self.seen["largest"] = max(self.seen["largest"], len(given["urlList"]))
-        self.seen["hosts"][given["host"]] += len(given["urlList"])
-        self.urls.update(map(hash, given["urlList"]))
-        self._answer(b"")
+        now = time.time()
+        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        urls, seen = given["urlList"], self.received
+        seen.posts += 1
+        seen.largest = max(seen.largest, len(urls))
+        seen.hosts[given["host"]] += len(urls)
+        for url in urls:
+            seen.urls.setdefault(url, now)
+        self._answer({})
 
     def do_GET(self) -> None:
-        """Say what was told."""
-        self._answer(json.dumps({**self.seen, "different": len(self.urls)}).encode())
+        """Tell what was received."""
+        self._answer(vars(self.received))
 
-    def _answer(self, body: bytes) -> None:
+    def do_DELETE(self) -> None:
+        """Forget what was received."""
+        Handler.received = Received()
+        self._answer({})
+
+    def _answer(self, document: Any) -> None:
+        body = json.dumps(document).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":

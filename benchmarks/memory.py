@@ -25,8 +25,8 @@ def growth(database: str, path: str, *, cold: str = "", gzip: bool = False) -> f
     """
     Return by how many bytes a process grows at most while it answers ``path``.
 
-    The section ``cold`` is forgotten before, except for its bounds. The median of
-    three fresh processes.
+    The pages of the section ``cold`` are forgotten before, their bounds are not. The
+    median of three fresh processes.
     """
     command = [sys.executable, "-m", "benchmarks.memory", "--database", database]
     command += ["--cold", cold] if cold else []
@@ -36,27 +36,29 @@ def growth(database: str, path: str, *, cold: str = "", gzip: bool = False) -> f
         done = subprocess.run(
             [*command, path], check=True, capture_output=True, text=True
         )
-        told = json.loads(done.stdout)
-        grown.append(told["peak"] - told["idle"])
+        sizes = json.loads(done.stdout)
+        grown.append(sizes["peak"] - sizes["idle"])
     return float(median(grown))
 
 
-def _held() -> tuple[int, int]:
+def held() -> tuple[int, int]:
     """Return the bytes held now, and the most held so far."""
     if not _STATUS.exists():
         unit = 1 if sys.platform == "darwin" else 1024
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         return peak, peak
     # ru_maxrss would do, but on Linux a process starts with its parent's.
-    told = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
-    now, peak = (int(told[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+    lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+    now, peak = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
     return now, peak
 
 
 def main() -> int:
     """Answer one request, and print what it took."""
     parser = bench.parser(__doc__, rounds=1)
-    parser.add_argument("--cold", default="", help="a section to be forgotten first")
+    parser.add_argument(
+        "--cold", default="", help="a section whose pages are forgotten first"
+    )
     parser.add_argument("--gzip", action="store_true", help="accept gzip")
     parser.add_argument("path")
     options: argparse.Namespace = bench.start(parser)
@@ -67,9 +69,9 @@ def main() -> int:
     # One request, so that modules, patterns and the connection are there.
     site.page("/smallest/")
     gc.collect()
-    idle, _ = _held()
+    idle, _ = held()
     site.page(options.path, **(site.GZIP if options.gzip else {}))
-    _, peak = _held()
+    _, peak = held()
     print(json.dumps({"idle": idle, "peak": peak}))
     return 0
 

@@ -1,38 +1,38 @@
-"""How the database means to run the query of a page."""
+"""How the database means to run a query."""
 
 from __future__ import annotations
 
 from . import site
 
 
+def explain(query: str) -> str:
+    """Return the plan of a query, a line for each step."""
+    from django.db import connection
+
+    how = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+    with connection.cursor() as cursor:
+        cursor.execute(f"{how} {query}")
+        names = [column[0] for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return "\n".join(
+        "  ".join(f"{name}: {value}" for name, value in row.items() if value)
+        for row in rows
+    )
+
+
 def of_page(section: str, number: int) -> tuple[str, list[str]]:
     """
     Return the plan of a page's query, and what is wrong with it.
 
-    The query is the one that the page's request runs, which is listened to.
+    The query is the one that a request for the page runs.
     """
     from django.db import connection
 
-    from django_sitemaps_plus.sitemaps import sections
-
     site.chill(section, number)
-    table = sections.source(section).sitemap.items().model._meta.db_table
-    statements = [
-        statement
-        for statement in site.queries_of(f"/sitemap-{section}-{number}.xml")
-        if table in statement
-    ]
+    statements = site.queries_of(f"/sitemap-{section}-{number}.xml", on="shop_")
     if len(statements) != 1:
-        return "", [f"{len(statements)} queries on {table}, not one"]
-    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
-    with connection.cursor() as cursor:
-        cursor.execute(f"{explain} {statements[0]}")
-        names = [column[0] for column in cursor.description]
-        lines = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    plan = "\n".join(
-        "  ".join(f"{name}: {value}" for name, value in line.items() if value)
-        for line in lines
-    )
+        return "", [f"{len(statements)} queries on the rows, not one"]
+    plan = explain(statements[0])
     good = _IS_RANGE[connection.vendor](plan)
     return f"{statements[0]}\n\n{plan}", [] if good else [plan]
 

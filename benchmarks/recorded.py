@@ -1,38 +1,15 @@
-"""What is recorded, and the same models without it."""
+"""The changes that saving and deleting left behind."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-
-from django.db import connection
-
-from . import bench
-
-
-def on() -> None:
-    """Listen to the models, with nothing recorded yet."""
-    from django_sitemaps_plus.changes import receivers
-
-    empty()
-    receivers.connect()
-
-
-def off() -> None:
-    """Listen to nothing, with nothing recorded yet."""
-    empty()
-    stop()
-
-
-def stop() -> None:
-    """Listen to nothing: what a project without this package has."""
-    from django_sitemaps_plus.changes import receivers
-
-    receivers.disconnect()
+from collections.abc import Iterable
 
 
 def empty() -> None:
-    """Delete the changes recorded so far, as delivering them does."""
+    """Delete the changes recorded so far."""
+    from django.db import connection
+
     from django_sitemaps_plus.models import Change
 
     with connection.cursor() as cursor:
@@ -41,33 +18,24 @@ def empty() -> None:
         cursor.execute(f"{statement} {table}")
 
 
-def compare(
-    report: bench.Report,
-    what: str,
-    wanted: Iterable[tuple[str, str | None]],
-    run: Callable[[], object],
-) -> None:
-    """Compare what ``run`` records, keys and former paths, with what is wanted."""
-    from django_sitemaps_plus.changes.assignment import former_paths
+def differences(section: str, wanted: Iterable[int]) -> list[str]:
+    """Compare the keys that were recorded with those that had to be."""
     from django_sitemaps_plus.models import Change
 
-    on()
-    run()
-    rows = list(Change.objects.order_by("pk"))
-    paths = former_paths(rows[0].section, rows) if rows else []
-    found = sorted(
-        (
-            (change.key, None if old is None else json.dumps(old))
-            for change, old in zip(rows, paths, strict=True)
-        ),
-        key=str,
-    )
-    expected = set(wanted)
-    missing, other = expected - set(found), set(found) - expected
-    differences = [
-        *(f"{what}: {row} is missing" for row in sorted(missing, key=str)),
-        *(f"{what}: {row} is wrong" for row in sorted(other, key=str)),
+    keys, others = set[int](), []
+    for name, key, upto in Change.objects.values_list("section", "key", "upto"):
+        if name != section or not key:
+            others.append(f"section {name!r}, key {key!r} was recorded")
+            continue
+        first, last = _number(key), _number(upto or key)
+        keys.update(range(first, last + 1))
+    missing, wrong = set(wanted) - keys, keys - set(wanted)
+    return [
+        *others,
+        *(f"{section} {key} was not recorded" for key in sorted(missing)),
+        *(f"{section} {key} was recorded" for key in sorted(wrong)),
     ]
-    if len(set(found)) < len(found):
-        differences.append(f"{what}: {len(found)} changes, some of them the same")
-    report.check(f"{what}: changes that are missing or wrong", differences)
+
+
+def _number(key: str) -> int:
+    return int(json.loads(key)[0])

@@ -1,9 +1,11 @@
 """
-Settings of the benchmarks.
+Settings of the benchmarks. The commands fill them in through the environment.
 
-``BENCHMARK_DATABASE`` (the commands set it from ``--database``) is ``sqlite``,
-``sqlite:///file``, ``postgres://user@host:port/name`` or
-``mysql://user@host:port/name``; ``BENCHMARK_KEPT`` the folder of the pages kept.
+``BENCHMARK_DATABASE`` is ``sqlite``, ``sqlite:///file``,
+``postgres://user@host:port/name`` or ``mysql://user@host:port/name``.
+``BENCHMARK_SECTIONS`` names the sections that are registered, ``BENCHMARK_ENGINE`` is
+the port of the engine on loopback, and with ``BENCHMARK_BACKGROUND`` each server
+process has its background thread.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
-ENGINES = {
+BACKENDS = {
     "postgres": "django.db.backends.postgresql",
     "postgresql": "django.db.backends.postgresql",
     "mysql": "django.db.backends.mysql",
@@ -23,7 +25,7 @@ ENGINES = {
 def database(address: str) -> dict[str, object]:
     """Return Django's settings of the database at ``address``."""
     url = urlsplit(address)
-    if url.scheme not in ENGINES:
+    if url.scheme not in BACKENDS:
         file = Path(tempfile.gettempdir()) / "benchmarks-of-sitemaps.sqlite3"
         return {
             "ENGINE": "django.db.backends.sqlite3",
@@ -32,7 +34,7 @@ def database(address: str) -> dict[str, object]:
             "CONN_MAX_AGE": None,
         }
     return {
-        "ENGINE": ENGINES[url.scheme],
+        "ENGINE": BACKENDS[url.scheme],
         "NAME": url.path.lstrip("/") or "sitemaps_plus_benchmarks",
         "USER": url.username or "",
         "PASSWORD": url.password or "",
@@ -45,9 +47,18 @@ def database(address: str) -> dict[str, object]:
     }
 
 
+def engine(port: str) -> dict[str, object]:
+    """Return the engine on loopback, or one that only remembers."""
+    if not port:
+        return {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}
+    endpoint = f"http://127.0.0.1:{port}/indexnow"
+    options = {"key": "benchmarks-only", "endpoint": endpoint}
+    return {"BACKEND": "benchmarks.listener.Loopback", "OPTIONS": options}
+
+
 SECRET_KEY = "benchmarks only"
 DEBUG = False
-DEBUG_PROPAGATE_EXCEPTIONS = True  # an error here is no page, but a traceback
+DEBUG_PROPAGATE_EXCEPTIONS = True  # an error ends the benchmark with its traceback
 USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = True
@@ -69,14 +80,9 @@ TEMPLATES = [
         "APP_DIRS": True,
     }
 ]
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "sitemaps": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {
-            "location": os.environ.get("BENCHMARK_KEPT", tempfile.gettempdir())
-        },
-    },
+SITEMAPS_PLUS = {
+    "BASE_URL": "https://www.example.com",
+    "SITEMAPS": "benchmarks.shop.sitemaps.registered",
+    "ENGINES": {"engine": engine(os.environ.get("BENCHMARK_ENGINE", ""))},
+    "BACKGROUND": bool(os.environ.get("BENCHMARK_BACKGROUND")),
 }
-SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}

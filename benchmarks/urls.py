@@ -6,19 +6,20 @@ from django.conf.urls.i18n import i18n_patterns
 from django.contrib.sitemaps import views as contrib
 from django.urls import include, path
 
+from .shop import views
 from .shop.contrib import books, sitemaps
-from .shop.views import anything, smallest
 
 urlpatterns = [
-    path("products/<slug:slug>/", anything, name="product"),
-    path("menü/gerichte/<str:slug>/", anything, name="dish"),
-    path("books/<slug:slug>/", anything, name="book"),
-    path("tracks/<slug:slug>/", anything, name="track"),
-    *i18n_patterns(path("guides/<slug:slug>/", anything, name="guide")),
-    path("articles/<slug:slug>/", anything, name="article"),
-    path("stories/<slug:slug>/", anything, name="story"),
-    path("volumes/<slug:slug>/", anything, name="volume"),
-    path("smallest/", smallest),
+    path("menü/gerichte/<str:slug>/", views.anything, name="dish"),
+    *i18n_patterns(path("guides/<slug:slug>/", views.anything, name="guide")),
+    *(
+        path(f"{name}s/<slug:slug>/", views.anything, name=name)
+        for name in ("product", "book", "track", "article", "volume")
+    ),
+    path("smallest/", views.smallest),
+    path("show/<int:pk>/", views.show),
+    path("save/<int:pk>/", views.save),
+    path("delete/<int:pk>/", views.delete),
     path(
         "contrib/index.xml",
         contrib.index,

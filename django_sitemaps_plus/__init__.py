@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from django.db.models import Model, QuerySet
 
 from .protocol.entries import Image, News, Video
 from .signals import submission_finished
 from .sitemaps.classes import GenericSitemap, Sitemap, StaticSitemap
 from .sitemaps.registry import register
 from .sitemaps.routes import Route
-
-if TYPE_CHECKING:
-    from .changes.touch import touch
 
 __all__ = [
     "GenericSitemap",
@@ -28,8 +27,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Find ``touch``, which needs models: those may not be imported before the apps."""
-    if name == "touch":
-        return import_module("django_sitemaps_plus.changes.touch").touch
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
+    """
+    Say that rows were changed behind Django's signals.
+
+    After ``update()``, ``bulk_create()``, ``bulk_update()`` or raw SQL::
+
+        articles = Article.objects.filter(pk__in=keys)
+        articles.update(live=False)
+        touch(articles)
+
+    ``changed`` is a queryset of the rows as they are now, an object, or a model: all
+    of its rows, those that were deleted too. Of a model that a section's expressions
+    or filters read, it concerns the whole section. Raises ``TypeError`` for anything
+    else, and ``SynchronousOnlyOperation`` in a coroutine, as the ORM does.
+    """
+    # It needs models, which may not be imported before the apps are.
+    import_module("django_sitemaps_plus.changes.touch").touch(changed)

@@ -54,6 +54,20 @@ def database_time(using: str) -> float:
         return float(cursor.fetchone()[0])
 
 
+class Stopwatch:
+    """The database's clock for a while: asked once, and never behind it."""
+
+    def __init__(self, using: str) -> None:
+        self._started = time.monotonic()
+        #: What the database said: seconds since the epoch.
+        self.started_at = database_time(using)
+
+    def now(self) -> float:
+        """Return what time it is at the database, or a little later."""
+        # Counted from before the question was sent.
+        return self.started_at + time.monotonic() - self._started
+
+
 def tables_exist(using: str) -> bool:
     """Tell whether this app's tables are there (the migration was run)."""
     models = apps.get_app_config("sitemaps_plus").get_models()

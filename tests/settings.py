@@ -3,11 +3,14 @@ The one settings file of the test suite.
 
 ``TEST_DATABASE_URL`` (``postgres://user@host:port/name`` or
 ``mysql://user@host:port/name``) chooses the database; without it the suite runs
-on SQLite, with nothing else installed.
+on SQLite, with nothing else installed. ``TEST_DATABASE_OPTIONS`` is a JSON object of
+further ``OPTIONS`` of the default database: ``{"server_side_binding": true}``,
+``{"pool": true}``, ``{"isolation_level": 4}``.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -20,7 +23,7 @@ ENGINES = {
 }
 
 
-def database(name: str) -> dict[str, object]:
+def database(name: str) -> dict[str, Any]:
     """Return the Django database settings of the database called ``name``."""
     url = urlsplit(os.environ.get("TEST_DATABASE_URL", ""))
     if not url.scheme:
@@ -57,7 +60,13 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "German"), ("pt-br", "Brazilian Portuguese")]
 ALLOWED_HOSTS = ["testserver", "www.example.com", "example.org"]
 ROOT_URLCONF = "tests.urls"
-DATABASES = {"default": database("default"), "other": database("other")}
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": database("default"),
+    "other": database("other"),
+}
+DATABASES["default"]["OPTIONS"].update(
+    json.loads(os.environ.get("TEST_DATABASE_OPTIONS") or "{}")
+)
 DATABASE_ROUTERS = ["tests.testapp.routers.OtherRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [

@@ -1,4 +1,4 @@
-"""The ledger's tables: made, unmade, and on the database where they belong."""
+"""The tables: created, dropped, and in the database where they belong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from django.db import IntegrityError, connections, transaction
 from django.db.migrations.loader import MigrationLoader
 
-from django_sitemaps_plus.models import Page, Section, can_record, tables_exist
+from django_sitemaps_plus.db import tables_exist
+from django_sitemaps_plus.models import Page, Section
 from tests.support.helpers import run_command
 
 
@@ -23,7 +24,7 @@ def test_the_migrations_are_those_of_the_models() -> None:
 def test_there_is_one_line_of_migrations() -> None:
     loader = MigrationLoader(None)
     names = [name for app, name in loader.disk_migrations if app == "sitemaps_plus"]
-    assert sorted(names) == ["0001_initial", "0002_changes", "0003_submissions"]
+    assert sorted(names) == ["0001_initial"]
     assert loader.detect_conflicts() == {}
 
 
@@ -42,14 +43,23 @@ def test_migrating_back_and_forth() -> None:
 
 
 @pytest.mark.django_db(databases=["default", "other"])
-def test_other_databases_get_the_table_of_changes_alone() -> None:
-    """And that only because this project's router lets it in, beside its objects."""
+def test_other_databases_get_no_table() -> None:
     with connections["other"].cursor() as cursor:
         names = connections["other"].introspection.table_names(cursor)
-    ours = [name for name in names if name.startswith("sitemaps_plus")]
-    assert ours == ["sitemaps_plus_change"]
-    assert can_record("other")
+    assert [name for name in names if name.startswith("sitemaps_plus")] == []
     assert not tables_exist("other")
+
+
+if connections["default"].vendor == "postgresql":
+
+    @pytest.mark.django_db
+    def test_postgresql_does_not_pack_what_is_packed() -> None:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(
+                "SELECT attstorage FROM pg_attribute WHERE attname = 'data' "
+                "AND attrelid = 'sitemaps_plus_pagefile'::regclass"
+            )
+            assert cursor.fetchone() == ("e",)
 
 
 @pytest.mark.django_db

@@ -21,10 +21,12 @@ PACKAGE = Path(django_sitemaps_plus.__file__).parent
 def test_the_names() -> None:
     assert django_sitemaps_plus.__all__ == [
         "GenericSitemap",
+        "Image",
+        "News",
         "Route",
         "Sitemap",
         "StaticSitemap",
-        "gather_changes",
+        "Video",
         "register",
         "submission_finished",
         "touch",
@@ -67,7 +69,6 @@ def test_attributes_of_recording() -> None:
 
 def test_what_says_that_rows_changed() -> None:
     assert list(inspect.signature(django_sitemaps_plus.touch).parameters) == ["changed"]
-    assert not inspect.signature(django_sitemaps_plus.gather_changes).parameters
 
 
 def test_every_error_has_one_base() -> None:

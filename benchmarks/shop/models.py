@@ -24,7 +24,7 @@ class Goods(models.Model):
         return self.slug
 
     def get_absolute_url(self) -> str:
-        """Return the address, as most models make it."""
+        """Return the address, as most models do."""
         return reverse(str(self._meta.model_name), kwargs={"slug": self.slug})
 
 
@@ -45,25 +45,31 @@ class Book(Goods):
 
 
 class Track(Goods):
-    """Ten million rows."""
+    """Up to ten million rows."""
 
 
 class Article(Goods):
-    """What is saved and deleted, on the row path."""
+    """Saved and deleted."""
 
 
-class Story(Goods):
-    """What is saved, on the object path."""
+class Draft(Goods):
+    """The same, but no section lists it: a model of a project without the app."""
 
 
 class Shelf(models.Model):
-    """What volumes are deleted with."""
+    """Deleted with all that stands on it."""
 
     def __str__(self) -> str:
         return f"Shelf {self.pk}"
 
 
 class Volume(Goods):
-    """What is deleted with its shelf."""
+    """Deleted with its shelf."""
+
+    shelf = models.ForeignKey(Shelf, models.CASCADE)
+
+
+class Notebook(Goods):
+    """The same, but no section lists it."""
 
     shelf = models.ForeignKey(Shelf, models.CASCADE)

@@ -1,10 +1,14 @@
-"""The smallest views, to compare with."""
+"""The site's own views."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+import time
 
-from .models import Product
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from .models import Product, Track
 
 
 def anything(request: HttpRequest, slug: str) -> HttpResponse:
@@ -13,6 +17,30 @@ def anything(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def smallest(request: HttpRequest) -> HttpResponse:
-    """Make one query, the smallest that the ORM has: one column of one row."""
+    """Run the smallest query of the ORM: one column of one row."""
     slug = Product.objects.values_list("slug", flat=True).get(pk=1)
     return HttpResponse(slug)
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show one object, as most requests of a site do."""
+    found = Track.objects.filter(pk=pk).first()
+    return HttpResponse(found.name if found else "It was deleted.")
+
+
+@require_POST
+def save(request: HttpRequest, pk: int) -> HttpResponse:
+    """Save an object; answer with its address and the time of the commit."""
+    track = Track.objects.get(pk=pk)
+    track.updated = timezone.now()
+    track.save()
+    return JsonResponse({"path": track.get_absolute_url(), "at": time.time()})
+
+
+@require_POST
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete an object; answer with its address and the time of the commit."""
+    track = Track.objects.get(pk=pk)
+    path = track.get_absolute_url()
+    track.delete()
+    return JsonResponse({"path": path, "at": time.time()})

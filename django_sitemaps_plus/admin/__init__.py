@@ -1,15 +1,13 @@
 """
-The admin: read-only lists of sections, pages, what waits, what happened to URLs, and
-what engines were told of it.
+The admin: read-only lists of sections, pages, changes, URLs, submissions and engines.
 
-Nothing is added, edited or deleted here. Who has the change permission may have
-pages made again, confirm that what is held may be told, and have it told again.
+Nothing is added, edited or deleted here. Who has the change permission may have pages
+rebuilt, confirm what is on hold, and retry what engines rejected.
 """
 
 from __future__ import annotations
 
 from .pages import ChangeAdmin, PageAdmin, SectionAdmin, UrlChangeAdmin
-from .states import with_states
 from .submissions import EngineStateAdmin, SubmissionAdmin
 
 __all__ = [
@@ -19,5 +17,4 @@ __all__ = [
     "SectionAdmin",
     "SubmissionAdmin",
     "UrlChangeAdmin",
-    "with_states",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +14,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from .display import MOST, known_engines, registered
-from .states import STATES
 
 if TYPE_CHECKING:
     Base: TypeAlias = admin.ModelAdmin[Any]
@@ -32,21 +32,35 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
         return int(rows.order_by()[:MOST].count())
 
 
-class SectionFilter(admin.SimpleListFilter):
-    """By section; the names are the registered ones, so no row is read for them."""
+class FieldFilter(admin.SimpleListFilter):
+    """By the value of a field; its values are known, so that no row is read for it."""
 
-    title = _("section")
-    parameter_name = "of"
-    field = "section"
+    field: str
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the registered sections."""
-        return [(name, name) for name in registered()[0]]
+    def values(self) -> Iterable[str]:
+        """Return the values that the field may have."""
+        raise NotImplementedError
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the values with their words."""
+        return [(value, value) for value in self.values()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list down."""
         value = self.value()
         return queryset.filter(**{self.field: value}) if value else queryset
+
+
+class SectionFilter(FieldFilter):
+    """By section."""
+
+    title = _("section")
+    parameter_name = "of"
+    field = "section"
+
+    def values(self) -> Iterable[str]:
+        """Return the registered sections."""
+        return registered()[0]
 
 
 class PageSectionFilter(SectionFilter):
@@ -55,19 +69,15 @@ class PageSectionFilter(SectionFilter):
     field = "section__name"
 
 
-class StateFilter(admin.SimpleListFilter):
-    """By state."""
+class EngineFilter(FieldFilter):
+    """By engine."""
 
-    title = _("state")
-    parameter_name = "state"
+    title = _("engine")
+    parameter_name = field = "engine"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return the states."""
-        return [(state, word) for state, (word, _colour) in STATES.items()]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        return queryset.filter(state=self.value()) if self.value() else queryset
+    def values(self) -> Iterable[str]:
+        """Return the aliases in the settings."""
+        return known_engines()[0]
 
 
 class ProblemsFilter(admin.SimpleListFilter):
@@ -114,21 +124,6 @@ class CreatedFilter(TimeFilter):
     """By how long ago, of submissions."""
 
     field = "created_at"
-
-
-class EngineFilter(admin.SimpleListFilter):
-    """By engine; the aliases are those of the settings, so no row is read for them."""
-
-    title = _("engine")
-    parameter_name = "engine"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the aliases."""
-        return [(alias, alias) for alias in known_engines()[0]]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        return queryset.filter(engine=self.value()) if self.value() else queryset
 
 
 class ReadOnly(Base):

@@ -1,17 +1,14 @@
-"""Sections, pages, what waits for them, and what happened to URLs."""
+"""Sections, pages, the changes that wait for them, and what happened to URLs."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db.models import (
-    Count,
-    QuerySet,
-    Sum,
-)
+from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch, reverse
@@ -19,30 +16,70 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.changes import queries as change_queries
-from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.changes import url_changes as happened
+from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
-from django_sitemaps_plus.pagination import queries
-from django_sitemaps_plus.publishing import pages
+from django_sitemaps_plus.pagination.queries import pages, sections, upper_of
+from django_sitemaps_plus.publishing.pages import expire, serve
+from django_sitemaps_plus.publishing.status import problem_of, with_states
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import of_request
 
 from .base import (
+    FieldFilter,
     PageSectionFilter,
     ProblemsFilter,
     ReadOnly,
     SectionFilter,
-    StateFilter,
     TimeFilter,
 )
-from .display import ago, link, registered, when
-from .states import STATES, health, problem_of, with_states, without_pages
+from .display import (
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    MOST,
+    OLIVE,
+    PURPLE,
+    RED,
+    ago,
+    coloured,
+    column,
+    link,
+    problems,
+    registered,
+    when,
+)
 
-#: Pages that one click makes while somebody waits.
+#: Each state of a page: its words and its colour.
+STATES: dict[str, tuple[Any, str]] = {
+    "broken": (_("section in error"), RED),
+    "error": (_("in error"), RED),
+    "never": (_("never built"), PURPLE),
+    "grace": (_("in grace"), BLUE),
+    "waits": (_("waiting changes"), BROWN),
+    "due": (_("due for a comparison"), OLIVE),
+    "unregistered": (_("not registered"), GREY),
+    "fresh": (_("fresh"), GREEN),
+}
+#: Pages that one click rebuilds while somebody waits.
 AT_ONCE = 5
+#: Seconds after which a change should have been reported.
+LATE = 900
+
+
+class StateFilter(FieldFilter):
+    """By state."""
+
+    title = _("state")
+    parameter_name = field = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the states."""
+        return [(state, word) for state, (word, _colour) in STATES.items()]
 
 
 @admin.register(Section)
@@ -57,18 +94,11 @@ class SectionAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the sections with the number of their pages and entries."""
-        found = queries.sections().exclude(name="")
+        found = sections().exclude(name="")
         return found.annotate(page_n=Count("pages"), entry_n=Sum("pages__entries"))
 
-    @admin.display(description=_("pages"))
-    def page_count(self, section: Any) -> int:
-        """Return the number of pages."""
-        return int(section.page_n)
-
-    @admin.display(description=_("entries"))
-    def entry_count(self, section: Any) -> int:
-        """Return the number of entries that are known."""
-        return section.entry_n or 0
+    page_count = column("page_n", _("pages"), str)
+    entry_count = column("entry_n", _("entries"), lambda count: str(count or 0))
 
     @admin.display(description=_("problem"), empty_value="–")
     def problem(self, section: Section) -> str:
@@ -81,17 +111,59 @@ class SectionAdmin(ReadOnly):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the health line above, and the sections without pages below."""
+        """Show how the pages stand above, and the sections without pages below."""
         more = {
-            "sitemaps_health": health(),
-            "sitemaps_without_pages": list(without_pages()),
+            "sitemaps_health": _health(),
+            "sitemaps_without_pages": list(_without_pages()),
         }
         return super().changelist_view(request, {**more, **(extra_context or {})})
 
 
+def _health() -> str:
+    """Return in one line how the site's pages stand."""
+    if problem := registered()[1]:
+        return problem
+    found = with_states(pages(), problems(), time.time()).order_by()
+    counts = dict(found.values_list("state").annotate(n=Count("pk")))
+    total = sum(counts.values())
+    shown = ngettext(
+        "%(pages)d page: %(stale)d stale, %(never)d never built, %(error)d in error.",
+        "%(pages)d pages: %(stale)d stale, %(never)d never built, %(error)d in error.",
+        total,
+    ) % {
+        "pages": total,
+        "stale": counts.get("waits", 0) + counts.get("due", 0),
+        "never": counts.get("never", 0),
+        "error": counts.get("error", 0) + counts.get("broken", 0),
+    }
+    waiting = changes().filter(reported_at=None, at__lt=time.time() - LATE)
+    late = waiting[:MOST].count()
+    text = ngettext(
+        "%(late)s change has waited for more than 15 minutes to be reported.",
+        "%(late)s changes have waited for more than 15 minutes to be reported.",
+        late,
+    )
+    return f"{shown} {text % {'late': late if late < MOST else f'{MOST}+'}}"
+
+
+def _without_pages() -> Iterator[tuple[str, str]]:
+    """Yield the registered sections that have no pages in the ledger, and why."""
+    filled = set(sections().filter(filled=True).values_list("name", flat=True))
+    for name, problem in problems().items():
+        if name in filled:
+            continue
+        if problem:
+            yield name, problem
+        elif reason := source(name).by_position:
+            yield name, gettext("Paged by position, because %s.") % reason
+        else:
+            text = gettext("Not built yet. Run: python manage.py build_sitemaps")
+            yield name, text
+
+
 @admin.register(Page)
 class PageAdmin(ReadOnly):
-    """The pages: what each holds, whether it is fresh, what is wrong with it."""
+    """The pages: what each lists, whether it is fresh, what is wrong with it."""
 
     list_display = (
         "__str__",
@@ -106,7 +178,18 @@ class PageAdmin(ReadOnly):
     list_filter = (PageSectionFilter, StateFilter, ProblemsFilter)
     list_select_related = ("section",)
     ordering = ("section", "position")
-    actions = ("make_again", "rebuild")
+    actions = ("compare", "rebuild")
+    readonly_fields = (
+        "address",
+        "state_shown",
+        "size_shown",
+        "lastmod_shown",
+        "changed",
+        "compared",
+        "problem_table",
+        "lower_bound",
+        "upper_bound",
+    )
     fields: ClassVar[Any] = (
         "section",
         "number",
@@ -127,22 +210,27 @@ class PageAdmin(ReadOnly):
         "checksum",
         "digest",
     )
-    readonly_fields = (
-        "address",
-        "state_shown",
-        "size_shown",
-        "lastmod_shown",
-        "changed",
-        "compared",
-        "problem_table",
-        "lower_bound",
-        "upper_bound",
-    )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the pages with their states."""
-        found = queries.pages().select_related("section")
-        return with_states(found, time.time())
+        found = pages().select_related("section")
+        return with_states(found, problems(), time.time())
+
+    size_shown = column("size", _("size"), filesizeformat)
+    changed_ago = column("changed_at", _("changed"), ago)
+    compared_ago = column("verified_at", _("compared"), ago)
+    lastmod_shown = column("lastmod", _("lastmod"), when)
+    changed = column("changed_at", _("changed"), when)
+    compared = column("verified_at", _("compared"), when)
+    lower_bound = column(
+        "lower", _("first key"), lambda lower: "−∞" if lower is None else lower
+    )
+
+    @admin.display(description=_("up to, without it"))
+    def upper_bound(self, page: Page) -> str:
+        """Return the first key that belongs to the next page."""
+        upper = upper_of(page)
+        return "∞" if upper is None else upper
 
     @admin.display(description=_("address"))
     def address(self, page: Page) -> str:
@@ -157,46 +245,7 @@ class PageAdmin(ReadOnly):
     @admin.display(description=_("state"))
     def state_shown(self, page: Any) -> str:
         """Return the state in a word, coloured, and what is wrong with the section."""
-        word, colour = STATES[page.state]
-        return format_html(
-            '<strong class="sitemaps-{}" style="color:{};background:#fff;'
-            'padding:1px 4px">{}</strong> '
-            '<span style="overflow-wrap:anywhere">{}</span>',
-            page.state,
-            colour,
-            word,
-            page.problem,
-        )
-
-    @admin.display(description=_("size"))
-    def size_shown(self, page: Page) -> str:
-        """Return the uncompressed size."""
-        return filesizeformat(page.size)
-
-    @admin.display(description=_("changed"))
-    def changed_ago(self, page: Page) -> str:
-        """Return when the bytes last changed."""
-        return ago(page.changed_at)
-
-    @admin.display(description=_("compared"))
-    def compared_ago(self, page: Page) -> str:
-        """Return when the page was last compared with its rows."""
-        return ago(page.verified_at)
-
-    @admin.display(description=_("lastmod"))
-    def lastmod_shown(self, page: Page) -> str:
-        """Return the page's lastmod, in full."""
-        return when(page.lastmod)
-
-    @admin.display(description=_("changed"))
-    def changed(self, page: Page) -> str:
-        """Return when the bytes last changed, in full."""
-        return when(page.changed_at)
-
-    @admin.display(description=_("compared"))
-    def compared(self, page: Page) -> str:
-        """Return when the page was last compared with its rows, in full."""
-        return when(page.verified_at)
+        return coloured(*STATES[page.state], page.problem, page.state)
 
     @admin.display(description=_("problems"))
     def problem_table(self, page: Page) -> str:
@@ -212,39 +261,27 @@ class PageAdmin(ReadOnly):
             rows,
         )
 
-    @admin.display(description=_("first key"))
-    def lower_bound(self, page: Page) -> str:
-        """Return the first key that belongs to the page."""
-        return "−∞" if page.lower is None else page.lower
-
-    @admin.display(description=_("up to, without it"))
-    def upper_bound(self, page: Page) -> str:
-        """Return the first key that belongs to the next page."""
-        upper = queries.upper_of(page)
-        return "∞" if upper is None else upper
-
     @admin.action(
-        description=_("Make these pages again, when next asked for"),
+        description=_("Compare these pages with their rows, when next requested"),
         permissions=["act"],
     )
-    def make_again(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
-        """Have pages compared with their rows at their next request."""
-        numbers = list(queryset.values_list("pk", flat=True))
-        done = queries.pages().filter(pk__in=numbers).update(verified_at=0)
+    def compare(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
+        """Have pages compared with their rows: by a request, or in the background."""
+        done = pages().filter(pk__in=list(queryset.values_list("pk", flat=True))).mark()
         text = ngettext(
-            "%d page is compared with its rows when it is next asked for.",
-            "%d pages are compared with their rows when they are next asked for.",
+            "%d page will be compared with its rows, when it is next requested.",
+            "%d pages will be compared with their rows, when they are next requested.",
             done,
         )
         self.message_user(request, text % done)
 
     @admin.action(description=_("Rebuild these pages now"), permissions=["act"])
     def rebuild(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
-        """Make a few pages now, and say what came out."""
+        """Rebuild a few pages now, and say what came of it."""
         chosen = list(queryset[: AT_ONCE + 1])
         if len(chosen) > AT_ONCE:
             text = gettext(
-                "Nothing was made: choose %d pages at most, or type "
+                "Nothing was rebuilt: choose at most %d pages, or run "
                 "python manage.py build_sitemaps --reconcile"
             )
             self.message_user(request, text % AT_ONCE, messages.ERROR)
@@ -253,21 +290,15 @@ class PageAdmin(ReadOnly):
         for page in chosen:
             try:
                 is_new = _rebuilt(request, page)
-            except SitemapsPlusError as error:
-                self._tell(request, page, str(error))
             except Exception as error:  # rows may raise whatever they like
-                self._tell(request, page, describe(error))
+                is_ours = isinstance(error, SitemapsPlusError)
+                said = {"page": page, "problem": error if is_ours else describe(error)}
+                text = gettext("Page %(page)s: %(problem)s")
+                self.message_user(request, text % said, messages.ERROR)
             else:
                 changed, same = changed + is_new, same + (not is_new)
-        text = gettext(
-            "Of the pages, %(changed)d changed and %(same)d stayed the same."
-        )
+        text = gettext("%(changed)d of the pages changed, %(same)d stayed the same.")
         self.message_user(request, text % {"changed": changed, "same": same})
-
-    def _tell(self, request: HttpRequest, page: Page, problem: str) -> None:
-        text = gettext("Page %(page)s: %(problem)s")
-        told = text % {"page": page, "problem": problem}
-        self.message_user(request, told, messages.ERROR)
 
 
 def _page_link(page: Any, text: str = "") -> str:
@@ -275,9 +306,7 @@ def _page_link(page: Any, text: str = "") -> str:
     if page.state == "unregistered":
         return "–"
     try:
-        path = reverse(
-            "django_sitemaps_plus:page", args=[f"{page.section.name}-{page.number}"]
-        )
+        path = reverse("django_sitemaps_plus:page", args=[str(page)])
     except NoReverseMatch:
         # The project does not include the URLs.
         return "–"
@@ -285,13 +314,13 @@ def _page_link(page: Any, text: str = "") -> str:
 
 
 def _rebuilt(request: HttpRequest, page: Page) -> bool:
-    """Make a page now; tell whether its bytes are other ones."""
+    """Rebuild a page; tell whether its bytes are other ones."""
     name = page.section.name
     if name not in registry.sources():
         raise ConfigurationError(gettext("its section is not registered."))
     found = source(name)
-    pages.expire(page)
-    served = pages.serve(found, page, of_request(request))
+    expire(page)
+    served = serve(found, page, of_request(request))
     if served.problem or served.page.error:
         raise Busy(served.problem or served.page.error)
     return served.page.checksum != page.checksum
@@ -299,90 +328,61 @@ def _rebuilt(request: HttpRequest, page: Page) -> bool:
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnly):
-    """What was saved or deleted, and waits for its page to be rebuilt."""
+    """What was saved or deleted since its page was last built."""
 
     list_display = ("section", "keys", "page", "recorded_ago", "reported_shown")
     list_display_links = None
     list_filter = (SectionFilter,)
     ordering = ("pk",)
-    fields = ("section", "keys", "page", "recorded", "reported_shown", "reported_when")
     readonly_fields = ("keys", "recorded", "reported_shown", "reported_when")
+    fields = ("section", "keys", "page", "recorded", "reported_shown", "reported_when")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the changes."""
-        return change_queries.changes()
+        return changes()
+
+    recorded_ago = column("at", _("recorded"), ago)
+    recorded = column("at", _("recorded"), when)
+    reported_when = column("reported_at", _("reported at"), when)
 
     @admin.display(description=_("keys"))
     def keys(self, change: Change) -> str:
         """Return the key or the range, or that all of the section is concerned."""
-        if change.related:
-            return f"{change.related} {change.key}"
         if change.upto is not None:
             return f"{change.key} … {change.upto}"
+        if change.related:
+            return f"{change.related} {change.key}"
         return change.key or gettext("the whole section")
-
-    @admin.display(description=_("recorded"))
-    def recorded_ago(self, change: Change) -> str:
-        """Return since when it waits."""
-        return ago(change.at)
-
-    @admin.display(description=_("recorded"))
-    def recorded(self, change: Change) -> str:
-        """Return since when it waits, in full."""
-        return when(change.at)
 
     @admin.display(description=_("reported"))
     def reported_shown(self, change: Change) -> str:
-        """Return the locations that were reported, if it was."""
+        """Return where its object was listed when it was reported, if it was."""
         if change.reported_at is None:
             return gettext("not yet")
-        locations = [
-            location for location, *_rest in json.loads(change.reported or "[]")
-        ]
-        return ", ".join(locations) or gettext("not listed")
-
-    @admin.display(description=_("reported at"))
-    def reported_when(self, change: Change) -> str:
-        """Return when it was reported, in full."""
-        return when(change.reported_at)
+        entries = json.loads(change.reported or "[]")
+        return ", ".join(entry[0] for entry in entries) or gettext("not listed")
 
 
 @admin.register(UrlChange)
 class UrlChangeAdmin(ReadOnly):
     """What happened to URLs, the newest first."""
 
-    list_display = (
-        "kind",
-        "address",
-        "section",
-        "happened_ago",
-        "on_hold_shown",
-    )
+    list_display = ("kind", "address", "section", "happened_ago", "on_hold_shown")
     list_display_links = None
     list_filter = (SectionFilter, "kind", "on_hold", TimeFilter)
     ordering = ("-pk",)
     actions = ("confirm",)
-    fields = ("kind", "address", "section", "happened", "on_hold_shown")
-    readonly_fields = ("address", "happened", "on_hold_shown")
+    readonly_fields = ("address", "happened", "on_hold_shown", "queued")
+    fields = ("kind", "address", "section", "happened", "on_hold_shown", "queued")
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the stream."""
-        return change_queries.url_changes()
+        """Return what happened to URLs."""
+        return url_changes()
 
-    @admin.display(description=_("location"))
-    def address(self, change: UrlChange) -> str:
-        """Return a link to the location."""
-        return link(change.location)
-
-    @admin.display(description=_("when"))
-    def happened_ago(self, change: UrlChange) -> str:
-        """Return when it was noticed."""
-        return ago(change.at)
-
-    @admin.display(description=_("when"))
-    def happened(self, change: UrlChange) -> str:
-        """Return when it was noticed, in full."""
-        return when(change.at)
+    address = column("location", _("location"), link)
+    happened_ago = column("at", _("when"), ago)
+    happened = column("at", _("when"), when)
+    queued = column("queued_at", _("queued for the engines"), when)
 
     @admin.display(description=_("on hold"))
     def on_hold_shown(self, change: UrlChange) -> str:
@@ -390,18 +390,18 @@ class UrlChangeAdmin(ReadOnly):
         return gettext("on hold: confirm it") if change.on_hold else "–"
 
     @admin.action(
-        description=_("Confirm: what is held of these sections may be told"),
+        description=_("Confirm: submit what is on hold of these sections"),
         permissions=["act"],
     )
     def confirm(self, request: HttpRequest, queryset: QuerySet[UrlChange]) -> None:
-        """Let all that is held of the chosen rows' sections be told."""
+        """Let all that is on hold of the chosen rows' sections be submitted."""
         waiting = queryset.filter(on_hold=True).order_by()
         names = list(waiting.values_list("section", flat=True).distinct())
-        told = sum(url_changes.confirm(name, time.time()) for name in names)
+        done = sum(happened.confirm(name, time.time()) for name in names)
         text = ngettext(
-            "%(n)d URL of the sections %(names)s may be told.",
-            "%(n)d URLs of the sections %(names)s may be told.",
-            told,
+            "%(n)d URL of the sections %(names)s will be submitted.",
+            "%(n)d URLs of the sections %(names)s will be submitted.",
+            done,
         )
         shown = ", ".join(names) or "–"
-        self.message_user(request, text % {"n": told, "names": shown})
+        self.message_user(request, text % {"n": done, "names": shown})

@@ -74,6 +74,8 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
         found = bounds.pages(set(keys.values()))
         write = partial(_write, source, bounds, keys, found, others)
         if retrying(changes().db, write):
+            if len(rows) < CHUNK:
+                return True
             last = rows[-1].pk
         else:
             # A page was divided meanwhile.

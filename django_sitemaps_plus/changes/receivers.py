@@ -23,7 +23,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import database_of, overridden, source
 
 from .dependencies import Related, dependencies, related_tables
-from .recorder import bag_of
+from .recorder import Bag, remembering
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -41,21 +41,17 @@ class Recorder:
     #: ``Sitemap.records``, where the project's class defines it.
     records: Callable[..., bool] | None = None
 
-    def own(self, instance: Model, *, created: bool = False) -> None:
+    def own(self, bag: Bag, instance: Model, *, created: bool = False) -> None:
         """Remember an object that the section may list."""
-        bag, is_due = bag_of(self.database)
         keys = bag.keys(self.name, self.key, self.database)
         value = key_of(self.key, instance)
         if value is not None:
             keys.add(value, created=created)
         elif instance.pk is not None:
             keys.unloaded[instance.pk] = None
-        if is_due:
-            bag()
 
-    def of_pk(self, pk: Any) -> None:
+    def of_pk(self, bag: Bag, pk: Any) -> None:
         """Remember a row by its primary key, because something changed; None: any."""
-        bag, is_due = bag_of(self.database)
         keys = bag.keys(self.name, self.key, self.database)
         if pk is None:
             keys.whole = True
@@ -63,17 +59,12 @@ class Recorder:
             keys.add((self.key.fields[0].to_python(pk),))
         else:
             keys.unloaded[pk] = None
-        if is_due:
-            bag()
 
-    def related(self, instance: Model) -> None:
+    def related(self, bag: Bag, instance: Model) -> None:
         """Remember an object that entries of the section read."""
-        bag, is_due = bag_of(self.database)
         keys = bag.keys(self.name, self.key, self.database)
         model = instance._meta.concrete_model or type(instance)
         keys.related[model._meta.label, str(instance.pk)] = None
-        if is_due:
-            bag()
 
 
 def _is_primary(key: Key) -> bool:
@@ -229,19 +220,20 @@ def _post_save(
     if raw or listeners is None:
         return
     try:
-        for recorder in listeners.own:
-            if using == recorder.database and (
-                recorder.records is None
-                or recorder.records(
-                    instance, created=created, update_fields=update_fields
-                )
-            ):
-                recorder.own(instance, created=created)
-        for recorder, related in listeners.related:
-            if using == recorder.database and _matters(
-                related, instance, update_fields, created=created
-            ):
-                _remember_related(recorder, related, instance)
+        with remembering(using) as bag:
+            for recorder in listeners.own:
+                if using == recorder.database and (
+                    recorder.records is None
+                    or recorder.records(
+                        instance, created=created, update_fields=update_fields
+                    )
+                ):
+                    recorder.own(bag, instance, created=created)
+            for recorder, related in listeners.related:
+                if using == recorder.database and _matters(
+                    related, instance, update_fields, created=created
+                ):
+                    _remember_related(bag, recorder, related, instance)
     except Exception:
         _log(sender)
 
@@ -264,13 +256,15 @@ def _matters(
     )
 
 
-def _remember_related(recorder: Recorder, related: Related, instance: Any) -> None:
+def _remember_related(
+    bag: Bag, recorder: Recorder, related: Related, instance: Any
+) -> None:
     if related.link is not None:
         key = instance.__dict__.get(related.link)
         if key is not None:
-            recorder.of_pk(key)
+            recorder.of_pk(bag, key)
     # Where the former row is known, or whose entries have to be built again.
-    recorder.related(instance)
+    recorder.related(bag, instance)
 
 
 def _pre_delete(
@@ -280,22 +274,25 @@ def _pre_delete(
     if listeners is None:
         return
     try:
-        for recorder in listeners.own_deletes:
-            if using == recorder.database:
-                recorder.own(instance)
-        for recorder, related in listeners.related_deletes:
-            if using == recorder.database:
-                _remember_deleted(recorder, related, instance)
+        with remembering(using) as bag:
+            for recorder in listeners.own_deletes:
+                if using == recorder.database:
+                    recorder.own(bag, instance)
+            for recorder, related in listeners.related_deletes:
+                if using == recorder.database:
+                    _remember_deleted(bag, recorder, related, instance)
     except Exception:
         _log(sender)
 
 
-def _remember_deleted(recorder: Recorder, related: Related, instance: Any) -> None:
+def _remember_deleted(
+    bag: Bag, recorder: Recorder, related: Related, instance: Any
+) -> None:
     link = related.link
     if link is None or link not in instance.__dict__:
-        recorder.of_pk(None)
+        recorder.of_pk(bag, None)
     elif (key := instance.__dict__[link]) is not None:
-        recorder.of_pk(key)
+        recorder.of_pk(bag, key)
 
 
 def _m2m_changed(
@@ -312,20 +309,28 @@ def _m2m_changed(
     if listeners is None or action not in ("post_add", "post_remove", "pre_clear"):
         return
     try:
-        for recorder, related in listeners.related:
-            if using != recorder.database:
-                continue
-            kin = related_tables(recorder.key.model)
-            here, there = type(instance) in kin, model in kin
-            if related.link is None or here == there or (there and pk_set is None):
-                recorder.of_pk(None)
-            elif here:
-                recorder.of_pk(instance.pk)
-            else:
-                for key in pk_set or ():
-                    recorder.of_pk(key)
+        with remembering(using) as bag:
+            for recorder, related in listeners.related:
+                if using == recorder.database:
+                    for pk in _concerned(recorder, related, instance, model, pk_set):
+                        recorder.of_pk(bag, pk)
     except Exception:
         _log(sender)
+
+
+def _concerned(
+    recorder: Recorder,
+    related: Related,
+    instance: Model,
+    model: type[Model],
+    pk_set: set[Any] | None,
+) -> Iterable[Any]:
+    """Return the rows whose many-to-many relation changed; None for any row."""
+    kin = related_tables(recorder.key.model)
+    here, there = type(instance) in kin, model in kin
+    if related.link is None or here == there or (there and pk_set is None):
+        return [None]
+    return [instance.pk] if here else pk_set or ()
 
 
 def _log(sender: type[Model]) -> None:

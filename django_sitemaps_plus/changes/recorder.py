@@ -15,6 +15,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -149,15 +150,19 @@ _Bags = WeakValueDictionary[frozenset[Any], Bag]
 _open: WeakKeyDictionary[Any, _Bags] = WeakKeyDictionary()
 
 
-def bag_of(using: str) -> tuple[Bag, bool]:
+@contextmanager
+def remembering(using: str) -> Iterator[Bag]:
     """
-    Return where to remember what the open transaction changes.
+    Give what remembers the open transaction's changes.
 
-    And whether it must be called at once, because there is none.
+    Where there is none, they are written at the end: they are committed already.
     """
     connection = connections[using]
     if not connection.in_atomic_block:
-        return Bag(connection), True
+        alone = Bag(connection)
+        yield alone
+        alone()
+        return
     bags = _open.get(connection)
     if bags is None:
         bags = _open[connection] = WeakValueDictionary()
@@ -167,7 +172,7 @@ def bag_of(using: str) -> tuple[Bag, bool]:
     if bag is None:
         bag = bags[savepoints] = Bag(connection)
         transaction.on_commit(bag, using=using, robust=True)
-    return bag, False
+    yield bag
 
 
 def _drain(connection: Any) -> list[Hint]:

@@ -18,9 +18,9 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Coalesce, Greatest, NullIf
 
-from django_sitemaps_plus.db import database_time, retrying
+from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
-from django_sitemaps_plus.pagination.models import Section
+from django_sitemaps_plus.pagination.models import Page, Section
 from django_sitemaps_plus.pagination.queries import pages, row_of
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering.digest import definition
@@ -63,32 +63,37 @@ class _TakenError(Exception):
     """Another process has reported some of the changes."""
 
 
-def report(section: SectionSource, page: int | None = None) -> int:
+def report(section: SectionSource, page: Page | None = None) -> int:
     """
     Report what was saved and deleted of a section, or of one page; returns how many.
 
     Nothing is reported by code that is older than other code which runs.
     """
-    if section.key is None or not _waiting(section.name, page):
+    number = None if page is None else page.number
+    some = _waiting(section.name, number)
+    if section.key is None or not some:
         return 0
-    row = row_of(section.name, key=section.key.signature)
+    row = page.section if page else row_of(section.name, key=section.key.signature)
     digest = definition(section.name).digest
     if is_outdated(row, digest):
         return 0
     note_definition(row.pk, row, digest)
     using, done, tries = changes().db, 0, 0
-    while tries < _TRIES and (some := _waiting(section.name, page)):
+    while tries < _TRIES and some:
         # Before the rows are read: what another row reports later is newer.
-        read_at = database_time(using)
+        clock = Stopwatch(using)
         entries = _look_up(section, {change.key for change in some})
-        run = partial(_write, row, digest, some, entries, read_at)
+        run = partial(_write, row, digest, some, entries, clock)
         try:
             retrying(using, run)
         except _TakenError:
             tries += 1
             time.sleep(0.01 * tries)
-            continue
-        done += len(some)
+        else:
+            done += len(some)
+            if len(some) < CHUNK:
+                break
+        some = _waiting(section.name, number)
     return done
 
 
@@ -133,17 +138,17 @@ def _write(
     digest: str,
     found: Sequence[_Waiting],
     entries: _Entries,
-    read_at: float,
+    clock: Stopwatch,
 ) -> None:
     """Write the events of some changes, and note what was reported."""
     using = changes().db
     newest = {change.key: change for change in found}
     new = {change.key for change in found if change.created}
     with transaction.atomic(using=using):
-        now = database_time(using)
+        now = clock.now()
         ids = [change.pk for change in found]
         claimed = changes().filter(pk__in=ids, reported_at=None)
-        if claimed.update(reported_at=read_at, definition=digest) != len(ids):
+        if claimed.update(reported_at=clock.started_at, definition=digest) != len(ids):
             raise _TakenError
         current = [change for change in found if newest[change.key] is change]
         older = set(ids) - {change.pk for change in current}

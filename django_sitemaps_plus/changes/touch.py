@@ -7,60 +7,68 @@ from typing import Any
 from django.db.models import Model, QuerySet
 from django.utils.asyncio import async_unsafe
 
-from django_sitemaps_plus.sitemaps.keys import KeyValue
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import database_of, source
+from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of, source
 
 from .dependencies import dependencies, related_tables
 from .receivers import key_of
-from .recorder import MOST_KEYS, bag_of
+from .recorder import MOST_KEYS, Bag, remembering
 
 
 @async_unsafe
 def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
-    """
-    Say that rows were changed behind Django's signals.
-
-    After ``update()``, ``bulk_create()``, ``bulk_update()`` or raw SQL::
-
-        articles = Article.objects.filter(pk__in=keys)
-        articles.update(live=False)
-        touch(articles)
-
-    ``changed`` is a queryset of the rows as they are now, an object, or a model: all
-    of its rows, those that were deleted too. Of a model that a section's expressions
-    or filters read, it concerns the whole section. Raises ``TypeError`` for anything
-    else, and ``SynchronousOnlyOperation`` in a coroutine, as the ORM does.
-    """
+    """Remember rows that were changed behind the signals: the root's ``touch()``."""
     model = _model_of(changed)
+    found: dict[str, list[tuple[SectionSource, list[KeyValue] | None]]] = {}
     for name in registry.sources():
         section = source(name)
-        if section.key is None:
-            continue
-        database = database_of(section.sitemap.items())
-        if model not in related_tables(section.key.model):
-            known = dependencies(section.sitemap)
-            related = known.related if known else {}
-            if not any(model in related_tables(other) for other in related):
-                continue
-            found: list[KeyValue] | None = None
-        elif isinstance(changed, Model):
-            value = key_of(section.key, changed)
-            found = [] if value is None else [value]
-        elif isinstance(changed, QuerySet):
-            found = _keys(section.key, changed.using(database))
-        else:
-            found = None
-        bag, is_due = bag_of(database)
-        keys = bag.keys(name, section.key, database)
-        if found is None:
-            keys.whole = True
-        elif isinstance(changed, Model) and not found and changed.pk is not None:
-            keys.unloaded[changed.pk] = None
-        for value in found or ():
-            keys.add(value)
-        if is_due:
-            bag()
+        if section.key is not None and _reads(section, section.key, model):
+            database = database_of(section.sitemap.items())
+            keys = _keys_of(section.key, changed, database)
+            found.setdefault(database, []).append((section, keys))
+    for database, sections in found.items():
+        with remembering(database) as bag:
+            for section, keys in sections:
+                _remember(bag, section, database, changed, keys)
+
+
+def _reads(section: SectionSource, key: Key, model: type[Model]) -> bool:
+    """Tell whether a section lists a model, or its entries read it."""
+    if model in related_tables(key.model):
+        return True
+    known = dependencies(section.sitemap)
+    related = known.related if known else {}
+    return any(model in related_tables(other) for other in related)
+
+
+def _keys_of(key: Key, changed: Any, database: str) -> list[KeyValue] | None:
+    """Return the keys of what was changed; None stands for any."""
+    if _model_of(changed) not in related_tables(key.model):
+        return None
+    if isinstance(changed, QuerySet):
+        return _keys(key, changed.using(database))
+    if isinstance(changed, Model):
+        value = key_of(key, changed)
+        return [] if value is None else [value]
+    return None
+
+
+def _remember(
+    bag: Bag,
+    section: SectionSource,
+    database: str,
+    changed: Any,
+    keys: list[KeyValue] | None,
+) -> None:
+    if section.key is None:
+        return
+    own = bag.keys(section.name, section.key, database)
+    own.whole = own.whole or keys is None
+    for value in keys or ():
+        own.add(value)
+    if keys == [] and isinstance(changed, Model) and changed.pk is not None:
+        own.unloaded[changed.pk] = None
 
 
 def _model_of(changed: Any) -> type[Model]:
@@ -73,7 +81,7 @@ def _model_of(changed: Any) -> type[Model]:
     raise TypeError(f"touch() takes a queryset, an object or a model, not {changed!r}.")
 
 
-def _keys(key: Any, queryset: QuerySet[Any]) -> list[KeyValue] | None:
+def _keys(key: Key, queryset: QuerySet[Any]) -> list[KeyValue] | None:
     """
     Return the keys of the rows of a queryset; None stands for any.
 

@@ -173,6 +173,7 @@ class Migration(migrations.Migration):
                 ("verified_at", models.FloatField(default=0)),
                 ("read_at", models.FloatField(default=0)),
                 ("events_at", models.FloatField(default=0)),
+                ("refreshed_at", models.FloatField(default=0)),
                 ("asked_at", models.FloatField(default=0)),
                 ("grace_until", models.FloatField(default=0)),
                 (

@@ -157,6 +157,8 @@ class Page(models.Model):
     read_at = models.FloatField(default=0)
     #: When what it showed to have happened was written; by that the page recognizes it.
     events_at = models.FloatField(default=0)
+    #: When it was last rebuilt at leisure.
+    refreshed_at = models.FloatField(default=0)
     #: When a request last found it missing or stale.
     asked_at = models.FloatField(default=0)
 

@@ -116,6 +116,7 @@ def by_position(
 
 
 def header_of(sources: Iterable[SectionSource]) -> bytes:
+    """Return the beginning of a document with the entries of some sections."""
     chosen = [source.media for source in sources]
     return urlset_header(
         images=any(media["images"] for media in chosen),
@@ -125,6 +126,11 @@ def header_of(sources: Iterable[SectionSource]) -> bytes:
 
 
 def page_bytes(source: SectionSource, number: int, site: SiteAddress) -> bytes:
+    """
+    Return page ``number`` of a section.
+
+    Raises ``ConfigurationError`` if that is more than a page may hold.
+    """
     try:
         return b"".join(by_position([source], number, site).chunks)
     except PageFull as error:

@@ -24,7 +24,7 @@ from django_sitemaps_plus.changes.assignment import unassign
 from django_sitemaps_plus.changes.events import Comparison, Taken, take
 from django_sitemaps_plus.changes.reporting import report
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.db import database_time, retrying
+from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, cuts
 from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
@@ -145,6 +145,7 @@ class _Build:
     asked: bool
     taken: Taken = field(init=False)
     former: StoredBytes | None = field(init=False)
+    clock: Stopwatch = field(init=False)
     read_at: float = field(init=False)
     #: When the rows had been read.
     events_at: float = field(init=False)
@@ -156,7 +157,7 @@ class _Build:
         writer, overflow = self._write_range(lower, upper)
         if overflow is not None:
             return self._split(overflow)
-        self.events_at = database_time(pages().db)
+        self.events_at = self.clock.now()
         self._refuse_bad(writer)
         values = {**self._grace_over(), **self._values(writer, self.page)}
         retrying(pages().db, lambda: self._commit(writer, values))
@@ -169,11 +170,12 @@ class _Build:
 
     def _read_first(self) -> None:
         """Read what must be known before the rows are."""
-        report(self.source, self.page.number)
+        report(self.source, self.page)
         self.taken = take(self.source.name, [self.page.number])
         page = self.page
         self.former = storage.read(page, page.checksum) if page.checksum else None
-        self.read_at = database_time(pages().db)
+        self.clock = Stopwatch(pages().db)
+        self.read_at = self.clock.started_at
 
     def _write_range(
         self, lower: KeyValue | None, upper: KeyValue | None
@@ -269,7 +271,7 @@ class _Build:
 
     def _write_events(self, writer: PageWriter) -> None:
         """Compare what was known with what is listed now, and write what happened."""
-        same = writer.checksum == self.page.checksum and self.former is not None
+        same = self.former is None or writer.checksum == self.page.checksum
         if not same or self.taken.reported:
             new = listing_of(unpack(writer.data))
             self._compare(new, len(writer.bad), is_whole=True)
@@ -320,7 +322,7 @@ class _Build:
             if first is None:
                 # Its rows are others by now than when they were counted.
                 raise _OvertakenError
-            self.events_at = database_time(pages().db)
+            self.events_at = self.clock.now()
             lowers = [key_range.key.dumps(bound) for bound in at]
             retrying(
                 pages().db, lambda: self._commit_split(owner, lowers, first, pieces[1:])
@@ -339,7 +341,7 @@ class _Build:
     ) -> None:
         elsewhere = Listing()
         for writer in others:
-            elsewhere.update(listing_of(unpack(writer.data)) if writer else {})
+            elsewhere.update(self._listing(writer))
         is_whole = None not in others
         grace = self._grace(elsewhere, is_whole=is_whole)
         values = {**self._values(first, self.page), "version": F("version") + 1}
@@ -355,8 +357,14 @@ class _Build:
             unassign(self.source.name, [self.page.number])
             built = [first, *(writer for writer in others if writer is not None)]
             bad = sum(len(writer.bad) for writer in built)
-            new = {**elsewhere, **listing_of(unpack(first.data))}
+            new = {**elsewhere, **self._listing(first)}
             self._compare(new, bad, is_whole=is_whole)
+
+    def _listing(self, writer: PageWriter | None) -> Listing:
+        """Return what a piece lists, if there is anything to compare it with."""
+        if writer is None or not (self.former or self.taken.reported):
+            return {}
+        return listing_of(unpack(writer.data))
 
     def _write_others(
         self, new: Sequence[Page], writers: Sequence[PageWriter | None]

@@ -48,8 +48,9 @@ ASKED_LATELY = 86_400.0
 LISTED = 30.0
 #: Seconds after which it is listed again where there was nothing.
 AGAIN = 4.0
-#: Seconds for which a process that died keeps others from rebuilding, beside its rest.
-LEASE = 30.0
+#: Seconds for which a process keeps others from rebuilding while it builds a page, and
+#: after the rest that follows.
+LEASE, MARGIN = 15.0, 2.0
 #: Seconds for which one section's changes are assigned at a time.
 ASSIGN = 10.0
 #: Pages of one query.
@@ -121,15 +122,15 @@ def _wanted(sources: Sequence[SectionSource]) -> list[tuple[str, int]]:
     return found
 
 
-def _read_before(
+def _refreshed_before(
     places: Sequence[tuple[str, int]], before: float
 ) -> list[tuple[str, int]]:
-    """Return those of some pages whose rows were read before a time."""
+    """Return those of some pages that were not rebuilt at leisure since a time."""
     lately = set[tuple[str, int]]()
     names = {name for name, _ in places}
     numbers = {number for _, number in places}
     if places:
-        rows = pages().filter(section__name__in=names, read_at__gt=before)
+        rows = pages().filter(section__name__in=names, refreshed_at__gt=before)
         if len(numbers) <= CHUNK:
             rows = rows.filter(number__in=numbers)
         lately.update(rows.values_list("section__name", "number"))
@@ -155,7 +156,9 @@ def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
 # Rebuilding
 
 
-def rebuild(source: SectionSource, number: int, site: SiteAddress) -> Page | None:
+def rebuild(
+    source: SectionSource, number: int, site: SiteAddress, *, at_leisure: bool = False
+) -> Page | None:
     """Rebuild a page; what keeps it from that is in its row and in the log."""
     page = (
         pages()
@@ -166,6 +169,8 @@ def rebuild(source: SectionSource, number: int, site: SiteAddress) -> Page | Non
     if page is None:
         unassign(source.name, [number])
         return None
+    if at_leisure:
+        pages().filter(pk=page.pk).update(refreshed_at=time.time())
     try:
         return serve(source, page, site, asked=False).page
     except (TooManyBadRows, Busy) as error:
@@ -189,12 +194,12 @@ def refresh_all(
     for _ in range(ROUNDS):
         wanted = _wanted(sources)
         if seldom:
-            wanted = _read_before(wanted, time.time() - SELDOM)
+            wanted = _refreshed_before(wanted, time.time() - SELDOM)
         wanted = [place for place in wanted if place not in failed]
         if not wanted:
             break
         for name, number in wanted:
-            if rebuild(by_name[name], number, site) is None:
+            if rebuild(by_name[name], number, site, at_leisure=seldom) is None:
                 failed.add((name, number))
             else:
                 done += 1
@@ -232,11 +237,11 @@ class Leisure:
         name, number = self._places.popleft()
         by_name = {source.name: source for source in sources}
         begun = time.thread_time()
-        rebuild(by_name[name], number, site)
+        rebuild(by_name[name], number, site, at_leisure=True)
         used = time.thread_time() - begun
         rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
         self._rest_until = time.monotonic() + rest
-        self._lease(rest + LEASE)
+        self._lease(rest + MARGIN)
         return rest
 
     def _list(self, sources: Sequence[SectionSource]) -> None:
@@ -248,7 +253,7 @@ class Leisure:
         now = time.time()
         wanted = _wanted(sources)
         self._waits = bool(wanted)
-        eligible = _read_before(wanted, now - SELDOM)
+        eligible = _refreshed_before(wanted, now - SELDOM)
         self._places = deque(eligible or _due(sources, now))
 
     def _until_listed(self) -> float | None:

@@ -1,14 +1,33 @@
-"""How each section stands: how it is paged and read, and what the ledger knows."""
+"""How sections and pages stand: what the ledger knows of them, and what to do next."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    Exists,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+    When,
+)
 
+from django_sitemaps_plus.changes.models import Change
+from django_sitemaps_plus.changes.queries import of_page
+from django_sitemaps_plus.changes.schedule import EVERY
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.pagination.deploys import IN_USE, STARTED
 from django_sitemaps_plus.pagination.queries import ordered, sections
+from django_sitemaps_plus.rendering.digest import Definition, definition
+from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     object_path_reason,
@@ -16,8 +35,9 @@ from django_sitemaps_plus.sitemaps.sections import (
 )
 
 from .by_position import position_pages
+from .freshness import hold
 
-#: How many bad rows, and pages with an error, are told.
+#: How many bad rows, and pages with an error, are shown.
 SHOWN = 5
 
 
@@ -35,13 +55,13 @@ class SectionState:
     #: Whether the ledger has the bounds of all pages; None without its tables.
     filled: bool | None = None
     pages: int = 0
-    #: Pages that were never made.
-    unmade: int = 0
+    #: Pages that were never built.
+    unbuilt: int = 0
     entries: int = 0
     #: Rows left out, and the first of them: ``(key, reason)``.
     bad: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
-    #: Why the section, or pages of it, cannot be made.
+    #: Why the section, or pages of it, cannot be built.
     errors: list[str] = field(default_factory=list)
     #: The next thing to do; empty if there is none.
     next: str = ""
@@ -81,11 +101,11 @@ def _read_ledger(name: str, signature: str, found: SectionState) -> None:
     rows = ordered(section)
     numbers = rows.order_by().aggregate(
         pages=Count("pk"),
-        unmade=Count("pk", filter=Q(entries=None)),
+        unbuilt=Count("pk", filter=Q(entries=None)),
         entries=Sum("entries"),
         bad=Sum("bad"),
     )
-    found.pages, found.unmade = numbers["pages"], numbers["unmade"]
+    found.pages, found.unbuilt = numbers["pages"], numbers["unbuilt"]
     found.entries, found.bad = numbers["entries"] or 0, numbers["bad"] or 0
     for problems in rows.filter(bad__gt=0).values_list("problems", flat=True)[:SHOWN]:
         found.problems += [(key, reason) for key, reason in problems]
@@ -104,10 +124,81 @@ def _next(source: SectionSource, found: SectionState) -> str:
         return "run manage.py migrate sitemaps_plus"
     if found.errors:
         return f"correct the rows, then run manage.py build_sitemaps {name}"
-    if not found.filled or found.unmade:
+    if not found.filled or found.unbuilt:
         return f"run manage.py build_sitemaps {name}"
     if found.bad:
         return f"correct the rows, then run manage.py build_sitemaps {name} --reconcile"
     if found.object_path:
         return f"run manage.py check_sitemaps --suggest {name}"
     return ""
+
+
+# Pages
+
+
+def problem_of(name: str) -> str:
+    """Return why a registered section cannot be used; empty if it can."""
+    try:
+        definition(name)
+    except ConfigurationError as error:
+        return str(error)
+    except Exception as error:  # items() may raise whatever it likes
+        return describe(error)
+    return ""
+
+
+def with_states(
+    rows: QuerySet[Any], problems: Mapping[str, str], now: float
+) -> QuerySet[Any]:
+    """
+    Add to pages their ``state``, and the ``problem`` of their section.
+
+    ``problems`` has every registered section's. By expressions, so that one query
+    reads a list and finds a state. "fresh" and "grace" are what ``is_fresh`` allows.
+    """
+    broken = {name: problem for name, problem in problems.items() if problem}
+    known = {name: definition(name) for name in problems if name not in broken}
+    keyed = {name: one for name, one in known.items() if one.key is not None}
+    change = Change.objects.filter(
+        of_page(OuterRef("number")), section=OuterRef("section__name")
+    )
+    cases: list[tuple[Q, str]] = [
+        (Q(section__name__in=list(broken)), "broken"),
+        (~Q(error=""), "error"),
+        (~Q(section__name__in=list(keyed)), "unregistered"),
+        (Q(checksum=""), "never"),
+        # In a deploy newer code runs beside this one: its pages are served.
+        *((_is_newer(name, one, now), "fresh") for name, one in keyed.items()),
+        (Q(Exists(change)), "waits"),
+        *((_is_due(name, one, now), "due") for name, one in keyed.items()),
+        (Q(grace_until__gt=now) & ~Q(grace_checksum=""), "grace"),
+    ]
+    states = (When(condition, then=Value(state)) for condition, state in cases)
+    texts = (
+        When(section__name=name, then=Value(text)) for name, text in broken.items()
+    )
+    annotated: QuerySet[Any] = rows.annotate(
+        state=Case(*states, default=Value("fresh"), output_field=CharField()),
+        problem=Case(*texts, default=Value(""), output_field=CharField()),
+    )
+    return annotated
+
+
+def _is_newer(name: str, current: Definition, now: float) -> Q:
+    in_use = Q(section__digest_since__gt=STARTED, section__digest_seen__gt=now - IN_USE)
+    own = Q(section__digest__in=["", current.digest])
+    return Q(section__name=name) & in_use & ~own
+
+
+def _is_due(name: str, current: Definition, now: float) -> Q:
+    """Return the condition of pages to compare, or built by another definition."""
+    fresh = Q(
+        section__key=current.key,
+        section__filled=True,
+        digest=current.digest,
+        verified_at__gt=now - hold(current),
+        verified_at__lte=now,
+    )
+    if current.ticks:
+        fresh &= Q(section__ticked_at__gt=now - EVERY, section__ticked_at__lte=now)
+    return Q(section__name=name) & ~fresh

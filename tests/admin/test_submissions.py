@@ -1,8 +1,9 @@
-"""The admin: what engines were told, what they answered, and who may have it told."""
+"""The admin: what was submitted, what engines answered, and who may retry it."""
 
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -75,7 +76,7 @@ def test_what_waits_says_why(told: Any, admin_client: Client) -> None:
         assert "DEBUG is on" in text(admin_client, f"submission/{row.pk}/change/")
 
 
-def test_what_was_told_a_moment_ago_says_why_it_waits(
+def test_what_was_sent_a_moment_ago_says_why_it_waits(
     told: Any, admin_client: Client
 ) -> None:
     EngineState.objects.update(paused_until=0)
@@ -83,22 +84,22 @@ def test_what_was_told_a_moment_ago_says_why_it_waits(
     outbox.enqueue()
     row = Submission.objects.get(url=f"{BASE}/fine/", state="pending")
     shown = text(admin_client, f"submission/{row.pk}/change/")
-    assert "The same was told" in shown
-    assert "just now</span>: not again so soon." in shown
+    assert "The same URL was submitted" in shown
+    assert "just now</span>." in shown
     settled = Submission.objects.get(url=f"{BASE}/fine/", state="accepted")
     shown = text(admin_client, f"submission/{settled.pk}/change/")
-    assert "The same was told" not in shown
+    assert "The same URL was submitted" not in shown
     assert re.search(r"\b\d+\.\d\d s\b", shown), "how long it took"
 
 
-def test_who_may_can_have_it_told_again(told: Any, admin_client: Client) -> None:
+def test_who_may_can_submit_it_again(told: Any, admin_client: Client) -> None:
     row = Submission.objects.get(state="rejected")
     client = staff("view_submission")
     assert "retry" not in text(client, "submission/")
     act(client, "submission/", "retry", [row])
     assert ("/bad/", "rejected") in rows()
     shown = act(admin_client, "submission/", "retry", list(Submission.objects.all()))
-    assert "1 URL is told again." in shown
+    assert "1 URL will be submitted again." in shown
     run()
     assert ("/bad/", "accepted") in rows()
     assert client.get("/admin/sitemaps_plus/submission/add/").status_code == 403
@@ -107,7 +108,9 @@ def test_who_may_can_have_it_told_again(told: Any, admin_client: Client) -> None
 
 def test_engines_at_a_glance(told: Any, admin_client: Client, settings: Any) -> None:
     shown = text(admin_client, "enginestate/")
-    assert "left alone for a while" in shown
+    assert ">paused</strong>" in shown
+    EngineState.objects.update(paused_until=time.time() + 30)
+    assert "next try in under a minute" in text(admin_client, "enginestate/")
     assert "It sleeps." in shown
     assert 'id="sitemaps-refusal"' not in shown
     EngineState.objects.update(paused_until=0)
@@ -120,7 +123,7 @@ def test_engines_at_a_glance(told: Any, admin_client: Client, settings: Any) -> 
     use(settings)
     shown = text(admin_client, "enginestate/")
     assert "not in the settings" in shown
-    assert "No engine is named" in shown
+    assert "No engine is configured" in shown
 
 
 def test_a_proof_that_is_missing_is_seen(settings: Any, admin_client: Client) -> None:
@@ -133,7 +136,7 @@ def test_a_proof_that_is_missing_is_seen(settings: Any, admin_client: Client) ->
     happened("/a/")
     run()
     shown = text(admin_client, "enginestate/")
-    assert "nothing is told" in shown
+    assert "nothing is sent" in shown
     assert "The file ….txt is missing. Go." in shown
     assert "s3cr3t" not in shown
 

@@ -147,9 +147,7 @@ def test_an_address_that_is_gone_is_an_error_that_names_another(
     use(settings, one=("Pinged", {"url": url}), two=("Pinged", {"url": f"{BASE}/ping"}))
     found = [m for m in run_checks(tags=["sitemaps_plus"]) if "E032" in str(m.id)]
     [message] = found
-    assert message.msg.startswith(
-        f"{ENGINES}['one']['OPTIONS']['url'] names an address"
-    )
+    assert message.msg.startswith(f"{ENGINES}['one']['OPTIONS']['url'] is an address")
     assert named in message.msg
 
 

@@ -16,7 +16,4 @@ class OtherRouter:
     def allow_migrate(
         self, db: str, app_label: str, model_name: str | None = None, **hints: Any
     ) -> bool:
-        if app_label == "sitemaps_plus" and model_name == "change":
-            # Changes lie beside the objects.
-            return True
         return (db == "other") == (model_name == "elsewhere")

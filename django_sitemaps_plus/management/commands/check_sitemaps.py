@@ -212,7 +212,7 @@ def _ledger(state: SectionState) -> str:
         return "The ledger's tables are missing."
     if not state.filled:
         return f"The ledger has {counted(state.pages, 'page')} so far: not all of them."
-    made = state.pages - state.unmade
+    made = state.pages - state.unbuilt
     return (
         f"The ledger has {counted(state.pages, 'page')}, {made:,} of them made, "
         f"with {counted(state.entries, 'entry', 'entries')} and "

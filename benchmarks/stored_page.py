@@ -1,0 +1,79 @@
+"""
+What crawlers ask for most often: a stored page, and a 304.
+
+Against Django's smallest view with one query. And the statements of the request that
+finds its page stale, because an object was saved, and builds it: once that change was
+reported, and just after the save.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from django.utils import timezone
+
+from . import bench, data, site
+from .timing import Contestant, medians, nothing, ratio, shown
+
+PATH = "/sitemap-product-1.xml"
+
+
+def main() -> int:
+    """Run it, and return the exit code."""
+    options = bench.start(bench.parser(__doc__, rounds=200), "product")
+    data.load(product=50_000)
+    site.build("product")
+    report = bench.Report("A stored page of 50,000 URLs")
+    tag = site.page(PATH, **site.GZIP).headers["ETag"]
+    seen = {**site.GZIP, "HTTP_IF_NONE_MATCH": tag}
+    statuses = [site.ask(PATH, **site.GZIP).status, site.ask(PATH, **seen).status]
+    wrong = [] if statuses == [200, 304] else [f"answered {statuses}"]
+    report.check("stored page and 304: other answers", wrong)
+    taken = medians(
+        [
+            Contestant("smallest", lambda: site.page("/smallest/"), times=5),
+            Contestant("page", lambda: site.page(PATH, **site.GZIP), times=5),
+            Contestant("unpacked", lambda: site.page(PATH), times=1),
+            Contestant("304", lambda: site.ask(PATH, **seen), times=5),
+        ],
+        options.rounds,
+        collect=False,
+    )
+    milliseconds, how = taken["page"].median * 1000, "to a client that accepts gzip"
+    report.at_most("a stored page, in ms", milliseconds, how, target=5)
+    report.note("a stored page, unpacked", shown(taken["unpacked"].median))
+    report.at_most(
+        "a 304 / the smallest view with one query",
+        *ratio(taken["304"], taken["smallest"]),
+        target=1.2,
+    )
+    reported = stale(report, "reported", site.notify)
+    saved = stale(report, "just saved", nothing)
+    code = report.finish()
+    for statements in (reported, saved):
+        print()
+        for number, statement in enumerate(statements, 1):
+            print(f"{number:3} {statement[:160]}")
+    return code
+
+
+def stale(report: bench.Report, what: str, then: Callable[[], object]) -> list[str]:
+    """Save an object, and return the statements of the request for its page."""
+    from .shop.models import Product
+
+    product = Product.objects.get(pk=1)
+    product.updated = timezone.now()
+    product.save()
+    then()
+    statements = site.queries_of(PATH, **site.GZIP)
+    read = [statement for statement in statements if "shop_" in statement]
+    wrong = [] if read else ["the page was not built"]
+    report.check(f"a stale page, {what}: not compared with its rows", wrong)
+    how = f"{len(read)} on the rows; BEGIN and COMMIT are counted"
+    report.at_most(f"a stale page, {what}: statements", len(statements), how, target=15)
+    return statements
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Checks of the search engines in the settings, and of who notifies them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage, register
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.delivery import background, engines
+from django_sitemaps_plus.exceptions import ConfigurationError
+
+from .messages import message
+from .settings import SET_BASE_URL, has_address
+
+
+@register("sitemaps_plus")
+def check_engines(**kwargs: Any) -> list[CheckMessage]:
+    """E030 to E033 and W030: the engines in the settings."""
+    try:
+        aliases = list(get_settings().ENGINES)
+    except ConfigurationError:
+        return []  # E001 says so
+    found = [one for name in aliases for one in _check_engine(name)]
+    found += _check_workers()
+    if aliases and not has_address():
+        text = "Engines are configured, but the site's address is not: nothing is sent."
+        found.append(message("W030", text, SET_BASE_URL))
+    return found
+
+
+def _check_engine(name: str) -> Iterator[CheckMessage]:
+    try:
+        engines.backend(name)
+    except ConfigurationError as error:
+        yield message(
+            "E030",
+            str(error),
+            'Use {"BACKEND": "django_sitemaps_plus.engines.indexnow.IndexNow", '
+            '"OPTIONS": {…}}; docs/engines.md lists the engines.',
+        )
+        return
+    try:
+        engine = engines.make(name)
+    except ConfigurationError as error:
+        yield message("E031", str(error), "Correct the option.")
+        return
+    for option, sentence in engines.retired_addresses(engine):
+        yield message(
+            "E032",
+            f"SITEMAPS_PLUS['ENGINES'][{name!r}]['OPTIONS'][{option!r}] is an address "
+            f"that no longer works. {sentence}",
+            "Remove the engine, or use the one that took its place.",
+        )
+
+
+def _check_workers() -> Iterator[CheckMessage]:
+    """E033: what BACKGROUND hands the work over to is not there."""
+    how = get_settings().BACKGROUND
+    if how not in background.TASKS:
+        return
+    problem = background.problem(str(how))
+    if problem:
+        yield message(
+            "E033",
+            f"SITEMAPS_PLUS['BACKGROUND'] is {how!r}, which cannot be used: {problem}",
+            f'Type: pip install "django-sitemaps-plus[{how}]", and configure it; or '
+            "set it to True.",
+        )

@@ -1,0 +1,387 @@
+"""Checks of the registered sections: what their classes declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.checks import CheckMessage, register
+from django.core.exceptions import FieldError
+from django.db import Error as DatabaseError
+from django.db import router
+from django.db.models import F, Model, QuerySet, deletion
+from django.db.models.expressions import Col
+from django.db.models.lookups import IsNull
+from django.db.models.sql.constants import LOUTER
+from django.db.models.sql.query import Query
+from django.db.models.sql.where import AND, OR, WhereNode
+from django.utils import timezone
+
+from django_sitemaps_plus.changes import receivers
+from django_sitemaps_plus.changes.dependencies import Dependencies, dependencies
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
+from django_sitemaps_plus.protocol.dates import w3c
+from django_sitemaps_plus.protocol.errors import EntryError
+from django_sitemaps_plus.protocol.limits import CHANGEFREQS, MAX_ENTRIES
+from django_sitemaps_plus.protocol.writers import (
+    changefreq_xml,
+    lastmod_xml,
+    priority_xml,
+)
+from django_sitemaps_plus.rendering.row_path import RowPlan
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.sitemaps.attributes import (
+    alias,
+    declared,
+    is_expression,
+    is_method,
+)
+from django_sitemaps_plus.sitemaps.keys import Key
+from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
+from django_sitemaps_plus.sitemaps.routes import Route
+from django_sitemaps_plus.sitemaps.sections import (
+    SectionSource,
+    object_path_reason,
+    source_of,
+)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+
+from .messages import message, section_names
+
+#: What the database itself does when a foreign key's target is deleted (Django 6.1).
+_IN_DATABASE: Any = getattr(deletion, "DatabaseOnDelete", ())
+_DB_CASCADE: Any = getattr(deletion, "DB_CASCADE", None)
+
+
+@register("sitemaps_plus")
+def check_names(**kwargs: Any) -> list[CheckMessage]:
+    """E004: names of sections that cannot be told apart; the dict in the settings."""
+    try:
+        get_settings()
+    except ConfigurationError:
+        return []  # E001 says so
+    try:
+        names = registry.sources()
+    except ConfigurationError as error:
+        return [message("E004", str(error), "Rename or remove one of the sections.")]
+    return [
+        message(
+            "E004",
+            f"/sitemap-{name}.xml could be the section {name!r} or page {page} of "
+            f"the section {other!r}.",
+            f'Rename one of them, for example @register(name="{other}{page}").',
+        )
+        for name, other, page in ambiguous_names(names)
+    ]
+
+
+@register("sitemaps_plus")
+def check_sections(**kwargs: Any) -> list[CheckMessage]:
+    """E005 to E013, E020, W002 to W004, W010, W020 to W023: what classes declare."""
+    return [one for name in section_names() for one in _check_section(name)]
+
+
+def _check_section(name: str) -> Iterator[CheckMessage]:
+    try:
+        sitemap = registry.get(name)
+    except Exception as error:  # a class of the project's may raise whatever it likes
+        reason = error if isinstance(error, TypeError) else describe(error)
+        yield message(
+            "E005",
+            f"The sitemap of section {name!r} cannot be created: {reason}",
+            "Give it no required arguments, or register an instance.",
+        )
+        return
+    cls = type(sitemap)
+    try:
+        yield from _check_sitemap(name, sitemap, cls)
+    except Exception as error:  # items() may raise whatever it likes
+        yield unreadable(name, error, cls)
+
+
+def unreadable(name: str, error: Exception, cls: type) -> CheckMessage:
+    """Return W002 or E013: the items cannot be read."""
+    text = f"The items of section {name!r} cannot be read: "
+    if isinstance(error, DatabaseError):
+        # items() asked the database, which may not be there yet.
+        hint = "Let items() return a queryset without asking the database."
+        return message("W002", f"{text}{error}", hint, cls)
+    hint = "Correct items(); it is called without a request, and by commands too."
+    return message("E013", f"{text}{describe(error)}", hint, cls)
+
+
+def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    try:
+        source = source_of(name, sitemap)
+    except ConfigurationError as error:
+        hint = "Correct page_by, or remove it to page by pk."
+        yield message("E006", str(error), hint, cls)
+        return
+    yield from _check_route(source, cls)
+    yield from _check_expressions(source, cls)
+    yield from _check_nulls(source, cls)
+    yield from _check_constants(sitemap, cls)
+    yield from _check_languages(sitemap, cls)
+    if source.key is not None:
+        yield from _check_database(source, source.key, cls)
+        yield from _check_recording(source, cls)
+
+
+def _check_route(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    location = getattr(source.sitemap, "location", None)
+    if not isinstance(location, Route):
+        return
+    try:
+        for language in source.languages:
+            with rendering_context(PLACEHOLDER_SITE, language):
+                location.compile()
+    except RouteError as error:
+        yield message(
+            "E007",
+            f"The location of section {source.name!r} cannot be compiled: {error}",
+            "Use the name and the parameters of a pattern in the URLconf.",
+            cls,
+        )
+
+
+def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    items = source.sitemap.items()
+    text = hint = ""
+    if source.key is not None:
+        try:
+            RowPlan.make(source.sitemap, items, source.key)
+        except FieldError as error:
+            text = (
+                f"An expression of section {source.name!r} cannot be resolved: {error}"
+            )
+            hint = "Use the names of the model's fields, for example F('slug')."
+    elif not isinstance(items, QuerySet) and any(
+        map(is_expression, declared(source.sitemap).values())
+    ):
+        text = (
+            f"Section {source.name!r} declares ORM expressions, but items() returns "
+            f"{type(items).__name__}."
+        )
+        hint = "Let items() return a queryset, or use methods."
+    if text:
+        yield message("E008", text, hint, cls)
+
+
+# Columns that may be NULL
+
+
+def _check_nulls(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    """W010: a route's column that may be NULL, which reverse() writes as "None"."""
+    location = getattr(source.sitemap, "location", None)
+    items = source.sitemap.items()
+    if not isinstance(location, Route) or not isinstance(items, QuerySet):
+        return
+    if items.query.combinator:
+        return
+    for param, expression in location.expressions.items():
+        if type(expression) is not F:
+            continue
+        field = expression.name  # type: ignore[attr-defined]  # no stub
+        selected = alias("location", param)
+        query = items.annotate(**{selected: expression}).query
+        column = query.annotations[selected]
+        if isinstance(column, Col) and _may_be_null(query, column.alias, column.target):
+            yield message(
+                "W010",
+                f"Section {source.name!r}: {field} may be NULL, and the URL of its "
+                "Route then contains 'None', as with reverse().",
+                f"Exclude it in items(): .exclude({field}=None), or give another "
+                f"value: Coalesce({field!r}, Value('…')).",
+                cls,
+            )
+
+
+def _may_be_null(query: Query, table: str, column: Any) -> bool:
+    """Tell whether a column of a query's rows may be NULL, for all that one sees."""
+    if _excludes_null(query.where, table, column):
+        return False
+    if column.null:
+        return True
+    join: Any = query.alias_map[table]
+    if join.join_type != LOUTER:
+        return False
+    # No row at the other end of a relation is NULL in all its columns.
+    return _may_be_null(query, join.parent_alias, join.join_field)
+
+
+def _excludes_null(condition: Any, table: str, column: Any, truth: bool = True) -> bool:
+    """Tell whether a column is surely not NULL where a condition is ``truth``."""
+    if isinstance(condition, WhereNode):
+        truth = truth != condition.negated
+        found = [
+            _excludes_null(child, table, column, truth) for child in condition.children
+        ]
+        # True "and", false "or": each of the children is. Else it is one of them.
+        each = condition.connector == (AND if truth else OR)
+        return any(found) if each else bool(found) and all(found)
+    left = getattr(condition, "lhs", None)
+    if not isinstance(left, Col) or (left.alias, left.target) != (table, column):
+        return False
+    # NULL is neither equal nor unequal to anything: only IS NULL knows it.
+    return not isinstance(condition, IsNull) or condition.rhs != truth
+
+
+# Constants
+
+
+def _constant_lastmod_xml(value: Any) -> str:
+    """Write a lastmod as an entry does, for which None and "" are no lastmod."""
+    if value is None or value == "":
+        return ""
+    return lastmod_xml(w3c(value, timezone.get_default_timezone()))
+
+
+#: What writes a constant or refuses it, and the words for a refusal.
+_CONSTANTS: dict[str, tuple[str, Callable[[Any], str], str, str]] = {
+    "changefreq": (
+        "E010",
+        changefreq_xml,
+        "is not one of the protocol's values",
+        f"Use one of: {', '.join(sorted(CHANGEFREQS))}.",
+    ),
+    "priority": (
+        "E011",
+        priority_xml,
+        "is not a number from 0 to 1",
+        "Set priority to a number from 0.0 to 1.0, or remove it.",
+    ),
+    "lastmod": (
+        "E012",
+        _constant_lastmod_xml,
+        "is not a date",
+        "Set lastmod to a date, to a text such as '2026-01-31', or to F('updated'); "
+        "or remove it.",
+    ),
+}
+
+
+def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    """E009 to E012, and E020: ``limit``, and what is the same for all entries."""
+    if not is_legal_limit(sitemap.limit):
+        yield message(
+            "E009",
+            f"limit = {sitemap.limit!r}: a sitemap may have from 1 to {MAX_ENTRIES:,} "
+            "URLs.",
+            f"Set limit to at most {MAX_ENTRIES}, or remove it.",
+            cls,
+        )
+    for name, (number, xml, problem, hint) in _CONSTANTS.items():
+        value = getattr(sitemap, name, None)
+        if not _is_legal(value, xml):
+            yield message(number, f"{name} = {value!r} {problem}.", hint, cls)
+    for name in ("appears", "expires"):
+        value = getattr(sitemap, name, None)
+        if value is not None and not is_expression(value):
+            yield message(
+                "E020",
+                f"{name} = {value!r} is not an expression.",
+                f'Set {name} to the date\'s field, for example F("publish_at"), or '
+                "remove it.",
+                cls,
+            )
+
+
+def is_legal_limit(limit: Any) -> bool:
+    """Tell whether a page may have so many entries."""
+    return isinstance(limit, int) and 1 <= limit <= MAX_ENTRIES
+
+
+def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
+    """Tell whether a constant can be written; what is not one is left alone."""
+    if is_method(value) or is_expression(value):
+        return True
+    try:
+        xml(value)
+    except EntryError:
+        return False
+    return True
+
+
+def _check_languages(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    code = django_settings.LANGUAGE_CODE
+    if not sitemap.i18n:
+        if sitemap.alternates or sitemap.x_default:
+            text = "alternates and x_default do nothing without i18n."
+            yield message("W003", text, "Set i18n = True.", cls)
+    elif sitemap.x_default and code not in (sitemap._languages() or [code]):
+        yield message(
+            "W004",
+            f"x_default does nothing: LANGUAGE_CODE {code!r} is not among the "
+            "sitemap's languages.",
+            f"Add {code!r} to languages.",
+            cls,
+        )
+
+
+# Changes that are not recorded
+
+
+def _check_database(
+    source: SectionSource, key: Key, cls: type
+) -> Iterator[CheckMessage]:
+    """W023: ``using()`` of a database in which Django does not write the rows."""
+    read = source.sitemap.items()._db
+    written = router.db_for_write(key.model)
+    if read is not None and read != written:
+        yield message(
+            "W023",
+            f"Section {source.name!r} reads its rows from the database {read!r}, but "
+            f"Django writes them to {written!r}. A replica may lag behind a change, "
+            "and saves elsewhere are not recorded.",
+            f"Remove .using({read!r}) from items(), or silence this check if the "
+            f"objects are saved with using={read!r}.",
+            cls,
+        )
+
+
+def _check_recording(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    """W020 and W021: changes that no signal tells of."""
+    try:
+        found = dependencies(source.sitemap)
+    except (ConfigurationError, FieldError, RouteError):
+        return  # E007 or E008 says so
+    reason = receivers.unwatched.get(source.name)
+    if reason is not None:
+        yield message(
+            "W020",
+            f"Changes of section {source.name!r} are not recorded: its models were "
+            f"not known at startup ({reason}).",
+            "Let items() return a queryset without asking the database.",
+            cls,
+        )
+        return
+    if found is None or not getattr(source.sitemap, "record_deletes", True):
+        return
+    is_any_field_read = bool(object_path_reason(source.sitemap))
+    for model, field in _silent_foreign_keys(found, is_any_field_read):
+        yield message(
+            "W021",
+            f"{model._meta.label}.{field.name} lets the database delete or change "
+            f"rows of section {source.name!r} when its target is deleted. Django "
+            "sends no signal, so the change shows when the page is next compared.",
+            "Use on_delete=CASCADE or SET_NULL, or call touch() after such deletes.",
+            cls,
+        )
+
+
+def _silent_foreign_keys(
+    found: Dependencies, is_any_field_read: bool
+) -> Iterator[tuple[type[Model], Any]]:
+    """Yield foreign keys whose targets are deleted without a word about the rows."""
+    told = {model for model, related in found.related.items() if related.deletes_matter}
+    chain = {known.model for known in found.model._meta.concrete_fields}
+    for model in sorted({*chain, *found.related}, key=lambda known: known._meta.label):
+        for field in model._meta.local_concrete_fields:
+            on_delete = getattr(field.remote_field, "on_delete", None)
+            target: Any = field.related_model
+            if not isinstance(on_delete, _IN_DATABASE) or target in {*told, *chain}:
+                continue
+            if on_delete is _DB_CASCADE or is_any_field_read:
+                yield model, field

@@ -1,0 +1,58 @@
+"""Checks of where the addresses are, and of templates that cost speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.checks import CheckMessage, Tags, register
+from django.urls import NoReverseMatch, reverse
+
+from django_sitemaps_plus.sitemaps.contrib_templates import is_own
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+
+from .messages import message, section_names
+
+_INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
+
+
+@register(Tags.urls, "sitemaps_plus")
+def check_urls(**kwargs: Any) -> list[CheckMessage]:
+    """W005 to W007: where the addresses are, and templates that cost speed."""
+    if not getattr(django_settings, "ROOT_URLCONF", None):
+        return []
+    return [*_check_address(), *_check_templates()]
+
+
+def _check_address() -> Iterator[CheckMessage]:
+    try:
+        with rendering_context(PLACEHOLDER_SITE):
+            address = reverse("django_sitemaps_plus:site")
+    except NoReverseMatch:
+        if section_names():
+            yield message(
+                "W005",
+                "Sections are registered, but no URLconf includes their addresses.",
+                f"Add {_INCLUDE} to urlpatterns.",
+            )
+        return
+    if address != "/sitemap.xml":
+        yield message(
+            "W006",
+            f"The sitemap's address is {address}: crawlers look for robots.txt only at "
+            "the root, and accept a sitemap only for pages below its own folder unless "
+            "robots.txt names it.",
+            f"Include the URLs at the root: {_INCLUDE}.",
+        )
+
+
+def _check_templates() -> Iterator[CheckMessage]:
+    for name in ("sitemap.xml", "sitemap_index.xml"):
+        if is_own(name, name):
+            yield message(
+                "W007",
+                f"The project's template {name!r} renders contrib-style sitemaps fifty "
+                "times slower than this package does.",
+                "Remove the template, or silence this check.",
+            )

@@ -1,0 +1,317 @@
+"""
+With the app and without it, a project's own code behaves alike.
+
+Each situation of ``tests.support.situations`` happens twice, from the same rows: with
+no section registered, and with several that list and read what it writes. What a
+project could notice has to be the same, statement by statement: see
+``tests.support.alike``.
+
+Django loads the objects that a queryset deletes, and looks before it adds to a
+many-to-many relation, as soon as anybody listens to ``pre_delete`` and ``m2m_changed``.
+So receivers of the project's own listen in both runs.
+
+On PostgreSQL the drivers are chosen from outside: psycopg2 by installing it alone,
+server-side binding, the pool and isolation levels by ``TEST_DATABASE_OPTIONS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, connections, transaction
+from django.db.backends.signals import connection_created
+from django.db.models import Case, F, Value, When
+from django.db.models.signals import m2m_changed, post_save, pre_delete
+from django.test import TransactionTestCase
+
+from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.models import Change
+from tests.conftest import Register
+from tests.support.alike import Outcome, Situation, World, complaints, observe
+from tests.support.situations import (  # noqa: F401 (they add themselves)
+    SITUATIONS,
+    deleting,
+    locks,
+    reactions,
+    receiving,
+    saving,
+    testing,
+    transactions,
+)
+from tests.support.situations.data import TABLES, empty, fill
+from tests.testapp.models import (
+    Article,
+    ArticleProxy,
+    Category,
+    Elsewhere,
+    Label,
+    Note,
+    Spot,
+    Story,
+)
+
+
+class Listed(Sitemap):
+    """On the row path, with a filter that reads a related object."""
+
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+    priority = Case(When(category__slug="top", then=Value(0.9)), default=Value(0.5))
+
+    def items(self) -> Any:
+        """Return the live ones of categories that are shown."""
+        return Article.objects.filter(live=True).exclude(category__slug="no")
+
+
+class Methods(Sitemap):
+    """On the object path."""
+
+    model = Article
+
+    def lastmod(self, item: Article) -> Any:
+        """Return when it was changed."""
+        return item.updated
+
+
+class Stories(Sitemap):
+    """A child of multi-table inheritance."""
+
+    model = Story
+    location = Route("article", slug=F("slug"))
+
+
+class Spots(Sitemap):
+    """With a filter that reads a many-to-many relation."""
+
+    location = Route("article", slug=F("name"))
+
+    def items(self) -> Any:
+        """Return those that have no label which hides them."""
+        return Spot.objects.exclude(labels__name="hidden")
+
+
+class Notes(Sitemap):
+    """Paged by another column than the primary key."""
+
+    model = Note
+    page_by = "number"
+    location = Route("number", number=F("number"))
+
+
+class NotesThatStay(Notes):
+    """Without deletes."""
+
+    page_by = "pk"
+    record_deletes = False
+
+
+class Abroad(Sitemap):
+    """In another database than the ledger."""
+
+    model = Elsewhere
+    location = Route("article", slug=F("slug"))
+
+
+SECTIONS = {
+    "all": {
+        "listed": Listed,
+        "methods": Methods,
+        "stories": Stories,
+        "spots": Spots,
+        "notes": Notes,
+        "abroad": Abroad,
+    },
+    "fast": {"notes": NotesThatStay},
+}
+
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Leave the tables empty, but only in the end: a flush takes half a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda self: None)
+        yield
+    with django_db_blocker.unblock():
+        empty()
+        connections.close_all()
+
+
+@pytest.fixture(autouse=True)
+def quick_connections(transactional_db: None) -> Iterator[None]:
+    """Have connections not wait for the disk, and know what Django asks them once."""
+    connection_created.connect(hurry)
+    for alias in connections:
+        features = connections[alias].features
+        for name in dir(features):
+            getattr(features, name)
+    yield
+    connection_created.disconnect(hurry)
+    connections.close_all()
+
+
+def hurry(connection: Any, **kwargs: Any) -> None:
+    """Have a new connection not wait for the disk."""
+    statement = {
+        "postgresql": "SET synchronous_commit = off",
+        "sqlite": "PRAGMA synchronous = OFF",
+    }
+    if connection.vendor in statement:
+        with connection.cursor() as cursor:
+            cursor.execute(statement[connection.vendor])
+
+
+@contextmanager
+def listeners(situation: Situation) -> Iterator[None]:
+    """Have receivers of the project's own listen to what sections list and read."""
+
+    def listen(**kwargs: Any) -> None:
+        """Do nothing."""
+
+    with ExitStack() as stack:
+        if situation.listens:
+            for model in (Article, ArticleProxy, Story, Category, Note, Spot, Label):
+                stack.enter_context(receiving(pre_delete, listen, model))
+            through = Spot.labels.through
+            stack.enter_context(receiving(m2m_changed, listen, through))
+        yield
+
+
+def happen(situation: Situation, *, with_app: bool) -> Outcome:
+    """Have a situation happen, from rows that are always the same."""
+    fill()
+    with listeners(situation):
+        return observe(situation, TABLES, with_app=with_app)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_users_code_behaves_alike(register: Register, name: str) -> None:
+    situation = SITUATIONS[name]
+    without = happen(situation, with_app=False)
+    for section, sitemap in SECTIONS[situation.sections].items():
+        register(section, sitemap)
+    found = complaints(situation, without, happen(situation, with_app=True))
+    assert not found, "\n".join([f"{name} differs:", *found])
+
+
+def test_there_are_enough_situations() -> None:
+    assert len(SITUATIONS) >= 80
+
+
+# The comparison itself: what it must let pass, and what it must not.
+
+
+def write(key: object) -> Callable[[], None]:
+    """Return what writes a change down."""
+
+    def written() -> None:
+        Change.objects.create(section="listed", key=str(key), at=0)
+
+    return written
+
+
+def well_behaved(instance: Any, **kwargs: Any) -> None:
+    """Do what is allowed."""
+    transaction.on_commit(write(instance.pk), robust=True)
+
+
+def writes_at_once(instance: Any, **kwargs: Any) -> None:
+    """Write within the transaction."""
+    write(instance.pk)()
+
+
+def writes_twice(instance: Any, **kwargs: Any) -> None:
+    """Write more than one statement after a commit."""
+    well_behaved(instance)
+    well_behaved(instance)
+
+
+def forgets(**kwargs: Any) -> None:
+    """Write nothing."""
+
+
+def asks(**kwargs: Any) -> None:
+    """Read within the transaction, and whenever."""
+    Category.objects.exists()
+
+
+def guards(instance: Any, **kwargs: Any) -> None:
+    """Set a savepoint."""
+    with transaction.atomic():
+        well_behaved(instance)
+
+
+def rewrites(instance: Any, **kwargs: Any) -> None:
+    """Leave something in the way of later statements."""
+    connection.execute_wrappers.append(
+        lambda execute, sql, *args: execute(f"{sql} -- seen", *args)
+    )
+    well_behaved(instance)
+
+
+def reads_after_the_commit(instance: Any, **kwargs: Any) -> None:
+    """Do more after the commit than to write."""
+    well_behaved(instance)
+    transaction.on_commit(lambda: asks())
+
+
+def marks(instance: Any, **kwargs: Any) -> None:
+    """Write on the project's object."""
+    instance._state.seen = True
+    well_behaved(instance)
+
+
+def changes_the_row(instance: Any, **kwargs: Any) -> None:
+    """Write to a table of the project's."""
+    well_behaved(instance)
+    type(instance).objects.filter(pk=instance.pk).update(title="theirs")
+
+
+def raises(**kwargs: Any) -> None:
+    """Fail."""
+    raise RuntimeError("of the app")
+
+
+def saves(world: World) -> None:
+    """Save in a transaction."""
+    with transaction.atomic():
+        article = Article.objects.get(pk=1)
+        article.save()
+        world.state(article)
+
+
+def compared_with(receiver: Any) -> list[str]:
+    """Compare a save with one to which another app listens, instead of ours."""
+    situation = Situation(saves)
+    without = happen(situation, with_app=False)
+    with receiving(post_save, receiver, Article):
+        return complaints(situation, without, happen(situation, with_app=True))
+
+
+def test_one_insert_after_a_commit_is_let_pass() -> None:
+    assert compared_with(well_behaved) == []
+
+
+@pytest.mark.parametrize(
+    ("receiver", "seen"),
+    [
+        (writes_at_once, "+    [default] INSERT INTO"),
+        (writes_twice, "2 INSERTs into sitemaps_plus_change after one commit"),
+        (forgets, "0 INSERTs into sitemaps_plus_change, not 1 to 1"),
+        (asks, "+    [default] SELECT"),
+        (guards, "+    [default] SAVEPOINT"),
+        (rewrites, "+-- default execute_wrappers: [<function"),
+        (reads_after_the_commit, "+[default] SELECT"),
+        (marks, "('seen', True)"),
+        (changes_the_row, "+    [default] UPDATE"),
+        (raises, "+-- raised builtins.RuntimeError('of the app',)"),
+    ],
+)
+def test_everything_else_is_seen(receiver: Any, seen: str) -> None:
+    found = compared_with(receiver)
+    assert any(seen in line for line in found), "\n".join(found)

@@ -1,0 +1,149 @@
+"""Ways to delete objects."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from tests.support.alike import World
+from tests.testapp.models import (
+    Article,
+    ArticleProxy,
+    Category,
+    Label,
+    Note,
+    Region,
+    Spot,
+    Story,
+    Tag,
+)
+
+from . import situation
+
+
+@situation(inserts=2)
+def delete_in_autocommit(world: World) -> None:
+    article = Article.objects.get(pk=1)
+    world.note(article.delete())
+    world.state(article)
+    world.tries(article.delete)
+    note = Note.objects.get(pk=1)
+    world.note(note.delete())
+
+
+@situation()
+def delete_in_atomic(world: World) -> None:
+    with transaction.atomic():
+        article = Article.objects.get(pk=1)
+        article.slug = "before"
+        article.save()
+        world.note(article.delete())
+        world.note(Note.objects.get(pk=1).delete())
+        article.save()
+        world.state(article)
+
+
+@situation(inserts=0)
+def a_delete_that_is_rolled_back(world: World) -> None:
+    with transaction.atomic():
+        world.note(Article.objects.filter(pk__lt=4).delete())
+        transaction.set_rollback(True)
+    world.note(Article.objects.count())
+
+
+@situation(inserts=2)
+def querysets(world: World) -> None:
+    world.note(Article.objects.filter(live=False).delete())
+    with transaction.atomic():
+        world.note(Article.objects.filter(category__slug="news").delete())
+        world.note(Article.objects.filter(category__slug="none").delete())
+
+
+@situation(inserts=(1, 2), at_once=2)
+def a_filter_by_as_many_keys(world: World) -> None:
+    keys = range(200, 440)
+    Article.objects.bulk_create(Article(pk=pk, slug=f"m{pk}") for pk in keys)
+    world.note(Article.objects.filter(pk__in=list(keys)).delete())
+
+
+@situation(inserts=(1, 4), at_once=4)
+def a_filter_by_as_many_slugs_in_atomic(world: World) -> None:
+    keys = range(200, 640)
+    Article.objects.bulk_create(Article(pk=pk, slug=f"m{pk}") for pk in keys)
+    with transaction.atomic():
+        articles = Article.objects.filter(slug__in=[f"m{pk}" for pk in keys])
+        world.note(articles.delete())
+
+
+@situation(inserts=2)
+def cascades(world: World) -> None:
+    world.note(Category.objects.get(pk=1).delete())
+    with transaction.atomic():
+        world.note(Category.objects.get(pk=3).delete())
+
+
+@situation(inserts=0)
+def a_protected_object(world: World) -> None:
+    category = Category.objects.get(pk=2)
+    world.tries(category.delete)
+
+    def work() -> None:
+        with transaction.atomic():
+            world.tries(Category.objects.all().delete)
+            world.note(Category.objects.count())
+            category.delete()
+
+    world.tries(work)
+
+
+@situation(inserts=3)
+def a_child_and_its_parent(world: World) -> None:
+    story = Story.objects.get(pk=7)
+    world.note(story.delete(keep_parents=True))
+    world.note(Article.objects.get(pk=7).delete())
+    made = Story.objects.create(slug="made")
+    with transaction.atomic():
+        world.note(made.delete())
+        transaction.set_rollback(True)
+
+
+@situation()
+def a_proxy_is_deleted(world: World) -> None:
+    with transaction.atomic():
+        world.note(ArticleProxy.objects.get(pk=1).delete())
+        world.note(ArticleProxy.objects.filter(pk=2).delete())
+
+
+@situation(inserts=(2, 4))
+def related_objects_are_deleted(world: World) -> None:
+    world.note(Label.objects.get(pk=1).delete())
+    with transaction.atomic():
+        world.note(Label.objects.filter(pk=2).delete())
+        world.note(Region.objects.get(pk=1).delete())
+    world.note(Spot.objects.get(pk=1).delete())
+
+
+@situation(inserts=0)
+def objects_that_nobody_lists(world: World) -> None:
+    """Django deletes them without loading them."""
+    world.note(Tag.objects.all().delete())
+    with transaction.atomic():
+        Tag.objects.create(article_id=1, name="z").save()
+        world.note(Tag.objects.filter(name="z").delete())
+
+
+@situation(inserts=(0, 1), listens=False, sections="fast")
+def a_section_that_does_not_record_deletes(world: World) -> None:
+    """Django's fast path stays: see ``record_deletes``."""
+    world.note(Note.objects.filter(number__lt=3).delete())
+    with transaction.atomic():
+        world.note(Note.objects.get(number=3).delete())
+        Note.objects.create(number=4)
+
+
+@situation(inserts=2)
+def deleted_by_sql_and_by_the_orm(world: World) -> None:
+    with transaction.atomic():
+        world.note(Article.objects.filter(pk=2)._raw_delete("default"))
+        world.note(Article.objects.get(pk=3).delete())
+    world.somebody.runs("DELETE FROM testapp_article WHERE id = 4")
+    world.note(Article(pk=4).delete())

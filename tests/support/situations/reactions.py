@@ -1,0 +1,434 @@
+"""What projects attach to saves: receivers, execute wrappers, triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models.signals import (
+    m2m_changed,
+    post_delete,
+    post_save,
+    pre_delete,
+    pre_save,
+)
+from django.test.utils import CaptureQueriesContext
+
+from tests.support.alike import World
+from tests.testapp.models import Article, Category, Label, Note, Spot
+
+from . import MYSQL, POSTGRESQL, SENDS_SEVERAL, SQLITE, receiving, run, situation
+from .saving import changed
+from .transactions import Stop
+
+
+def work(world: World) -> None:
+    """Do something of each kind in a transaction."""
+    with transaction.atomic():
+        article = changed()
+        article.save()
+        article.save(update_fields=["slug"])
+        made = Article.objects.create(slug="made")
+        Category.objects.get(pk=1).save()
+        with transaction.atomic():
+            made.delete()
+            Note.objects.create(number=4)
+            transaction.set_rollback(True)
+        Spot.objects.get(pk=1).labels.set([3])
+        Article.objects.get(pk=2).delete()
+    world.state(article)
+
+
+# Receivers
+
+
+@situation()
+def receivers_of_theirs(world: World) -> None:
+    def note(signal: Any, sender: Any, **values: Any) -> None:
+        values.pop("instance", None)
+        world.note(sender.__name__, sorted(values.items(), key=str))
+
+    signals = [pre_save, post_save, pre_delete, post_delete]
+    with ExitStack() as stack:
+        for signal in signals:
+            for model in (Article, Category, Note):
+                stack.enter_context(receiving(signal, note, model))
+        stack.enter_context(receiving(m2m_changed, note, Spot.labels.through))
+        work(world)
+
+
+@situation()
+def receivers_that_raise(world: World) -> None:
+    def stop(instance: Any, **kwargs: Any) -> None:
+        if instance.pk == 1:
+            raise Stop(type(instance).__name__)
+
+    for signal in (pre_save, post_save, pre_delete, post_delete):
+        with receiving(signal, stop, Article), transaction.atomic():
+            try:
+                with transaction.atomic():
+                    article = changed()
+                    article.save()
+                    article.delete()
+            except Stop as error:
+                world.note("stopped", error)
+    changed(2).save()
+
+
+@situation(inserts=(0, 2))
+def receivers_that_raise_in_autocommit(world: World) -> None:
+    def stop(**kwargs: Any) -> None:
+        raise Stop
+
+    article = changed()
+    for signal in (pre_save, post_save):
+        with receiving(signal, stop, Article):
+            world.tries(article.save)
+    for signal in (pre_delete, post_delete):
+        with receiving(signal, stop, Article):
+            world.tries(Article.objects.get(pk=2).delete)
+    world.state(article)
+
+
+@situation(inserts=(4, 5), at_once=2)
+def receivers_that_save(world: World) -> None:
+    def follow(instance: Any, **kwargs: Any) -> None:
+        if instance.pk == 1:
+            follower = changed(2, f"{instance.slug}-2")
+            follower.save()
+            with transaction.atomic():
+                Note.objects.update_or_create(pk=1, defaults={"number": 9})
+
+    with receiving(post_save, follow, Article):
+        with transaction.atomic():
+            changed(1, "atomic").save()
+        changed(1, "autocommit").save()
+
+
+# Execute wrappers
+
+
+@situation()
+def a_wrapper_that_looks(world: World) -> None:
+    def look(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
+        result = execute(sql, params, many, context)
+        world.statement(sql, params, many, context["cursor"].rowcount)
+        return result
+
+    with connection.execute_wrapper(look):
+        work(world)
+        world.note(len(connection.execute_wrappers))
+    with transaction.atomic(), connection.execute_wrapper(look):
+        changed(3, "3").save()
+        world.note(len(connection.execute_wrappers))
+        transaction.set_rollback(True)
+
+
+@situation(inserts=2)
+def a_wrapper_that_looks_in_autocommit(world: World) -> None:
+    def look(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
+        world.statement(sql, params)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(look):
+        changed().save()
+        Article.objects.get(pk=2).delete()
+
+
+@situation(inserts=0)
+def a_wrapper_that_refuses_all_but_some(world: World) -> None:
+    def refuse(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
+        if "testapp_" not in sql and "SAVEPOINT" not in sql:
+            raise Stop(f"not allowed: {sql.split()[0]}")
+        return execute(sql, params, many, context)
+
+    article = changed()
+    with connection.execute_wrapper(refuse):
+        article.save()
+        world.state(article)
+        world.tries(lambda: run("SELECT 1"))
+    with transaction.atomic(), connection.execute_wrapper(refuse):
+        article.save()
+        world.tries(lambda: run("SELECT 1"))
+        transaction.set_rollback(True)
+
+
+@situation()
+def a_wrapper_that_counts(world: World) -> None:
+    """A budget of queries for a block."""
+    budget = [4]
+
+    def count(execute: Any, *args: Any) -> Any:
+        budget[0] -= 1
+        if budget[0] < 0:
+            raise Stop("too many queries")
+        return execute(*args)
+
+    with transaction.atomic(), connection.execute_wrapper(count):
+        changed(1).save()
+        changed(2, "2").save()
+        world.tries(Article.objects.count)
+    world.note(budget)
+
+
+@situation()
+def a_wrapper_that_rewrites(world: World) -> None:
+    """As sqlcommenter does, and those that send a query elsewhere."""
+
+    def rewrite(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
+        return execute(f"{sql} /* user=1 */", params, many, context)
+
+    with transaction.atomic(), connection.execute_wrapper(rewrite):
+        work(world)
+
+
+def _with_settings(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
+    """
+    Set the session's variables in the same message, as django-pghistory does.
+
+    psycopg then gives several results, of which the last one counts.
+    """
+    if sql.lower().startswith(("select", "savepoint", "release", "rollback")):
+        return execute(sql, params, many, context)
+    before = "SELECT set_config('app.id', %s, true), set_config('app.user', %s, true); "
+    given = ("8ae7", '{"user": 1}', *(params or ()))
+    result = execute(before + sql, given, many, context)
+    while result is not None and result.nextset():
+        pass
+    return result
+
+
+@situation(on=SENDS_SEVERAL)
+def a_wrapper_that_sends_more(world: World) -> None:
+    with connection.execute_wrapper(_with_settings):
+        with transaction.atomic():
+            changed().save()
+            Article.objects.create(slug="made").delete()
+            world.note(run("SELECT current_setting('app.user')"))
+        article = changed(2, "2")
+    with transaction.atomic(), connection.execute_wrapper(_with_settings):
+        article.save()
+        transaction.set_rollback(True)
+
+
+@situation(on=SENDS_SEVERAL)
+def a_wrapper_that_sends_more_in_autocommit(world: World) -> None:
+    with connection.execute_wrapper(_with_settings):
+        changed().save()
+
+
+@situation()
+def the_log_of_queries(world: World) -> None:
+    """``connection.queries``, as toolbars and ``assertNumQueries`` read it."""
+    with CaptureQueriesContext(connection) as captured:
+        work(world)
+    world.queries(
+        {"sql": query["sql"]} for query in captured.captured_queries if query["sql"]
+    )
+
+
+# Triggers
+
+
+AUDIT = "alike_audit"
+
+
+@contextmanager
+def _audit() -> Iterator[None]:
+    """Have the database note each statement that writes to articles."""
+    create, drop = {
+        "postgresql": (_POSTGRESQL, _POSTGRESQL_DROP),
+        "mysql": (_MYSQL, _MYSQL_DROP),
+        "sqlite": (_SQLITE, _SQLITE_DROP),
+    }[connection.vendor]
+    for sql in (*drop, *create):
+        run(sql)
+    try:
+        yield
+    finally:
+        for sql in drop:
+            run(sql)
+
+
+_KINDS = ("INSERT", "UPDATE", "DELETE")
+_POSTGRESQL = (
+    f"CREATE TABLE {AUDIT} (id serial, kind text, level int, query text)",
+    f"""
+    CREATE FUNCTION {AUDIT}_note() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO {AUDIT} (kind, level, query)
+        VALUES (TG_OP || ' ' || TG_LEVEL, pg_trigger_depth(), current_query());
+        RETURN NULL;
+    END $$
+    """,  # noqa: S608
+    f"""
+    CREATE TRIGGER {AUDIT}_row AFTER INSERT OR UPDATE OR DELETE ON testapp_article
+    FOR EACH ROW EXECUTE FUNCTION {AUDIT}_note()
+    """,
+    f"""
+    CREATE TRIGGER {AUDIT}_all AFTER INSERT OR UPDATE OR DELETE ON testapp_article
+    FOR EACH STATEMENT EXECUTE FUNCTION {AUDIT}_note()
+    """,
+)
+_POSTGRESQL_DROP = (
+    f"DROP TRIGGER IF EXISTS {AUDIT}_row ON testapp_article",
+    f"DROP TRIGGER IF EXISTS {AUDIT}_all ON testapp_article",
+    f"DROP FUNCTION IF EXISTS {AUDIT}_note",
+    f"DROP TABLE IF EXISTS {AUDIT}",
+)
+_MYSQL = (
+    f"CREATE TABLE {AUDIT} "
+    "(id int AUTO_INCREMENT PRIMARY KEY, kind text, level int, query text)",
+    *(
+        f"""
+        CREATE TRIGGER {AUDIT}_{kind} AFTER {kind} ON testapp_article FOR EACH ROW
+        INSERT INTO {AUDIT} (kind, level, query)
+        SELECT '{kind}', 1, info FROM information_schema.processlist
+        WHERE id = CONNECTION_ID()
+        """  # noqa: S608
+        for kind in _KINDS
+    ),
+)
+_MYSQL_DROP = (
+    *(f"DROP TRIGGER IF EXISTS {AUDIT}_{kind}" for kind in _KINDS),
+    f"DROP TABLE IF EXISTS {AUDIT}",
+)
+_SQLITE = (
+    f"CREATE TABLE {AUDIT} (id integer PRIMARY KEY, kind text, level int, query text)",
+    *(
+        f"""
+        CREATE TRIGGER {AUDIT}_{kind} AFTER {kind} ON testapp_article FOR EACH ROW
+        BEGIN
+            INSERT INTO {AUDIT} (kind, level, query)
+            SELECT '{kind}', changes(), group_concat(id || slug || title)
+            FROM testapp_article;
+        END
+        """  # noqa: S608
+        for kind in _KINDS
+    ),
+)
+_SQLITE_DROP = _MYSQL_DROP
+
+
+def _audited(world: World) -> None:
+    for row in run(f"SELECT kind, level, query FROM {AUDIT} ORDER BY id"):  # noqa: S608
+        world.note("audit", *row)
+
+
+@situation(around=_audit)
+def an_audit_trigger(world: World) -> None:
+    with transaction.atomic():
+        work(world)
+        _audited(world)
+
+
+@situation(around=_audit, inserts=(2, 3), on=not SQLITE)
+def an_audit_trigger_in_autocommit(world: World) -> None:
+    changed().save()
+    Article.objects.create(slug="made")
+    Article.objects.filter(pk=2).update(slug="updated")
+    with transaction.atomic():
+        Article.objects.get(pk=3).delete()
+    _audited(world)
+
+
+@contextmanager
+def _sql(create: str, *drop: str) -> Iterator[None]:
+    for sql in (*drop, create):
+        run(sql)
+    try:
+        yield
+    finally:
+        for sql in drop:
+            run(sql)
+
+
+def _trigger(body: str, when: str = "BEFORE UPDATE") -> Any:
+    @contextmanager
+    def around() -> Iterator[None]:
+        drop = "DROP FUNCTION IF EXISTS alike_trigger CASCADE"
+        function = (
+            "CREATE FUNCTION alike_trigger() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN {body} END $$"
+        )
+        with _sql(function, drop):
+            run(
+                f"CREATE TRIGGER alike_trigger {when} ON testapp_article "
+                "FOR EACH ROW EXECUTE FUNCTION alike_trigger()"
+            )
+            yield
+
+    return around
+
+
+def _saves(world: World) -> None:
+    article = changed()
+    world.tries(article.save)
+
+    def in_atomic() -> None:
+        with transaction.atomic():
+            changed(2, "2").save()
+
+    world.tries(in_atomic)
+    world.tries(Article.objects.get(pk=3).delete)
+    world.state(article)
+
+
+situation(
+    on=POSTGRESQL,
+    name="a_trigger_that_raises",
+    around=_trigger("RAISE EXCEPTION 'not now' USING ERRCODE = 'P0099';"),
+)(_saves)
+situation(
+    on=POSTGRESQL,
+    name="a_trigger_that_skips_the_update",
+    around=_trigger("RETURN NULL;"),
+)(_saves)
+situation(
+    on=POSTGRESQL,
+    name="a_trigger_that_changes_the_row",
+    around=_trigger("NEW.title = 'by trigger'; RETURN NEW;"),
+    inserts=3,
+)(_saves)
+
+
+@contextmanager
+def _rule() -> Iterator[None]:
+    """PostgreSQL runs no statement with WITH on such a table."""
+    drop = "DROP RULE IF EXISTS alike_rule ON testapp_article"
+    create = "CREATE RULE alike_rule AS ON UPDATE TO testapp_article DO ALSO NOTIFY x"
+    with _sql(create, drop):
+        yield
+
+
+situation(on=POSTGRESQL, name="a_rule", around=_rule, inserts=3)(_saves)
+
+
+@contextmanager
+def _unique() -> Iterator[None]:
+    drop = "DROP INDEX alike_unique" + (" ON testapp_article" if MYSQL else "")
+    run("CREATE UNIQUE INDEX alike_unique ON testapp_article (slug)")
+    try:
+        yield
+    finally:
+        run(drop)
+
+
+@situation(around=_unique, inserts=2)
+def a_unique_index(world: World) -> None:
+    """Two rows take each other's slugs, with and without a detour."""
+
+    def swap(*detour: tuple[Article, str]) -> None:
+        with transaction.atomic():
+            for article, slug in detour:
+                article.slug = slug
+                article.save()
+
+    one, two = Article.objects.get(pk=1), Article.objects.get(pk=2)
+    world.tries(lambda: swap((one, "a2"), (two, "a1")))
+    world.tries(lambda: swap((one, "a0"), (two, "a1"), (one, "a2")))
+    two.slug = "a3"
+    world.tries(two.save)
+    Label.objects.get(pk=1).save()
