@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.sitemaps import views as contrib
-from django.db import DatabaseError, connections, transaction
+from django.db import DatabaseError, OperationalError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
@@ -69,19 +69,30 @@ def _guarded(view: View) -> View:
             return _unavailable(_BEING_BUILT, error.retry_after)
         except TooManyBadRows:
             return _unavailable(_NOT_NOW, _RETRY)
-        except DatabaseError:
-            if tables_exist(pages().db):
+        except DatabaseError as error:
+            if _tables_are_missing():
+                return _unavailable(
+                    "The tables of django_sitemaps_plus are missing: run "
+                    "'manage.py migrate sitemaps_plus'.",
+                    _RETRY,
+                )
+            if not isinstance(error, OperationalError):
                 raise
-            return _unavailable(
-                "The tables of django_sitemaps_plus are missing: run "
-                "'manage.py migrate sitemaps_plus'.",
-                _RETRY,
-            )
+            # A lock, a restart, a server that is away: crawlers shall come again.
+            logger.exception("%s: the database failed.", request.path)
+            return _unavailable(_NOT_NOW, _RETRY)
 
     guarded = require_safe(inner)
     for alias in connections:
         guarded = transaction.non_atomic_requests(using=alias)(guarded)
     return guarded
+
+
+def _tables_are_missing() -> bool:
+    try:
+        return not tables_exist(pages().db)
+    except DatabaseError:
+        return False
 
 
 def _unavailable(reason: str, retry_after: int) -> HttpResponse:

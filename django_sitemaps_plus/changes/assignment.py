@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db import connections, transaction
-from django.db.models import DateField, DecimalField, IntegerField
+from django.db.models import DateField, DecimalField, F, IntegerField
 
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.pagination.models import Section
@@ -162,9 +162,12 @@ class _Bounds:
 
     def lock(self) -> bool:
         """Keep pages from being divided; False if one was since these were read."""
-        rows = sections().select_for_update().filter(pk=self.section, filled=True)
-        found = rows.filter(next_number=self.next_number).values_list("pk")
-        return bool(list(found))
+        rows = sections().filter(pk=self.section, filled=True)
+        rows = rows.filter(next_number=self.next_number)
+        if connections[rows.db].vendor == "sqlite":
+            # There a reader cannot become a writer: to write comes first.
+            return bool(rows.update(next_number=F("next_number")))
+        return bool(list(rows.select_for_update().values_list("pk")))
 
     def is_single(self, row: _Row) -> bool:
         """Tell whether a change is of one key."""

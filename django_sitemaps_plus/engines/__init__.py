@@ -1,1 +1,1 @@
-"""How to tell one search engine what changed. No Django, no models: see ``base``."""
+"""Clients of search engines, without Django and without models. See ``base``."""

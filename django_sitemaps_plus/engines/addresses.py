@@ -1,4 +1,4 @@
-"""Where a URL leads, and whether a request may go there."""
+"""Parse the URLs of requests, and tell public from private hosts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from .errors import OptionError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL = re.compile(r"[!-~]+")
+#: Endings of names that no public site has: RFC 6761, RFC 6762, RFC 9476 and ICANN.
+_PRIVATE = (".localhost", ".local", ".test", ".invalid", ".internal", ".alt", ".lan")
 #: RFC 6052: IPv4 addresses as DNS64 writes them.
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a URL leads."""
+    """The parts of a URL that a request needs."""
 
     scheme: str
     #: Lower-case, without port and brackets.
@@ -28,14 +30,14 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """Host and port, as the header Host has them (RFC 9110, section 7.2)."""
+        """Host and port, as in the Host header (RFC 9110, section 7.2)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         is_default = self.port == _DEFAULT_PORTS[self.scheme]
         return host if is_default else f"{host}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the name itself says that it is this host."""
+        """Whether the name itself means this host."""
         if self.host == "localhost" or self.host.endswith(".localhost"):
             return True
         try:
@@ -44,59 +46,73 @@ class Target:
             return False
 
     @classmethod
-    def parse(cls, url: object) -> Target:
+    def parse(cls, url: object, *, plain: bool = False) -> Target:
         """
-        Read an absolute URL of http or https.
+        Parse an absolute http or https URL.
+
+        ``plain`` allows http to other hosts than this one.
 
         Raises:
-            ValueError: What is wrong with it, without the URL.
+            ValueError: What is wrong with the URL, without quoting it.
         """
         if not isinstance(url, str) or not _URL.fullmatch(url):
-            raise ValueError("is no URL of printable ASCII")
+            raise ValueError("is not a URL of printable ASCII characters")
         try:
             parts = urllib.parse.urlsplit(url)
             port = parts.port
-        except ValueError as error:  # its words may quote the URL
-            raise ValueError("has no legal host or port") from error
+        except ValueError as error:  # its text may quote the URL
+            raise ValueError("has an invalid host or port") from error
         if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-            raise ValueError("is no URL that begins with https:// and a host")
+            raise ValueError("does not start with https:// and a host")
         if "@" in parts.netloc:
-            raise ValueError("has a user or a password in front of the host")
+            raise ValueError("contains a user name or a password")
         path = parts.path if parts.path.startswith("/") else f"/{parts.path}"
-        return cls(
+        target = cls(
             scheme=parts.scheme,
             host=parts.hostname,
             port=_DEFAULT_PORTS[parts.scheme] if port is None else port,
             path=f"{path}?{parts.query}" if parts.query else path,
         )
+        if target.scheme == "http" and not plain and not target.is_loopback:
+            raise ValueError(f"uses plain http for {target.authority}, not https")
+        return target
 
 
 def check_url(option: str, url: object, *, plain: bool = False) -> None:
     """
-    Look at an address among the options of an engine.
+    Check an option of an engine that is a URL.
 
     ``plain`` allows http to other hosts than this one.
 
     Raises:
-        OptionError: It is none, or what it gets could be read on the way.
+        OptionError: It is not a URL, or others could read what is sent to it.
     """
     try:
-        target = Target.parse(url)
+        Target.parse(url, plain=plain)
     except ValueError as error:
         example = "https://engine.example/path"
-        raise OptionError(option, f"{error}; write {example!r}.") from error
-    if target.scheme == "http" and not plain and not target.is_loopback:
-        problem = f"is plain http to {target.authority}; write https://."
-        raise OptionError(option, problem)
+        raise OptionError(option, f"{error}; use {example!r}, for example.") from error
 
 
-def is_private(address: str) -> bool:
-    """Tell whether an address is of this host, this network, or of none."""
-    # A zone, as in fe80::1%eth0, is of this network only.
-    known = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(known, ipaddress.IPv6Address):
-        if known.ipv4_mapped is not None:
-            return is_private(str(known.ipv4_mapped))
-        if known in _NAT64:
-            return is_private(str(ipaddress.IPv4Address(int(known) & 0xFFFF_FFFF)))
-    return not known.is_global or known.is_multicast
+def is_private(host: str) -> bool:
+    """
+    Return whether a host is not on the public Internet.
+
+    ``host`` is an IP address or a name, with or without a port. Names are not
+    resolved, but judged by their ending.
+    """
+    name = host.rpartition("]")[0].lstrip("[") if "]" in host else host
+    if name.count(":") == 1:
+        name = name.partition(":")[0]
+    try:
+        # A zone, as in fe80::1%eth0, exists on this network only.
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        name = name.rstrip(".").lower()
+        return "." not in name or name.endswith(_PRIVATE)
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_private(str(address.ipv4_mapped))
+        if address in _NAT64:
+            return is_private(str(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)))
+    return not address.is_global or address.is_multicast

@@ -1,9 +1,9 @@
 """
-What every engine is: declared options, capabilities, and an answer of one kind.
+The base class of engines, and what they take and return.
 
-An engine is one file with one keyword-only dataclass, whose fields are the options
-that the project's settings may give. It knows its protocol and nothing else: what is
-due, what was sent before and when to try again is the outbox's business.
+An engine is one module with one keyword-only dataclass, whose fields are the options
+that the project's settings may contain. It implements its protocol and nothing else:
+what to submit and when to retry is up to the outbox.
 """
 
 from __future__ import annotations
@@ -19,64 +19,64 @@ from typing import Any, ClassVar
 
 from .errors import OptionError
 
-#: Characters of an answer's body that are kept.
+#: The most characters of an answer's body that are stored.
 EXCERPT = 500
-#: What stands for a secret in texts that people see.
+#: Replaces secrets in everything that is stored or shown.
 REDACTED = "…"
 
-#: What cannot be stored in every database, or would break a line.
+#: Characters that some databases cannot store, or that would break a line.
 _UNPRINTABLE = re.compile("[\x00-\x20\x7f-\x9f\ud800-\udfff]+")
 
 
 class Outcome(enum.Enum):
-    """What an answer means for what was sent."""
+    """What an answer means for the submission."""
 
-    #: Received. Never: crawled, or indexed.
+    #: Received, which does not mean crawled or indexed.
     ACCEPTED = "accepted"
-    #: Refused for good: the same would be refused again.
+    #: Refused for good: it would be refused again.
     REJECTED = "rejected"
-    #: Too much, too soon: later, and more slowly.
+    #: Too many requests: retry later, and more slowly.
     THROTTLED = "throttled"
-    #: Not now: the network, the engine, or something that a person must mend first.
+    #: Not now: the network or the engine fails, or somebody has to fix something.
     UNAVAILABLE = "unavailable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What an engine said to one request."""
+    """An engine's answer to one submission."""
 
     outcome: Outcome
     #: The HTTP status; None if there was no answer.
     status: int | None = None
     #: The beginning of the body, without secrets.
     excerpt: str = ""
-    #: What it means and what to do, one or two sentences for people.
+    #: What it means and what to do about it, in a sentence or two.
     message: str = ""
-    #: Seconds after which the engine, or its protocol, wants to be asked again.
+    #: Seconds after which the engine, or its protocol, asks for a retry.
     retry_after: float | None = None
-    #: Whether single URLs may be why all were refused: in halves, the others pass.
+    #: Whether single URLs may be to blame, so that halves of the batch may pass.
     is_divisible: bool = False
-    #: Whether the engine surely got nothing: it need not rest for the interval.
+    #: Whether the engine cannot have received it, so that a retry may be immediate.
     is_unsent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """URLs for one request: of one host, at most ``max_urls``; or one sitemap."""
+    """The URLs of one submission: at most ``max_urls`` of one host, or one sitemap."""
 
     #: Scheme and host of the site, ``https://www.example.com``.
     origin: str
     urls: Sequence[str]
-    #: Whether the URLs are those of sitemaps.
+    #: Whether the URLs are sitemaps.
     are_sitemaps: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What one look at a prerequisite showed."""
+    """The result of checking one prerequisite."""
 
     is_good: bool
-    #: One sentence: what is so.
+    #: The result in one sentence.
     text: str
     #: What to do next; empty if nothing is wrong.
     fix: str = ""
@@ -84,18 +84,18 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapStatus:
-    """What an engine says of one of our sitemaps."""
+    """An engine's report on a sitemap."""
 
     location: str
-    #: RFC 3339, as the engine wrote it; None if it does not say.
+    #: RFC 3339, as the engine writes it; None if unknown.
     last_submitted: str | None = None
     last_downloaded: str | None = None
     is_pending: bool | None = None
     errors: int | None = None
     warnings: int | None = None
-    #: By kind of content ("web", "image"): how many were submitted.
+    #: The number of entries by kind of content ("web", "image").
     submitted: Mapping[str, int] = field(default_factory=dict)
-    #: Why there is nothing to say; empty if there is.
+    #: Why there is no report; empty if there is one.
     problem: str = ""
 
 
@@ -104,85 +104,88 @@ class Engine(ABC):
     """
     The client of one search engine.
 
-    Subclasses are keyword-only dataclasses. ``secret()`` declares an option that is in
-    no repr and no text.
+    Subclasses are keyword-only dataclasses. Declare options that must never be shown
+    with ``secret()``.
     """
 
-    #: The engine's name, as it writes it.
+    #: The engine's own name.
     name: ClassVar[str]
-    #: Whether it can be told of single URLs.
+    #: Whether it accepts single URLs.
     takes_urls: ClassVar[bool] = False
-    #: Whether it can be told that a sitemap changed.
+    #: Whether it accepts sitemaps that changed.
     takes_sitemaps: ClassVar[bool] = False
-    #: The most URLs of one request.
+    #: The most URLs per request.
     max_urls: ClassVar[int] = 1
 
     #: The key in ``ENGINES``.
     alias: str
-    #: Seconds within which nothing is sent twice.
+    #: The least seconds between two submissions of the same URL.
     interval: float = 600.0
-    #: Seconds for which each stage of a request may take.
+    #: The most seconds for each stage of a request.
     timeout: float = 10.0
 
     def __post_init__(self) -> None:
         """
-        Look at the options.
+        Check the options.
 
         Raises:
-            OptionError: One of them is impossible.
+            OptionError: One of them is invalid.
         """
         for option in ("interval", "timeout"):
             value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise OptionError(option, f"is {value!r}; use a number of seconds.")
-            if not 0 <= value < float("inf") or (option == "timeout" and not value):
-                raise OptionError(option, f"is {value!r}; use some seconds.")
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not 0 <= value < float("inf"):
+                raise OptionError(option, f"is {value!r}, not a number of seconds.")
+        if not self.timeout:
+            raise OptionError("timeout", "is 0; use a positive number of seconds.")
 
     @abstractmethod
     def submit(self, batch: Batch) -> Answer:
         """
-        Tell the engine; never raises for what the network or the engine does.
+        Submit URLs, or a sitemap, and return the answer.
 
-        Everything in the answer is free of secrets.
+        Never raises an error because of the network or the engine. The answer contains
+        no secrets.
         """
 
     def files(self, host: str) -> Mapping[str, str]:
-        """Return the texts that a host must serve at its root, by file name."""
+        """Return the files that a host must serve at its root: contents by name."""
         return {}
 
     def hosts(self) -> Iterable[str]:
-        """Return the hosts that the options name: their files may be others."""
+        """Return the hosts that the options name, which may have files of their own."""
         return ()
 
     def proof(self, host: str) -> str:
         """
-        Return what must be verified before the first submission for a host.
+        Return an identifier of the ownership proof for a host; empty if none is needed.
 
-        Empty: nothing. Another text, as after a new key, must be verified again.
+        A proof is verified before the first submission, and again when its identifier
+        changes, for example with a new key.
         """
         return ""
 
     def verify(self, origin: str, *, force: bool = False) -> CheckResult:
         """
-        Look whether the engine will find what proves that the host is ours.
+        Check that the engine can fetch the ownership proof of a site.
 
         ``force`` allows private addresses.
         """
-        return CheckResult(is_good=True, text=f"{self.name} needs no proof.")
+        return CheckResult(is_good=True, text=f"{self.name} needs no ownership proof.")
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
-        """Look at all that submissions need: a sentence each, with the fix."""
+        """Check everything that submissions need."""
         return [self.verify(origin, force=force)]
 
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
-        """Return what the engine says of sitemaps; nothing if it cannot be asked."""
+        """Return the engine's reports on sitemaps; empty if it has none."""
         return []
 
     def redact(self, text: str) -> str:
-        """Return a text without this engine's secrets, percent-encoded ones too."""
+        """Return a text without this engine's secrets, even if percent-encoded."""
         values = {str(value) for value in self._secrets() if value}
         values |= {urllib.parse.quote(value, safe="") for value in values}
-        # The longest first: one secret may be the beginning of another.
+        # The longest first: a secret may start with another one.
         for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, REDACTED)
         return text
@@ -198,11 +201,11 @@ class Engine(ABC):
         is_divisible: bool = False,
         is_unsent: bool = False,
     ) -> Answer:
-        """Return an answer without secrets, and with the beginning of a body."""
+        """Return an answer without secrets; the excerpt is the start of ``body``."""
         return Answer(
             outcome=outcome,
             status=status,
-            # First without secrets, then shorter: half a secret would not be found.
+            # Redacted before it is cut: half a secret would not be found.
             excerpt=printable(self.redact(body))[:EXCERPT],
             message=printable(self.redact(message)),
             retry_after=retry_after,
@@ -211,7 +214,7 @@ class Engine(ABC):
         )
 
     def _finding(self, problem: str, fix: str = "") -> CheckResult:
-        """Return what is wrong, without secrets."""
+        """Return a problem without secrets."""
         return CheckResult(
             is_good=False,
             text=printable(self.redact(problem)),
@@ -226,7 +229,7 @@ class Engine(ABC):
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """Yield the texts in lists and mappings."""
+    """Yield the values in nested lists and mappings."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -237,10 +240,10 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """Return a text as one line, without what not every database can store."""
+    """Return a text as one line that every database can store."""
     return _UNPRINTABLE.sub(" ", text).strip()
 
 
 def secret(**options: Any) -> Any:
-    """Declare an option that is in no repr and, by ``redact()``, in no text."""
+    """Declare an option that no repr shows and that ``redact()`` removes from texts."""
     return field(repr=False, metadata={"secret": True}, **options)

@@ -1,4 +1,4 @@
-"""Writes what an engine would be told to the standard output: for development."""
+"""Print submissions to the standard output, for development."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import Answer, Batch, Engine, Outcome
 
 @dataclass(frozen=True, kw_only=True)
 class Console(Engine):
-    """Accepts everything, and writes a line for each URL."""
+    """An engine that prints a line for each URL."""
 
     name: ClassVar[str] = "Console"
     takes_urls: ClassVar[bool] = True
@@ -19,9 +19,9 @@ class Console(Engine):
     max_urls: ClassVar[int] = 10_000
 
     def submit(self, batch: Batch) -> Answer:
-        """Write a batch at once, so that two of them do not mix."""
+        """Print a batch in one go, so that two of them do not mix."""
         kind = "sitemap" if batch.are_sitemaps else "URL"
         lines = [f"[{self.alias}] {kind} {url}\n" for url in batch.urls]
         sys.stdout.write("".join(lines))
         sys.stdout.flush()
-        return self._answer(Outcome.ACCEPTED, "Written to the standard output.")
+        return self._answer(Outcome.ACCEPTED, "Printed to the standard output.")

@@ -1,30 +1,31 @@
 """
-What the engines raise.
+Errors of the engines.
 
 ::
 
     EngineError                            do not raise directly
-    ├── OptionError                        also a ValueError: an impossible option
-    │   └── MissingExtra                   the package that an engine needs is not there
+    ├── OptionError                        also a ValueError: an invalid option
+    │   └── MissingExtra                   a package that the engine needs is missing
     └── TransportError                     a request that got no answer
 
-Only ``OptionError`` leaves an engine, and only when it is made: ``submit()`` answers,
-whatever the network does.
+Only ``OptionError`` leaves an engine, and only from its constructor: ``submit()``
+returns an answer, whatever the network does.
 """
 
 from __future__ import annotations
 
 
 class EngineError(Exception):
-    """The base of the engines' errors. Do not raise directly."""
+    """The base class of the engines' errors. Do not raise directly."""
 
 
 class OptionError(EngineError, ValueError):
     """
-    An option that cannot work.
+    An invalid option.
 
-    ``option`` is its name; ``problem`` says what is wrong and what to type, so that
-    ``f"{path}[{option!r}] {problem}"`` is a sentence. Neither has a secret in it.
+    ``option`` is its name; ``problem`` says what is wrong and what to write instead,
+    so that ``f"{path}[{option!r}] {problem}"`` is a sentence. Neither contains a
+    secret.
     """
 
     def __init__(self, option: str, problem: str) -> None:
@@ -34,15 +35,15 @@ class OptionError(EngineError, ValueError):
 
 
 class MissingExtra(OptionError):
-    """An engine whose package is not installed; ``problem`` is the command."""
+    """The package of an engine is not installed; ``problem`` names the command."""
 
 
 class TransportError(EngineError):
     """
-    There is no answer; the message says why, in one sentence that has no path of a URL.
+    There is no answer. The message is one sentence without the path of a URL.
 
-    ``stage`` is how far it came: "url", "name", "connection", "tls", "request" or
-    "answer". In the last two the engine may have taken what was sent.
+    ``stage`` is where the request failed: "url", "name", "connection", "tls",
+    "request" or "answer". In the last two the engine may have received it.
     """
 
     def __init__(self, stage: str, message: str) -> None:
@@ -51,5 +52,5 @@ class TransportError(EngineError):
 
     @property
     def is_unsent(self) -> bool:
-        """Whether the engine surely got nothing."""
+        """Whether the engine cannot have received the request."""
         return self.stage not in ("request", "answer")

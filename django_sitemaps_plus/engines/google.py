@@ -1,8 +1,8 @@
 """
-Google, by the Search Console API: ``sitemaps.submit``, and what became of it.
+Google's Search Console API: submit sitemaps, and read their status.
 
-https://developers.google.com/webmaster-tools/v1/sitemaps. google-auth (see
-``google_auth``) is for the token only; every request is ours.
+https://developers.google.com/webmaster-tools/v1/sitemaps. Access tokens come from
+google-auth, see ``google_auth``.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _SERVICE_OFF = ("accessNotConfigured", "SERVICE_DISABLED")
 _NO_SCOPE = ("insufficientPermissions", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
 
 _ADD_OWNER = (
-    "The account must be an owner of the property. The dialog of Search Console "
-    '"Users and permissions" refuses service accounts: add it at '
+    "The account must be an owner of the property. Search Console's dialog "
+    '"Users and permissions" refuses service accounts: add the account at '
     "https://www.google.com/webmasters/verification/home (the property, Add an owner), "
-    "or use the credentials of a user."
+    "or use a user's credentials."
 )
 _FORMS = (
-    "A property is either 'sc-domain:example.com' or 'https://www.example.com/', and "
-    "an owner of the one is none of the other."
+    "The properties 'sc-domain:example.com' and 'https://www.example.com/' are "
+    "different, and an owner of one need not own the other."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConsole(Engine):
-    """Told that a sitemap changed; asked what became of it."""
+    """Submit sitemaps that changed, and read their status."""
 
     name: ClassVar[str] = "Google Search Console"
     takes_sitemaps: ClassVar[bool] = True
@@ -62,12 +62,12 @@ class SearchConsole(Engine):
     #: The property, as Search Console lists it: ``https://www.example.com/`` or
     #: ``sc-domain:example.com``.
     site: str
-    #: The path of a JSON file, or its contents: of a service account or of an
-    #: authorised user. None: Google's application default credentials.
+    #: The path of a JSON file, or its contents, for a service account or an authorized
+    #: user. None: Google's application default credentials.
     credentials: google_auth.Credentials = secret(default=None)
-    #: The API's address.
+    #: The URL of the API.
     endpoint: str = ENDPOINT
-    #: Who gives tokens. None: whom the credentials name.
+    #: The URL that issues tokens. None: the one in the credentials.
     token_endpoint: str | None = None
 
     _tokens: google_auth.Tokens = field(
@@ -76,10 +76,10 @@ class SearchConsole(Engine):
 
     def __post_init__(self) -> None:
         """
-        Look at the options.
+        Check the options.
 
         Raises:
-            OptionError: One of them is impossible.
+            OptionError: One of them is invalid.
             MissingExtra: google-auth is not installed.
         """
         super().__post_init__()
@@ -87,24 +87,24 @@ class SearchConsole(Engine):
             raise MissingExtra("BACKEND", google_auth.INSTALL)
         if not _is_property(self.site):
             problem = (
-                f"is {self.site!r}; write the property as Search Console lists it: "
+                f"is {self.site!r}; use the property as Search Console lists it: "
                 "'https://www.example.com/' with the slash, or 'sc-domain:example.com'."
             )
             raise OptionError("site", problem)
         if not _is_given(self.credentials):
-            problem = "is neither the path of a JSON file nor a dict of what is in it."
+            problem = "is neither the path of a JSON file nor a dict of its contents."
             raise OptionError("credentials", problem)
         check_url("endpoint", self.endpoint)
         if self.token_endpoint is not None:
             check_url("token_endpoint", self.token_endpoint)
 
     def submit(self, batch: Batch) -> Answer:
-        """Say that a sitemap is there, or is there anew; any 2xx is a success."""
+        """Submit a sitemap, or submit it again; any 2xx status is a success."""
         (location,) = batch.urls
         if not self._covers(location):
             return self._answer(
                 Outcome.REJECTED,
-                f"The sitemap is not of the property {self.site}. {_FORMS}",
+                f"The sitemap is not part of the property {self.site}. {_FORMS}",
             )
         try:
             response = self._ask("PUT", self._path(location))
@@ -124,22 +124,22 @@ class SearchConsole(Engine):
         )
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
-        """Look whether the account may submit for the property."""
+        """Check that the account may submit sitemaps for the property."""
         # A property may be a folder of the site, as a BASE_URL may be.
         is_folder = self.site.startswith(f"{origin}/")
         if not is_folder and not self._covers(f"{origin}/"):
-            text = f"{origin} is not of the property {self.site}."
+            text = f"{origin} is not part of the property {self.site}."
             return [self._finding(text, f"Correct 'site'. {_FORMS}")]
         try:
             response = self._ask("GET", "/sites")
         except (NoToken, TransportError) as error:
-            return [self._finding(str(error), "See 'credentials'.")]
+            return [self._finding(str(error), "Check the option 'credentials'.")]
         if not response.is_success:
             return [self._finding(self._explain(response)[1])]
         return [self._permission(_listed(response, "siteEntry"))]
 
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
-        """Return what Google says of sitemaps; if it says nothing, ask no more."""
+        """Return Google's reports on sitemaps; a failure ends the requests."""
         found: list[SitemapStatus] = []
         problem = ""
         for location in locations:
@@ -158,7 +158,7 @@ class SearchConsole(Engine):
         return found
 
     def redact(self, text: str) -> str:
-        """Return a text without what is in the credentials, and without tokens."""
+        """Return a text without secrets of the credentials and without tokens."""
         return _TOKEN.sub(REDACTED, super().redact(text))
 
     # Requests
@@ -169,10 +169,10 @@ class SearchConsole(Engine):
 
     def _ask(self, method: str, path: str) -> http.Response:
         """
-        Send a request with a token, and once more with a new one if that is refused.
+        Send a request with a token; if that is refused, try a new token once.
 
         Raises:
-            NoToken: There is none to be had.
+            NoToken: There is no token.
             TransportError: There is no answer.
         """
         response = self._send(method, path, self._headers())
@@ -187,8 +187,6 @@ class SearchConsole(Engine):
             method,
             f"{self.endpoint.rstrip('/')}{path}",
             headers=headers,
-            # RFC 9110, section 8.6: a PUT without a body says so.
-            body=b"" if method == "PUT" else None,
             timeout=self.timeout,
         )
 
@@ -200,10 +198,10 @@ class SearchConsole(Engine):
     def _secrets(self) -> Iterable[str]:
         return self._tokens.secrets(self.credentials)
 
-    # Words
+    # Messages
 
     def _covers(self, url: str) -> bool:
-        """Tell whether a URL is of the property."""
+        """Return whether a URL is part of the property."""
         if self.site.startswith("sc-domain:"):
             domain = self.site.removeprefix("sc-domain:")
             host = urllib.parse.urlsplit(url).hostname or ""
@@ -213,37 +211,37 @@ class SearchConsole(Engine):
     def _explain(self, response: http.Response) -> tuple[Outcome, str]:
         status, text = response.status, response.text
         if response.is_success:
-            return Outcome.ACCEPTED, "Google knows of the sitemap."
+            return Outcome.ACCEPTED, "Google accepted the sitemap submission."
         if status == 429 or (status == 403 and _has(text, _TOO_MANY)):
-            return Outcome.THROTTLED, f"Google wants fewer requests ({status})."
+            return Outcome.THROTTLED, f"Google asks for fewer requests ({status})."
         if status == 400:
             return Outcome.REJECTED, "Google cannot read the request (400)."
         return Outcome.UNAVAILABLE, self._trouble(status, text)
 
     def _trouble(self, status: int, text: str) -> str:
-        """Say what a person can do, if it is a person's turn."""
+        """Explain a failure, and what to do if somebody has to act."""
         if status == 401:
-            return "Google takes no token of these credentials (401)."
+            return "Google rejects the access token of these credentials (401)."
         if status == 403 and _has(text, _SERVICE_OFF):
             return (
                 "The Google Search Console API is not enabled (403): enable it in the "
-                "Cloud project of the account."
+                "account's Cloud project."
             )
         if status == 403 and _has(text, _NO_SCOPE):
-            return f"The token may not do this (403): it lacks the scope {SCOPE}."
+            return f"The token lacks the scope {SCOPE} (403)."
         if status == 403:
-            text = f"The account may not do this for {self.site} (403)."
-            return f"{text} {_ADD_OWNER} {_FORMS}"
+            denied = f"The account has no permission for {self.site} (403)."
+            return f"{denied} {_ADD_OWNER} {_FORMS}"
         if status == 404:
             return f"Google does not know the property {self.site} (404). {_FORMS}"
         if 300 <= status < 400:
-            return f"There is a redirect in place of Google's API ({status})."
+            return f"Google's API answers with a redirect ({status}): check 'endpoint'."
         if status >= 500:
-            return f"Google has an error of its own ({status})."
-        return f"Google refuses ({status})."
+            return f"Google has an internal error ({status})."
+        return f"Google refuses the request ({status})."
 
     def _permission(self, entries: Sequence[Mapping[str, Any]]) -> CheckResult:
-        """Say what the account is to the property."""
+        """Report the account's permission for the property."""
         levels = {str(e.get("siteUrl")): str(e.get("permissionLevel")) for e in entries}
         level = levels.get(self.site)
         if level == "siteOwner":
@@ -251,9 +249,9 @@ class SearchConsole(Engine):
             return CheckResult(is_good=True, text=text)
         if level is not None:
             return self._finding(
-                f"The account is no owner of {self.site}, but: {level}.", _ADD_OWNER
+                f"The account is not an owner of {self.site}, but {level}.", _ADD_OWNER
             )
-        seen = ", ".join(sorted(levels)[:20]) or "none at all"
+        seen = ", ".join(sorted(levels)[:20]) or "no property"
         return self._finding(
             f"The account does not see the property {self.site}. It sees: {seen}.",
             f"Correct 'site', or add the account. {_ADD_OWNER} {_FORMS}",
@@ -261,11 +259,11 @@ class SearchConsole(Engine):
 
     def _status(self, location: str, response: http.Response) -> SitemapStatus:
         if response.status == 404:
-            problem = f"Google was never told of it, or not for {self.site}."
+            problem = f"The sitemap was never submitted for {self.site}."
             return SitemapStatus(location=location, problem=problem)
         said = _object(response) if response.is_success else None
         if said is None:
-            problem = "Google's answer cannot be read."
+            problem = "Google's answer is not a JSON object."
             if not response.is_success:
                 problem = self.redact(self._explain(response)[1])
             return SitemapStatus(location=location, problem=problem)
@@ -296,7 +294,7 @@ def _has(text: str, words: Iterable[str]) -> bool:
 
 
 def _object(response: http.Response) -> dict[str, Any] | None:
-    """Return the JSON object of a body; None if there is none."""
+    """Return the JSON object in a body; None if there is none."""
     try:
         said = json.loads(response.body)
     except (ValueError, RecursionError):
@@ -314,7 +312,7 @@ def _mappings(value: object) -> list[Mapping[str, Any]]:
 
 
 def _contents(value: object) -> Iterator[tuple[str, int]]:
-    """Yield kinds of content as one word in lower case: "web", "rssfeed"."""
+    """Yield the kinds of content, normalized: "web", "rssfeed"."""
     for part in _mappings(value):
         count = _count(part.get("submitted"))
         if count is not None:
@@ -322,7 +320,7 @@ def _contents(value: object) -> Iterator[tuple[str, int]]:
 
 
 def _count(value: object) -> int | None:
-    """Read a number, which the API writes as text."""
+    """Parse a number, which the API writes as a string."""
     if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,18}", str(value)):
         return None
     return int(str(value))

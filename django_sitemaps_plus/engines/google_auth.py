@@ -1,4 +1,4 @@
-"""Google's access tokens: by google-auth (the extra "google"), over our transport."""
+"""Google's access tokens, from google-auth (the extra "google") over our transport."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from . import http
 from .errors import EngineError, TransportError
 
-#: google-auth, or None where the extra "google" is not installed.
+#: google-auth, or None if the extra "google" is not installed.
 _auth: Any
 _exceptions: Any
 _users: Any
@@ -25,21 +25,22 @@ try:
 except ImportError:
     _auth = None
 
-#: The scope that may submit; it may read, too.
+#: The scope for submitting sitemaps, and for reading their status.
 SCOPE = "https://www.googleapis.com/auth/webmasters"
 
-#: What to type where google-auth is missing.
+#: How to install google-auth.
 INSTALL = (
     "needs a package that is not installed: pip install 'django-sitemaps-plus[google]'."
 )
 
 Credentials = str | os.PathLike[str] | Mapping[str, Any] | None
 
-#: Where hosts of Google's get the credentials of their own account, by plain http:
+#: Where machines in Google's cloud get their credentials. It speaks plain http, over
 #: the link between a machine and its host.
 #: https://cloud.google.com/compute/docs/metadata/querying-metadata
 _METADATA = ("metadata.google.internal", "169.254.169.254")
 
+_MALFORMED = "The credentials are malformed: use the JSON file as Google issued it."
 _SECRET = ("private_key", "private_key_id", "client_secret", "refresh_token")
 
 
@@ -48,15 +49,15 @@ class NoToken(EngineError):
 
 
 def is_installed() -> bool:
-    """Tell whether google-auth is there."""
+    """Return whether google-auth is installed."""
     return _auth is not None
 
 
 class Tokens:
-    """The tokens of one engine: read and asked for once, then kept until they end."""
+    """The access token of one engine, reused until it expires."""
 
     def __init__(self) -> None:
-        self._made: Any = None
+        self._credentials: Any = None
         self._info: Mapping[str, Any] = {}
 
     def headers(
@@ -68,39 +69,38 @@ class Tokens:
         renew: bool = False,
     ) -> dict[str, str]:
         """
-        Return the headers of a request; ``renew`` if the last token was refused.
+        Return the headers of a request; with ``renew``, for a new token.
 
         Raises:
-            NoToken: There is none to be had.
+            NoToken: There is no token.
         """
         try:
-            if self._made is None:
-                self._made = self._load(credentials, endpoint, timeout)
-            if renew or not self._made.valid:
-                self._made.refresh(_Fetch(timeout))
+            if self._credentials is None:
+                self._credentials = self._load(credentials, endpoint, timeout)
+            if renew or not self._credentials.valid:
+                self._credentials.refresh(_Fetch(timeout))
         except _exceptions.GoogleAuthError as error:
             raise NoToken(_why(error)) from error
         except (ValueError, TypeError, KeyError) as error:
-            msg = "The credentials cannot be used: they are not as Google wrote them."
-            raise NoToken(msg) from error
+            raise NoToken(_MALFORMED) from error
         headers: dict[str, str] = {}
-        # The token, and the project that is to be charged if the credentials name one.
-        self._made.apply(headers)
+        # The token and, if the credentials name one, the project to charge.
+        self._credentials.apply(headers)
         return headers
 
     def secrets(self, credentials: Credentials) -> Iterator[str]:
-        """Yield what no text may show."""
+        """Yield the values that must not be shown."""
         given = credentials if isinstance(credentials, Mapping) else {}
         for info in (given, self._info):
             for name in _SECRET:
                 yield from _lines(info.get(name))
         for name in ("token", *_SECRET):
-            yield from _lines(getattr(self._made, name, None))
+            yield from _lines(getattr(self._credentials, name, None))
 
     def _load(
         self, credentials: Credentials, endpoint: str | None, timeout: float
     ) -> Any:
-        """Return the credentials of google-auth."""
+        """Return credentials of google-auth."""
         if credentials is None:
             return _auth.default(scopes=[SCOPE], request=_Fetch(timeout))[0]
         info = _read(credentials)
@@ -111,19 +111,16 @@ class Tokens:
         if kind == "service_account":
             return _services.Credentials.from_service_account_info(info, scopes=[SCOPE])
         if kind == "authorized_user":
-            made = _users.Credentials.from_authorized_user_info(info, scopes=[SCOPE])
-            # google-auth takes Google's address here, whatever the file says.
+            user = _users.Credentials.from_authorized_user_info(info, scopes=[SCOPE])
+            # google-auth ignores the URL in the file.
             uri = info.get("token_uri")
-            return made.with_token_uri(uri) if uri else made
-        msg = (
-            "The credentials are neither of a service account nor of an authorised "
-            "user: their 'type' must be 'service_account' or 'authorized_user'."
-        )
-        raise NoToken(msg)
+            return user.with_token_uri(uri) if uri else user
+        msg = "The 'type' of the credentials is not 'service_account' or "
+        raise NoToken(f"{msg}'authorized_user'.")
 
 
 class _Fetch:
-    """Do the requests of google-auth: ``google.auth.transport.Request``."""
+    """Send google-auth's requests: a ``google.auth.transport.Request``."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
@@ -137,7 +134,7 @@ class _Fetch:
         timeout: float | None = None,
         **kwargs: Any,
     ) -> _Fetched:
-        # google-auth is short with machines that may not be Google's.
+        # google-auth sets a short timeout to find out whether it runs at Google.
         seconds = self._timeout if timeout is None else min(timeout, self._timeout)
         data = body.encode() if isinstance(body, str) else body
         try:
@@ -152,14 +149,14 @@ class _Fetch:
         except TransportError as error:
             raise _exceptions.TransportError(str(error)) from error
         if response.status == 429 or response.status >= 500:
-            # google-auth would sleep and try again; that is the outbox's business.
-            msg = f"The token endpoint is not available ({response.status})."
+            # google-auth would sleep and retry, but retries are up to the outbox.
+            msg = f"The token endpoint is unavailable ({response.status})."
             raise _exceptions.TransportError(msg)
         return _Fetched(response)
 
 
 class _Fetched:
-    """An answer as google-auth wants it: ``google.auth.transport.Response``."""
+    """An answer for google-auth: a ``google.auth.transport.Response``."""
 
     def __init__(self, response: http.Response) -> None:
         self.status = response.status
@@ -168,44 +165,46 @@ class _Fetched:
 
 
 def _read(credentials: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the JSON file says."""
+    """Return the contents of the JSON file."""
     if isinstance(credentials, Mapping):
         return dict(credentials)
     try:
         info = json.loads(Path(credentials).read_text())
     except OSError as error:
-        msg = f"The file of 'credentials' cannot be read: {error.strerror}."
-        raise NoToken(msg) from error
+        reason = f"{error.strerror} (option 'credentials')."
+        raise NoToken(f"Cannot read the credentials file: {reason}") from error
     except ValueError as error:
-        raise NoToken("The file of 'credentials' is no JSON.") from error
+        msg = "The credentials file is not JSON (option 'credentials')."
+        raise NoToken(msg) from error
     if not isinstance(info, dict):
-        raise NoToken("The file of 'credentials' is no JSON object.")
+        msg = "The credentials file is not a JSON object (option 'credentials')."
+        raise NoToken(msg)
     return info
 
 
 def _why(error: Exception) -> str:
     text = str(error.args[0]) if error.args else ""
     if isinstance(error, _exceptions.MalformedError):
-        return "The credentials cannot be used: they are not as Google wrote them."
+        return _MALFORMED
     if isinstance(error, _exceptions.DefaultCredentialsError):
         return (
-            "There are no default credentials here: give the path of a JSON file as "
-            f"'credentials', or set GOOGLE_APPLICATION_CREDENTIALS. {text}"
+            "There are no default credentials: set the option 'credentials' to the "
+            f"path of a JSON file, or set GOOGLE_APPLICATION_CREDENTIALS. {text}"
         )
     if isinstance(error, _exceptions.TransportError):
-        return f"There is no token. {text}"
+        return f"There is no access token. {text}"
     if "invalid_grant" in text:
         return (
-            "Google gives no token for these credentials. The key of a service account "
-            "may have been deleted, or the clock of this host is wrong; the refresh "
-            "token of a user ends with the consent, and after seven days while the "
-            f"consent screen of the app is in testing. {text}"
+            "Google issues no token for these credentials. The service account's key "
+            "may have been deleted, or this machine's clock may be wrong. A user's "
+            "refresh token expires when consent is withdrawn, and after seven days "
+            f"while the app's consent screen is in testing. {text}"
         )
-    return f"Google gives no token for these credentials. {text}"
+    return f"Google issues no token for these credentials. {text}"
 
 
 def _lines(value: object) -> Iterator[str]:
-    """Yield a secret, and the lines of it that errors may quote."""
+    """Yield a secret, and its lines, which errors may quote."""
     if isinstance(value, str) and value:
         yield value
         yield from (line for line in value.splitlines() if len(line) >= 32)

@@ -1,76 +1,76 @@
 """
-The one way to the network: one request, one answer, nothing followed, nothing endless.
+HTTP for engines: one request, one answer.
 
-Every stage (the name, the connection, TLS, the request, the answer) may take
-``timeout`` seconds and all together ``total``; redirects are answers; a body is cut at
-``limit`` bytes. What goes wrong becomes a sentence that has the host in it and no path,
-because paths and queries hold keys.
+Redirects are not followed and proxies are not used. Each stage (name, connection, TLS,
+request, answer) has a timeout and so has the whole, and at most ``limit`` bytes of a
+body are read. Errors name the host, but no path or query: these may contain a key.
 """
 
 from __future__ import annotations
 
 import contextlib
-import email.utils
-import http.client
 import logging
-import queue
-import re
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from http.client import HTTPException
 from importlib import metadata
+from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import HTTPError, ReadTimeoutError
+from urllib3.exceptions import HTTPError
 from urllib3.response import HTTPResponse
+from urllib3.util import Retry
 
 from .addresses import Target, is_private
 from .errors import TransportError
 
-#: Bytes of a body that are read: no answer worth reading is longer.
+#: The most bytes of a body that are read by default.
 LIMIT = 65_536
-#: The most seconds that ``Retry-After`` is believed: a day.
-MAX_RETRY_AFTER = 86_400.0
+#: The longest ``Retry-After`` that is believed, in seconds: a day.
+MAX_RETRY_AFTER = 86_400
+#: The header of every request.
+USER_AGENT = "django-sitemaps-plus"
+with contextlib.suppress(metadata.PackageNotFoundError):  # in a plain source tree
+    USER_AGENT += f"/{metadata.version('django-sitemaps-plus')}"
 
-_SECONDS = re.compile(r"[0-9]+")
-
-
-def _user_agent() -> str:
-    try:
-        return f"django-sitemaps-plus/{metadata.version('django-sitemaps-plus')}"
-    except metadata.PackageNotFoundError:  # a source tree that was not installed
-        return "django-sitemaps-plus"
-
-
-#: What every request calls itself.
-USER_AGENT = _user_agent()
+#: Whether urllib3 works for us: its warning of malformed headers contains the URL.
+_is_ours = ContextVar("_is_ours", default=False)
+logging.getLogger("urllib3.connection").addFilter(lambda record: not _is_ours.get())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     #: By lower-case name.
     headers: Mapping[str, str]
-    #: At most ``limit`` bytes, as they came.
+    #: At most ``limit`` bytes, not decompressed.
     body: bytes
-    #: Why the body is not whole; empty if it is.
+    #: Why the body is incomplete; empty if it is complete.
     flaw: str = ""
 
     @property
     def text(self) -> str:
-        """The body as text; what is no UTF-8 is replaced."""
+        """The body as text; invalid UTF-8 is replaced."""
         return self.body.decode("utf-8", "replace")
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which to come back; None if the answer does not say."""
-        return retry_after(self.headers.get("retry-after"), time.time())
+        """The seconds of ``Retry-After``, a number or a date; None without it."""
+        retry = Retry()
+        retry.retry_after_max = MAX_RETRY_AFTER  # not an argument in all versions
+        try:
+            seconds = retry.parse_retry_after(self.headers.get("retry-after", ""))
+        except (HTTPError, ArithmeticError, LookupError, TypeError, ValueError):
+            return None
+        return float(min(seconds, MAX_RETRY_AFTER))
 
     @property
     def is_success(self) -> bool:
@@ -79,7 +79,7 @@ class Response:
 
     @property
     def is_html(self) -> bool:
-        """Whether it is a page for people."""
+        """Whether the body is a web page."""
         start = self.text.lstrip("\ufeff \t\r\n")[:15].lower()
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         return start.startswith(("<!doctype html", "<html")) or (
@@ -100,290 +100,152 @@ def send(
     public: bool = False,
 ) -> Response:
     """
-    Send one request and return the answer, whatever its status.
+    Send a request and return the answer, whatever its status.
 
-    ``timeout`` is the seconds of each stage, ``total`` of all together (three times
-    as many without it). ``plain`` allows http to other hosts than this one, ``public``
-    refuses hosts with private addresses.
+    Each stage may take ``timeout`` seconds and all of them ``total``, by default three
+    times as many. ``plain`` allows http to other hosts than this one; ``public``
+    refuses private addresses.
 
     Raises:
         TransportError: There is no answer.
     """
-    clock = _Clock(timeout, 3 * timeout if total is None else total)
-    target = _target(url, plain)
-    addresses = _addresses(target, clock, public)
-    connection = _connect(target, addresses, clock)
-    with contextlib.closing(connection), _end(connection, clock):
-        _ask(connection, method, target, headers or {}, body, clock)
-        response = _receive(connection, target, clock)
-        data, flaw = _read(response, target, limit, clock)
+    try:
+        target = Target.parse(url, plain=plain)
+    except ValueError as error:
+        raise TransportError("url", f"The URL {error}.") from error
+    clock = _Clock(target.authority, timeout, 3 * timeout if total is None else total)
+    sent = {"Host": target.authority, "User-Agent": USER_AGENT, "Connection": "close"}
+    sent.update(headers or {})
+    raw = {"preload_content": False, "decode_content": False}
+    connection = _connect(target, clock, public)
+    with contextlib.closing(connection), clock.alarm(connection.sock):
+        # A server may answer and hang up before it has read everything.
+        hung_up = contextlib.suppress(BrokenPipeError, ConnectionResetError)
+        with clock.stage("request", "did not read the request"), hung_up:
+            connection.request(method, target.path, body, sent, **raw)
+        with clock.stage("answer", "did not answer"):
+            response = connection.getresponse()
+        data, flaw = _read(response, limit, clock)
     known = {name.lower(): value for name, value in response.headers.items()}
     return Response(status=response.status, headers=known, body=data, flaw=flaw)
 
 
-def retry_after(value: str | None, now: float) -> float | None:
-    """
-    Read ``Retry-After``: seconds or a date (RFC 9110, section 10.2.3).
-
-    ``now`` is a Unix time. What is in the past is 0, what is absurd a day, and what
-    cannot be read None.
-    """
-    text = (value or "").strip()
-    if _SECONDS.fullmatch(text):
-        # No number of so many digits is worth counting, or could be.
-        return MAX_RETRY_AFTER if len(text) > 9 else min(float(text), MAX_RETRY_AFTER)
-    try:
-        when = email.utils.parsedate_to_datetime(text)
-        aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-        seconds = (aware - datetime.fromtimestamp(now, UTC)).total_seconds()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return min(max(seconds, 0.0), MAX_RETRY_AFTER)
-
-
 class _Clock:
-    """Seconds that are left."""
+    """The time limits of a request, and the messages of its failures."""
 
-    def __init__(self, timeout: float, total: float) -> None:
-        self._timeout = timeout
-        self.end = time.monotonic() + total
-        self.total = total
+    def __init__(self, where: str, timeout: float, total: float) -> None:
+        self._where, self._timeout, self._total = where, timeout, total
+        self._end = time.monotonic() + total
 
-    @property
-    def left(self) -> float:
-        return max(self.end - time.monotonic(), 0.001)
+    @contextlib.contextmanager
+    def stage(self, name: str, failed: str) -> Iterator[float]:
+        """Yield the seconds of a stage; turn its errors into a TransportError."""
+        seconds = min(self._timeout, max(self._end - time.monotonic(), 0.001))
+        token = _is_ours.set(True)
+        failure: Exception | None = None
+        try:
+            yield seconds
+        except (HTTPError, HTTPException, OSError, ValueError) as error:
+            failure = error
+        finally:
+            _is_ours.reset(token)
+        if time.monotonic() >= self._end:
+            msg = f"{self._where} was too slow: more than {self._total:.3g} s in all."
+            raise TransportError(name, msg) from failure
+        if failure:
+            if name == "connection" and failure.__cause__ is None:
+                # urllib3 wraps all other errors while connecting.
+                name, failed = "tls", "did not finish the TLS handshake"
+            why = _why(failure.__cause__ or failure, seconds)
+            raise TransportError(name, f"{self._where} {failed}{why}.") from failure
 
-    @property
-    def stage(self) -> float:
-        return min(self._timeout, self.left)
+    @contextlib.contextmanager
+    def alarm(self, sock: socket.socket) -> Iterator[None]:
+        """
+        Shut a socket down when the time is over, and close it in any case.
 
-    @property
-    def is_over(self) -> bool:
-        return time.monotonic() >= self.end
+        A socket's own timeout starts again with every byte, so that it never ends an
+        answer of one byte a second.
+        """
+
+        def shut() -> None:
+            with contextlib.suppress(OSError):
+                # SSLSocket's method would take TLS away from a read in progress.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+        timer = threading.Timer(self._end - time.monotonic(), shut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+            with contextlib.suppress(OSError):  # if it is closed already
+                socket.close(sock.detach())
 
 
-def _target(url: str, plain: bool) -> Target:
-    try:
-        target = Target.parse(url)
-    except ValueError as error:
-        raise TransportError("url", f"The address {error}.") from error
-    if target.scheme == "http" and not plain and not target.is_loopback:
-        msg = f"Nothing is sent to {target.authority} over plain http."
-        raise TransportError("url", msg)
-    return target
+def _why(cause: BaseException, seconds: float) -> str:
+    if isinstance(cause, TimeoutError):
+        return f" within {seconds:.3g} s"
+    if not isinstance(cause, (OSError, UnicodeError)):
+        return ": malformed or incomplete HTTP"  # its own text may quote a secret
+    names = ("verify_message", "reason", "strerror")
+    reasons = filter(None, (getattr(cause, name, None) for name in names))
+    return f": {next(reasons, cause)}"
 
 
-def _addresses(target: Target, clock: _Clock, public: bool) -> list[str]:
-    """Return the addresses of a host; the connection is made to one of these."""
-    found = _resolve(target, clock)
-    for address in found if public else ():
+def _connect(target: Target, clock: _Clock, public: bool) -> HTTPConnection:
+    """Connect to a host's first address that accepts it, or to none if private."""
+    with clock.stage("name", "could not be resolved") as seconds:
+        addresses = _resolve(target.host, seconds)
+    for address in addresses if public else ():
         if is_private(address):
-            where = "" if address == target.host else f" is {address} here, which"
-            msg = f"{target.host}{where} is no public address."
+            shown = "" if address == target.host else f" ({address})"
+            msg = f"{target.host}{shown} is not a public address."
             raise TransportError("name", msg)
-    return found
+    connect: type[HTTPConnection] = HTTPConnection
+    options: dict[str, Any] = {}
+    if target.scheme == "https":
+        connect, options["server_hostname"] = HTTPSConnection, target.host
+        options["ssl_context"] = ssl.create_default_context()
+    for address in addresses:
+        connection = connect(address, target.port, **options)
+        stage = clock.stage("connection", "did not accept a connection")
+        try:
+            with stage as connection.timeout:
+                connection.connect()
+            return connection
+        except TransportError as error:
+            connection.close()
+            failure = error
+    raise failure
 
 
-def _resolve(target: Target, clock: _Clock) -> list[str]:
-    """Ask the system's resolver, which knows no time-out, on a thread of its own."""
-    answers: queue.SimpleQueue[list[str] | OSError | UnicodeError] = queue.SimpleQueue()
+def _resolve(host: str, seconds: float) -> list[str]:
+    """Resolve a name on a thread of its own: getaddrinfo() has no timeout."""
+    found: Future[list[str]] = Future()
 
     def look_up() -> None:
         try:
-            found = socket.getaddrinfo(target.host, None, type=socket.SOCK_STREAM)
-            answers.put(list(dict.fromkeys(str(info[4][0]) for info in found)))
-        except (OSError, UnicodeError) as error:
-            answers.put(error)
+            infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            found.set_result([str(info[4][0]) for info in infos])
+        except Exception as error:
+            found.set_exception(error)
 
     threading.Thread(target=look_up, daemon=True).start()
-    seconds = clock.stage
+    return found.result(seconds)
+
+
+def _read(response: HTTPResponse, limit: int, clock: _Clock) -> tuple[bytes, str]:
+    """Return the body and why it is incomplete, which does not void the status."""
+    body = bytearray()
     try:
-        answer = answers.get(timeout=seconds)
-    except queue.Empty:
-        msg = f"Looking up the name {target.host} took more than {seconds:.3g} s."
-        raise TransportError("name", msg) from None
-    if isinstance(answer, (OSError, UnicodeError)):
-        reason = answer.strerror if isinstance(answer, OSError) else answer
-        msg = f"The name {target.host} cannot be resolved here: {reason}."
-        raise TransportError("name", msg) from answer
-    return answer
-
-
-def _connect(target: Target, addresses: list[str], clock: _Clock) -> HTTPConnection:
-    """Return a connection to the first address that accepts one."""
-    *others, last = addresses
-    for address in others:
-        with contextlib.suppress(TransportError):
-            return _open(target, address, clock)
-    return _open(target, last, clock)
-
-
-def _open(target: Target, address: str, clock: _Clock) -> HTTPConnection:
-    seconds = clock.stage
-    if target.scheme == "https":
-        connection: HTTPConnection = HTTPSConnection(
-            address,
-            target.port,
-            timeout=seconds,
-            ssl_context=ssl.create_default_context(),
-            server_hostname=target.host,
-        )
-    else:
-        connection = HTTPConnection(address, target.port, timeout=seconds)
-    try:
-        connection.connect()
-    except (HTTPError, OSError) as error:
-        connection.close()
-        raise _unreachable(target, error, seconds) from error
-    return connection
-
-
-def _unreachable(
-    target: Target, error: HTTPError | OSError, seconds: float
-) -> TransportError:
-    where = f"{target.host}:{target.port}"
-    if isinstance(error, TimeoutError):  # urllib3 has words of its own for connecting
-        msg = f"{where} did not finish the TLS handshake within {seconds:.3g} s."
-        return TransportError("tls", msg)
-    if isinstance(error, ssl.SSLCertVerificationError):
-        msg = f"The certificate of {where} is not valid: {error.verify_message}."
-        return TransportError("tls", msg)
-    cause = error.__cause__ if isinstance(error, HTTPError) else None
-    if isinstance(cause, TimeoutError):
-        msg = f"{where} did not accept a connection within {seconds:.3g} s."
-    elif isinstance(cause, ConnectionRefusedError):
-        msg = f"{where} refuses connections."
-    elif isinstance(cause, OSError):
-        msg = f"{where} cannot be reached: {cause.strerror or cause}."
-    else:
-        reason = getattr(error, "reason", None) or "the connection was closed"
-        return TransportError("tls", f"TLS with {where} failed: {reason}.")
-    return TransportError("connection", msg)
-
-
-@contextlib.contextmanager
-def _end(connection: HTTPConnection, clock: _Clock) -> Iterator[None]:
-    """
-    Shut the connection when the time is over.
-
-    Time-outs of sockets begin anew with every byte, so that an answer of one byte a
-    second would never end.
-    """
-    sock = connection.sock
-
-    def shut() -> None:
-        with contextlib.suppress(OSError):
-            # Not SSLSocket's, which takes TLS away from under a read.
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-    timer = threading.Timer(clock.left, shut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _ask(
-    connection: HTTPConnection,
-    method: str,
-    target: Target,
-    headers: Mapping[str, str],
-    body: bytes | None,
-    clock: _Clock,
-) -> None:
-    seconds = clock.stage
-    connection.sock.settimeout(seconds)
-    own = {"Host": target.authority, "User-Agent": USER_AGENT, "Connection": "close"}
-    try:
-        connection.request(
-            method,
-            target.path,
-            body=body,
-            headers={**own, **headers},
-            preload_content=False,
-            decode_content=False,
-        )
-    except (BrokenPipeError, ConnectionResetError):
-        # It has heard enough; its answer may be there.
-        return
-    except TimeoutError as error:
-        msg = f"{target.authority} did not take the request within {seconds:.3g} s."
-        raise TransportError("request", msg) from error
-    except (OSError, http.client.HTTPException) as error:
-        raise _broken("request", target, clock) from error
-
-
-def _receive(connection: HTTPConnection, target: Target, clock: _Clock) -> HTTPResponse:
-    seconds = connection.timeout = clock.stage
-    try:
-        with _no_url_in_logs():
-            response = connection.getresponse()
-    except TimeoutError as error:
-        msg = f"{target.authority} did not answer within {seconds:.3g} s."
-        raise TransportError("answer", msg) from error
-    except http.client.RemoteDisconnected as error:
-        raise _broken("answer", target, clock) from error
-    except http.client.HTTPException as error:
-        if clock.is_over:
-            raise _broken("answer", target, clock) from error
-        msg = f"What {target.authority} answers is not HTTP."
-        raise TransportError("answer", msg) from error
-    except OSError as error:
-        raise _broken("answer", target, clock) from error
-    if clock.is_over:
-        # Headers that come to no end are cut where we shut the connection, which looks
-        # as if they ended there.
-        response.close()
-        raise _broken("answer", target, clock)
-    return response
-
-
-def _broken(stage: str, target: Target, clock: _Clock) -> TransportError:
-    if clock.is_over:
-        msg = f"{target.authority} was too slow: more than {clock.total:.3g} s in all."
-    else:
-        msg = f"{target.authority} closed the connection without an answer."
-    return TransportError(stage, msg)
-
-
-@contextlib.contextmanager
-def _no_url_in_logs() -> Iterator[None]:
-    """Keep urllib3 from logging the URL, secrets included, of malformed headers."""
-    thread = threading.get_ident()
-
-    def is_of_another(record: logging.LogRecord) -> bool:
-        return record.thread != thread
-
-    logger = logging.getLogger("urllib3.connection")
-    logger.addFilter(is_of_another)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_of_another)
-
-
-def _read(
-    response: HTTPResponse, target: Target, limit: int, clock: _Clock
-) -> tuple[bytes, str]:
-    """Return the body, and why it is not whole; the status counts all the same."""
-    chunks: list[bytes] = []
-    size = 0
-    try:
-        while size <= limit:
-            # One byte over the limit tells whether there is more.
-            chunk = response.read1(limit + 1 - size)
-            if not chunk:
-                break
-            chunks.append(chunk)
-            size += len(chunk)
-    except ReadTimeoutError:
-        flaw = f"The answer of {target.authority} stopped in its middle."
-    except (HTTPError, OSError, http.client.HTTPException, ValueError):
-        flaw = f"{target.authority} closed the connection in the middle of its answer."
-    else:
-        flaw = f"The answer is longer than {limit:,} bytes." if size > limit else ""
-    if clock.is_over:
-        flaw = str(_broken("answer", target, clock))
-    return b"".join(chunks)[:limit], flaw
+        with clock.stage("body", "did not finish its answer"):
+            # One byte more than the limit, to see whether it is exceeded.
+            while chunk := response.read1(limit + 1 - len(body)):
+                body += chunk
+    except TransportError as error:
+        return bytes(body[:limit]), str(error)
+    flaw = f"The answer is longer than {limit:,} bytes." if len(body) > limit else ""
+    return bytes(body[:limit]), flaw

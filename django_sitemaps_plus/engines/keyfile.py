@@ -1,8 +1,9 @@
 """
-What is wrong with a key file: fetched once, without redirect, and compared exactly.
+Check an IndexNow key file: fetch it once, without redirects, and compare it exactly.
 
-https://www.indexnow.org/documentation: a UTF-8 text file with the key in it. Engines
-remember a file that they found wrong, so it is looked at before they are told of it.
+https://www.indexnow.org/documentation: a UTF-8 text file that contains the key. An
+engine that once found a wrong file may distrust the key for good, so the file is
+checked before the key is used.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ _BOM = b"\xef\xbb\xbf"
 _INCLUDE = 'include("django_sitemaps_plus.urls") at the root of the URLconf'
 
 
-def look(
-    url: str, key: str, *, former: Sequence[str], timeout: float, force: bool
+def check(
+    url: str, key: str, *, old_keys: Sequence[str], timeout: float, force: bool
 ) -> CheckResult:
-    """Fetch a key file and say in a sentence what it is, and what to do about it."""
+    """Fetch a key file and compare it with the key; ``force`` allows any address."""
     try:
         response = http.send(
             "GET", url, timeout=timeout, total=timeout, plain=True, public=not force
         )
     except TransportError as error:
-        return _bad(f"The key file cannot be fetched. {error}", _fix_of(error))
+        return _bad(f"The key file cannot be fetched. {error}", _fix(error))
     if response.status != 200:
         return _refused(response)
     if response.flaw:
         return _bad(
-            f"The key file does not come whole. {response.flaw}",
-            "Serve the key and nothing else, as one short file.",
+            f"The key file is incomplete. {response.flaw}",
+            "Serve a short file with the key and nothing else.",
         )
     if response.body != key.encode():
-        return _different(response, key, former)
+        return _different(response, key, old_keys)
     return CheckResult(is_good=True, text=f"The key file is at {url}.")
 
 
@@ -47,72 +48,74 @@ def _refused(response: http.Response) -> CheckResult:
     if 300 <= status < 400:
         where = response.headers.get("location", "nowhere")[:200]
         return _bad(
-            f"The key file is not there itself: it redirects ({status}) to {where}.",
-            "Set BASE_URL to the address that needs no redirect, or exempt the key "
-            "file from it.",
+            f"The key file redirects ({status}) to {where}.",
+            "Set BASE_URL to an address that does not redirect, or exclude the key "
+            "file from the redirect.",
         )
     if status in (404, 410):
         return _bad(
-            f"The key file is not found ({status}).",
-            f"Add {_INCLUDE}, and let the web server hand .txt files on to Django.",
+            f"The key file was not found ({status}).",
+            f"Add {_INCLUDE}, and make the web server pass .txt files to Django.",
         )
     if status in (401, 403, 407, 429):
         return _bad(
-            f"The key file may not be read ({status}).",
-            "Let everybody read it: no login, no firewall, no challenge in front.",
+            f"Access to the key file is denied ({status}).",
+            "Make it public: no login, firewall or challenge may come first.",
         )
     if status >= 500:
         return _bad(
-            f"The site has an error where its key file is ({status}).",
-            "Look into the log of the site.",
+            f"The site fails to serve the key file ({status}).",
+            "Check the site's log.",
         )
-    return _bad(f"The key file's status is {status}.", "It must be 200.")
+    return _bad(f"The key file has status {status}.", "It must be 200.")
 
 
-def _different(response: http.Response, key: str, former: Sequence[str]) -> CheckResult:
-    """Say how a file differs from the key that it should be."""
+def _different(
+    response: http.Response, key: str, old_keys: Sequence[str]
+) -> CheckResult:
+    """Say how a file differs from the key."""
     body = response.body
     text = response.text.strip()
     if response.is_html:
         return _bad(
-            "There is a web page in place of the key file.",
-            f"Add {_INCLUDE}, above what answers every path.",
+            "There is a web page instead of the key file.",
+            f"Add {_INCLUDE}, above the pattern that matches every path.",
         )
     if response.headers.get("content-encoding", "identity") != "identity":
         return _bad(
-            "The key file is compressed, though nobody asked for it.",
-            "Serve it as it is.",
+            "The key file is compressed, although the request did not allow it.",
+            "Serve it uncompressed.",
         )
     if not text:
         return _bad("The key file is empty.", f"Add {_INCLUDE}.")
     if body.removeprefix(_BOM).decode("utf-8", "replace").strip() == key:
         return _bad(
-            "The key file has more in it than the key: a line end, a space or a byte "
-            "order mark. Some engines take that, Bing has refused it.",
-            "Write the file without it: printf %s KEY > KEY.txt.",
+            "The key file contains more than the key: a newline, a space or a byte "
+            "order mark. Some engines accept that, but Bing has refused it.",
+            "Write the key alone: printf %s KEY > KEY.txt.",
         )
-    if text in former:
+    if text in old_keys:
         return _bad(
-            "The key file has a former key in it.",
-            "Empty the cache in front of the site, and restart its processes.",
+            "The key file contains an old key.",
+            "Clear the site's cache and restart its processes.",
         )
     if _KEY.fullmatch(text):
         return _bad(
-            "The key file has another key in it.",
-            "Give every process the same 'key', and restart them.",
+            "The key file contains another key.",
+            "Use the same 'key' in every process, and restart them.",
         )
-    return _bad("The key file has something else in it.", f"Add {_INCLUDE}.")
+    return _bad("The key file contains something else.", f"Add {_INCLUDE}.")
 
 
-def _fix_of(error: TransportError) -> str:
+def _fix(error: TransportError) -> str:
     if error.stage == "name":
         return (
-            "Set BASE_URL to the public address. From inside of the site's own "
-            "network, --force allows private addresses."
+            "Set BASE_URL to the public address. Inside the site's own network, "
+            "--force allows private addresses."
         )
     if error.stage == "tls":
-        return "Renew the certificate, or let the server send its whole chain."
-    return "Let the site be reached from here under the address that BASE_URL has."
+        return "Renew the certificate, or make the server send the whole chain."
+    return "Make the site reachable from this machine at BASE_URL."
 
 
 def _bad(text: str, fix: str) -> CheckResult:

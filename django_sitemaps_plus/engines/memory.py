@@ -1,4 +1,4 @@
-"""Keeps what it is told: for the tests of projects."""
+"""Store submissions in memory, for the tests of projects."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from .base import Answer, Batch, Engine, Outcome
 @dataclass(frozen=True, kw_only=True)
 class Memory(Engine):
     """
-    Accepts everything and remembers it in ``sent``, a list of batches.
+    An engine that appends each batch to the list ``sent``.
 
-    Each instance has a list of its own, which ``delivery.engines.engines()`` keeps for
-    as long as the settings stay.
+    Each instance has its own list. Instances are reused until the settings change.
     """
 
     name: ClassVar[str] = "Memory"
@@ -25,6 +24,6 @@ class Memory(Engine):
     sent: list[Batch] = field(default_factory=list, init=False, repr=False)
 
     def submit(self, batch: Batch) -> Answer:
-        """Remember a batch."""
+        """Store a batch."""
         self.sent.append(batch)
         return Answer(outcome=Outcome.ACCEPTED)

@@ -1,7 +1,7 @@
 """
-The classic ping, ``GET …?sitemap=``, for hubs and crawlers of one's own.
+The classic ping, ``GET …?sitemap=``, for hubs and crawlers of your own.
 
-The large engines have retired it: see ``retired``, and ``docs/engines.md``.
+The large search engines have retired it: see ``retired`` and ``docs/engines.md``.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from .addresses import Target, check_url
 from .base import Answer, Batch, CheckResult, Engine, Outcome
 from .errors import OptionError, TransportError
 
-_PLACE = "{sitemap}"
-#: Characters from which on a value in the address may be a secret.
+_PLACEHOLDER = "{sitemap}"
+#: The length from which a value in the query may be a secret.
 _SECRET_FROM = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ping(Engine):
-    """Told the address of a sitemap in a query; any 2xx is a success."""
+    """Send the URL of a sitemap in a query; any 2xx status is a success."""
 
     name: ClassVar[str] = "Ping"
     takes_sitemaps: ClassVar[bool] = True
 
-    #: The address with ``{sitemap}`` in it, or ending in "=".
+    #: The URL to request: it contains ``{sitemap}``, or ends with "=".
     url: str
 
     def __post_init__(self) -> None:
         """
-        Look at the options.
+        Check the options.
 
         Raises:
-            OptionError: One of them is impossible.
+            OptionError: One of them is invalid.
         """
         super().__post_init__()
         check_url("url", self.url, plain=True)
-        if self.url.count(_PLACE) != 1 and not self.url.endswith("="):
+        if self.url.count(_PLACEHOLDER) != 1 and not self.url.endswith("="):
             example = "https://hub.example/ping?sitemap={sitemap}"
-            problem = f"has no place for the sitemap; write {example!r}."
+            problem = f"lacks {_PLACEHOLDER}; use {example!r}, for example."
             raise OptionError("url", problem)
 
     def __repr__(self) -> str:
-        """Show the address without what may be a token in it."""
-        return f"{type(self).__name__}(alias={self.alias!r}, url={self._shown()!r})"
+        """Show the URL without anything that may be a token."""
+        shown = self.redact(self.url)
+        return f"{type(self).__name__}(alias={self.alias!r}, url={shown!r})"
 
     def submit(self, batch: Batch) -> Answer:
-        """Ask the address with the sitemap in it; a retired one is not asked."""
-        gone = retired.sentence(self.url)
-        if gone:
-            return self._answer(Outcome.REJECTED, gone)
+        """Request the URL, unless it is known to be retired."""
+        if reason := retired.sentence(self.url):
+            return self._answer(Outcome.REJECTED, reason)
         (location,) = batch.urls
         try:
             response = http.send(
@@ -73,47 +73,40 @@ class Ping(Engine):
         )
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
-        """Look whether the address is one that is not called any more."""
-        gone = retired.sentence(self.url)
-        if gone:
-            return [self._finding(gone, "Remove it from ENGINES.")]
+        """Check that the URL is not known to be retired."""
+        if reason := retired.sentence(self.url):
+            return [self._finding(reason, "Remove it from ENGINES.")]
         return super().check(origin, force=force)
 
     def _address(self, location: str) -> str:
         quoted = urllib.parse.quote(location, safe="")
-        if _PLACE in self.url:
-            return self.url.replace(_PLACE, quoted)
+        if _PLACEHOLDER in self.url:
+            return self.url.replace(_PLACEHOLDER, quoted)
         return self.url + quoted
 
     def _explain(self, response: http.Response) -> tuple[Outcome, str]:
-        name, status = Target.parse(self.url).authority, response.status
+        name, status = Target.parse(self.url, plain=True).authority, response.status
         if response.is_success:
-            return Outcome.ACCEPTED, f"{name} knows of the sitemap."
+            return Outcome.ACCEPTED, f"{name} accepted the sitemap."
         if status == 429:
-            return Outcome.THROTTLED, f"{name} wants fewer requests (429)."
+            return Outcome.THROTTLED, f"{name} asks for fewer requests (429)."
         if status in (400, 413, 414, 422):
-            return Outcome.REJECTED, f"{name} does not take the sitemap ({status})."
+            return Outcome.REJECTED, f"{name} rejected the sitemap ({status})."
         if 300 <= status < 400:
-            advice = "write the address to which it leads as 'url'"
-            return Outcome.UNAVAILABLE, f"{name} redirects ({status}): {advice}."
-        if status in (404, 405, 410):
-            advice = "see 'url'"
-            return (
-                Outcome.UNAVAILABLE,
-                f"Nobody listens at this address of {name} ({status}): {advice}.",
-            )
-        if status >= 500:
-            return Outcome.UNAVAILABLE, f"{name} has an error of its own ({status})."
-        return Outcome.UNAVAILABLE, f"{name} refuses ({status})."
-
-    def _shown(self) -> str:
-        return self.redact(self.url)
+            problem = f"redirects ({status}): set 'url' to the new address."
+        elif status in (404, 405, 410):
+            problem = f"takes no pings at this address ({status}): check 'url'."
+        elif status >= 500:
+            problem = f"has an internal error ({status})."
+        else:
+            problem = f"refuses the request ({status})."
+        return Outcome.UNAVAILABLE, f"{name} {problem}"
 
     def _secrets(self) -> Iterable[str]:
-        """Yield what stands in the query and is long enough to be a token."""
+        """Yield the values in the query that are long enough to be a token."""
         query = urllib.parse.urlsplit(self.url).query
         for part in query.split("&"):
             value = part.partition("=")[2]
-            if len(value) >= _SECRET_FROM and _PLACE not in value:
+            if len(value) >= _SECRET_FROM and _PLACEHOLDER not in value:
                 yield value
                 yield urllib.parse.unquote_plus(value)

@@ -1,7 +1,7 @@
 """
-Addresses that took ``GET …?sitemap=`` once, and what took their place.
+URLs that once accepted ``GET …?sitemap=``, and what to use instead.
 
-None is called any more: whoever configures one is told so.
+They are never requested; configuring one is an error that names the replacement.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """An interface that is gone."""
+    """An interface that no longer works."""
 
     name: str
-    #: What the lower-case host and path are.
+    #: Match the whole host and path in lower case.
     host: re.Pattern[str]
     path: re.Pattern[str]
-    #: Since when, and what to use.
+    #: Since when, and what to use instead.
     text: str
 
 
@@ -33,7 +33,7 @@ RETIRED = (
         host=re.compile(r"(www\.)?google(\.[a-z]{2,3}){1,2}"),
         path=re.compile(_PING),
         text=(
-            "Google's ping was retired in 2023 and answers 404. Use the engine "
+            "Google retired its ping in 2023; it answers 404. Use the engine "
             "django_sitemaps_plus.engines.google.SearchConsole, and the Sitemap line "
             "of robots.txt."
         ),
@@ -47,8 +47,8 @@ RETIRED = (
         ),
         path=re.compile(_PING),
         text=(
-            "Bing's ping, once MSN's and Live Search's, answers 410 since December "
-            f"2021. {_INDEXNOW}."
+            "Bing, formerly MSN and Live Search, retired its ping in December 2021; "
+            f"it answers 410. {_INDEXNOW}."
         ),
     ),
     Retired(
@@ -56,8 +56,8 @@ RETIRED = (
         host=re.compile(r"search\.yahooapis\.com"),
         path=re.compile(r"/siteexplorerservice/.*"),
         text=(
-            "Yahoo's Site Explorer has been gone for over a decade; Yahoo shows what "
-            f"Bing finds. {_INDEXNOW}, which tells Bing."
+            "Yahoo closed its Site Explorer over a decade ago, and uses the index of "
+            f"Bing. {_INDEXNOW}, which reaches Bing."
         ),
     ),
     Retired(
@@ -65,8 +65,8 @@ RETIRED = (
         host=re.compile(r"submissions\.ask\.com"),
         path=re.compile(r"/.*"),
         text=(
-            "Ask.com stopped crawling in 2010 and closed in May 2026; nothing took its "
-            "place. Remove it."
+            "Ask.com stopped crawling in 2010 and closed in May 2026, without a "
+            "replacement. Remove it."
         ),
     ),
 )
@@ -74,9 +74,9 @@ RETIRED = (
 
 def sentence(url: str) -> str:
     """
-    Return why an address is not used any more, and what took its place.
+    Return why a URL no longer works and what to use instead.
 
-    Empty: it is not known to be retired. The scheme may be missing.
+    Returns an empty string if it is not known to be retired. The scheme is optional.
     """
     try:
         parts = urllib.parse.urlsplit(url if "//" in url[:8] else f"//{url}")

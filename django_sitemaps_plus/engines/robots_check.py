@@ -1,5 +1,5 @@
 """
-What crawlers are told by a site's robots.txt, whoever serves it.
+Check the robots.txt that a site serves, with this package or without it.
 
 https://www.rfc-editor.org/rfc/rfc9309#section-2.3
 """
@@ -16,9 +16,9 @@ from .errors import TransportError
 
 def look(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
     """
-    Fetch a site's robots.txt and say whether it lets crawlers in.
+    Fetch a site's robots.txt and check that it allows crawling.
 
-    ``private`` allows private addresses. A redirect is not followed, and says nothing.
+    ``private`` allows private addresses. Redirects are not followed, and pass.
     """
     try:
         response = http.send(
@@ -34,22 +34,19 @@ def look(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
         return CheckResult(
             is_good=False,
             text=f"robots.txt cannot be fetched. {error}",
-            fix="Let the site be reached from here under the address that BASE_URL "
-            "has.",
+            fix="Make the site reachable from this machine at BASE_URL.",
         )
     if response.status >= 500:
         return CheckResult(
             is_good=False,
-            text=f"robots.txt has an error ({response.status}), which crawlers take "
-            "for a site that is closed.",
-            fix="Look into the log of the site.",
+            text=f"robots.txt fails with status {response.status}, so crawlers stay "
+            "away from the whole site.",
+            fix="Check the site's log.",
         )
     if response.status == 200 and closed(read(response.text)):
         return CheckResult(
             is_good=False,
-            text="robots.txt, as the site serves it, keeps all crawlers out.",
-            fix="Change it where it is served, or use --force.",
+            text="The site's live robots.txt blocks all crawlers.",
+            fix="Allow crawling in it, or use --force.",
         )
-    return CheckResult(
-        is_good=True, text="robots.txt, as it is served, lets crawlers in."
-    )
+    return CheckResult(is_good=True, text="The site's live robots.txt allows crawling.")

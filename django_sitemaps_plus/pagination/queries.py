@@ -19,7 +19,7 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from .models import Page, PageQuerySet, Section, SectionQuerySet
 
 #: Seconds after which the lease of a process that died can be taken; renewed meanwhile.
-LEASE = 30
+LEASE = 15
 #: Seconds to wait for a lease that another process has.
 WAIT = 2.0
 #: Seconds between two looks whether the lease is free.

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import Error as DatabaseError
 from django.db import connections
@@ -84,9 +84,23 @@ def serve(
     """
     Return a page's bytes, built now if they are missing or stale.
 
-    Raises ``Busy`` if another process builds the page and there are no former bytes,
-    and whatever the rows or their database raise.
+    The former ones where that cannot be. Raises ``Busy`` if there are none and another
+    process builds the page, and whatever the rows or their database raise.
     """
+    try:
+        return _serve(source, page, site, asked=asked)
+    except DatabaseError as error:
+        former = _former(page)
+        if former is None:
+            raise
+        problem = f"Page {page} keeps its former bytes: the database failed: {error}"
+        logger.exception(problem)
+        return replace(former, problem=problem)
+
+
+def _serve(
+    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
+) -> Served:
     if not can_store(source):
         return _fresh(source, page) or _served(build(source, page, site))
     rows = definition(source.name).database
@@ -216,13 +230,6 @@ def _build_or_former(
             raise
         note_error(page, f"{error} The page keeps its former bytes.")
         return former
-    except DatabaseError as error:
-        former = _former(page)
-        if former is None:
-            raise
-        problem = f"Page {page} keeps its former bytes: the database failed: {error}"
-        logger.exception(problem)
-        return Served(page, former.stored, former.checksum, former.changed_at, problem)
 
 
 def _refuse_known_bad(source: SectionSource, page: Page) -> None:

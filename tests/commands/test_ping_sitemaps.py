@@ -254,7 +254,7 @@ def test_check_reads_the_robots_txt_that_crawlers_get(
     site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
     out, err, code = ping("--check", "--force")
     assert (err, code) == ("CommandError: Wrong: site.\n", 1)
-    assert "WRONG  site: robots.txt, as the site serves it, keeps all crawlers" in out
+    assert "WRONG  site: The site's live robots.txt blocks all crawlers" in out
 
 
 def test_status_shows_engines_and_what_they_say(

@@ -172,7 +172,7 @@ def test_the_url_is_at_indexnow_and_its_answer_in_the_admin(
     for row, url in zip(sorted(rows), [german, NOTE], strict=True):
         assert url in row
         assert "202" in row
-        assert "has the URLs, and will fetch the key file." in row
+        assert "accepted the URLs; the key file has yet to be verified." in row
     example.indexnow.settle()
     assert set(example.indexnow.verdicts.values()) == {True}, "it found the key file"
 
@@ -188,7 +188,7 @@ if "google" in ENGINES:
         [row] = example.rows("google")
         assert sitemap in row
         assert "204" in row
-        assert "Google knows of the sitemap." in row
+        assert "Google accepted the sitemap submission." in row
         example.google.settle()
         [known] = example.google.sitemaps.values()
         assert known["errors"] == "0"

@@ -7,7 +7,7 @@ import pytest
 from django_sitemaps_plus.engines import google_auth
 from tests.support.fakes.site import FakeSite
 
-#: The tests of what is not installed: an env of tox is without the extras.
+#: The tests of an extra that is not installed, as in one environment of tox.
 collect_ignore = [] if google_auth.is_installed() else ["test_google.py"]
 
 

@@ -1,4 +1,4 @@
-"""How each engine is set up against its fake, for the tests that all must pass."""
+"""Each engine with its fake, for the tests that all engines must pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOKEN = "token-of-the-hub"
 
 
 def found() -> dict[str, type[Engine]]:
-    """Return the engines that the package has, by the name of their module."""
+    """Return the engines of the package, by the name of their module."""
     classes = {}
     for module in pkgutil.iter_modules(engines.__path__):
         path = f"{engines.__name__}.{module.name}"
@@ -40,12 +40,12 @@ def found() -> dict[str, type[Engine]]:
 
 @dataclass
 class Setup:
-    """An engine, what it is told, and who listens; nobody for those without network."""
+    """An engine, a batch for it, and its fake; None for those without network."""
 
     engine: Engine
     batch: Batch
     server: FakeServer | None = None
-    #: What no text may show.
+    #: Must not be in any text.
     secrets: list[str] = field(default_factory=list)
 
 
@@ -78,7 +78,7 @@ def google(site: FakeSite, timeout: float) -> Iterator[Setup]:
             credentials=server.user_credentials,
             endpoint=server.endpoint,
         )
-        engine.submit(batch)  # and so it has a token
+        engine.submit(batch)  # to get a token
         token = server.calls[0].headers["authorization"].removeprefix("Bearer ")
         server.requests.clear()
         yield Setup(engine, batch, server, [CLIENT_SECRET, REFRESH_TOKEN, token])

@@ -1,68 +1,93 @@
-"""Texts without secrets, whatever stands in them."""
+"""Options and secrets of every engine, and engines without network."""
 
 from __future__ import annotations
 
+import dataclasses
 import string
+import subprocess
+import sys
 import urllib.parse
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps_plus.engines.base import EXCERPT, REDACTED, Outcome, secret
+from django_sitemaps_plus.engines.base import EXCERPT, REDACTED, Batch, Outcome, secret
+from django_sitemaps_plus.engines.console import Console
+from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.indexnow import IndexNow
+from django_sitemaps_plus.engines.memory import Memory
 from django_sitemaps_plus.engines.ping import Ping
 
 keys = st.text(string.hexdigits, min_size=8, max_size=128)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("timeout", 0),
+        ("timeout", "10"),
+        ("timeout", True),
+        ("timeout", float("nan")),
+        ("interval", -1),
+        ("interval", float("inf")),
+        ("interval", None),
+    ],
+)
+def test_an_invalid_number_of_seconds_is_refused(option: str, value: Any) -> None:
+    with pytest.raises(OptionError) as caught:
+        Console(alias="it", **{option: value})
+    assert caught.value.option == option
+    assert isinstance(caught.value, ValueError)
+
+
+def test_an_interval_may_be_zero() -> None:
+    assert Console(alias="it", interval=0).interval == 0
 
 
 @given(
     st.lists(keys, min_size=2, max_size=4), st.lists(st.text(), min_size=5, max_size=5)
 )
 def test_no_key_is_left_in_any_text(secrets: list[str], between: list[str]) -> None:
-    """Those of hosts and former ones, and of two the one that begins like the other."""
+    """Neither those of hosts, nor old ones, nor one that starts with another."""
     key, *others = [*secrets, secrets[0] + "-longer"[: 128 - len(secrets[0])]]
     engine = IndexNow(alias="it", key=key, keys={"a.example": key}, old_keys=others)
     text = "".join(
         part + secret for part, secret in zip(between, [key, *others], strict=False)
     )
-    clean = engine.redact(text)
-    assert not any(secret in clean for secret in secrets)
+    assert not any(secret in engine.redact(text) for secret in secrets)
     assert not any(secret in repr(engine) for secret in secrets)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Secretive(IndexNow):
-    token: str = secret(default="")
     more: Any = secret(default=())
 
 
-def test_a_secret_is_found_percent_encoded() -> None:
-    engine = Secretive(alias="it", key="k" * 8, token="a b/c&d")
-    assert engine.redact("?t=a%20b%2Fc%26d and a b/c&d") == "?t=… and …"
-
-
-def test_of_two_secrets_that_begin_alike_the_longer_is_found_first() -> None:
-    engine = Secretive(alias="it", key="k" * 8, more=["12345678", "12345678-and-more"])
-    assert engine.redact("12345678-and-more 12345678") == "… …"
-
-
-def test_secrets_are_found_in_whatever_holds_them() -> None:
-    more = {"first": ["one-secret"], "second": {"third": "two-secret"}}
+@pytest.mark.parametrize(
+    ("more", "text", "redacted"),
+    [
+        ("a b/c&d", "?t=a%20b%2Fc%26d and a b/c&d", "?t=… and …"),
+        (["12345678", "12345678-and-more"], "12345678-and-more 12345678", "… …"),
+        ({"a": ["one-secret"], "b": {"c": "two-secret"}}, "a one-secret b", "a … b"),
+    ],
+)
+def test_secrets_are_redacted(more: Any, text: str, redacted: str) -> None:
     engine = Secretive(alias="it", key="k" * 8, more=more)
-    assert engine.redact("first one-secret two-secret") == "first … …"
+    assert engine.redact(text) == redacted
 
 
 @given(st.text(min_size=8).filter(lambda text: REDACTED not in text))
-def test_a_secret_is_found_as_it_is_written_in_an_address(token: str) -> None:
+def test_a_secret_in_a_url_is_redacted(token: str) -> None:
     quoted = urllib.parse.quote(token, safe="")
     engine = Ping(alias="it", url=f"https://hub.example/?t={quoted}&s=")
     assert engine.redact(f"<{quoted}> <{token}>") == f"<{REDACTED}> <{REDACTED}>"
 
 
 @given(st.text(), st.text())
-def test_what_is_kept_is_one_line_that_every_database_takes(
+def test_an_answer_is_one_line_that_every_database_can_store(
     message: str, body: str
 ) -> None:
     answer = IndexNow(alias="it", key="k" * 8)._answer(
@@ -72,3 +97,52 @@ def test_what_is_kept_is_one_line_that_every_database_takes(
     for text in (answer.message, answer.excerpt):
         assert not set(text) & {"\x00", "\n", "\r", "\x1b"}
         text.encode()  # no lone surrogate
+
+
+# Engines without network, and a missing extra
+
+BATCH = Batch(origin="https://a.example", urls=["https://a.example/1", "…/2"])
+
+
+@pytest.mark.parametrize(("are_sitemaps", "kind"), [(False, "URL"), (True, "sitemap")])
+def test_the_console_prints_a_line_for_each_url(
+    capsys: pytest.CaptureFixture[str], are_sitemaps: bool, kind: str
+) -> None:
+    batch = dataclasses.replace(BATCH, are_sitemaps=are_sitemaps)
+    answer = Console(alias="screen").submit(batch)
+    assert answer.outcome is Outcome.ACCEPTED
+    assert capsys.readouterr().out == (
+        f"[screen] {kind} https://a.example/1\n[screen] {kind} …/2\n"
+    )
+
+
+def test_a_memory_stores_its_own_batches() -> None:
+    first, second = Memory(alias="first"), Memory(alias="second")
+    first.submit(BATCH)
+    assert first.sent == [BATCH]
+    assert second.sent == []
+
+
+def test_without_google_auth_the_error_names_the_command() -> None:
+    code = """
+import sys
+sys.modules["google.auth"] = None
+from django_sitemaps_plus.engines.errors import MissingExtra
+from django_sitemaps_plus.engines.google import SearchConsole
+try:
+    SearchConsole(alias="google", site="sc-domain:example.com")
+except MissingExtra as error:
+    print(error.option, error.problem)
+"""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=Path(__file__).parent.parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stderr == ""
+    assert result.stdout == (
+        "BACKEND needs a package that is not installed: "
+        "pip install 'django-sitemaps-plus[google]'.\n"
+    )

@@ -1,4 +1,4 @@
-"""The pages about engines say what the classes do."""
+"""The documentation of engines agrees with the classes."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def declared(engine: type[Engine]) -> dict[str, Any]:
     found = {}
     for field in dataclasses.fields(engine):
         if field.init and field.name not in shared:
-            is_made = field.default_factory is not dataclasses.MISSING
-            found[field.name] = field.default_factory() if is_made else field.default
+            create = field.default_factory
+            is_value = create is dataclasses.MISSING
+            found[field.name] = field.default if is_value else create()
     return found
 
 
 @pytest.mark.parametrize("engine", found().values(), ids=lambda engine: engine.__name__)
-def test_the_table_of_options_is_the_class(engine: type[Engine]) -> None:
+def test_the_table_of_options_agrees_with_the_class(engine: type[Engine]) -> None:
     path = f"`{engine.__module__}.{engine.__name__}`"
     (section,) = (text for text in sections().values() if path in text)
     own = {
@@ -58,7 +59,7 @@ def test_the_table_of_options_is_the_class(engine: type[Engine]) -> None:
     assert own == declared(engine)
 
 
-def test_the_options_of_every_engine_are_listed() -> None:
+def test_the_common_options_are_listed() -> None:
     defaults = {
         name: ast.literal_eval(default.strip("`"))
         for name, default in listed(sections()["Options of every engine"]).items()
@@ -68,7 +69,7 @@ def test_the_options_of_every_engine_are_listed() -> None:
     assert defaults == fields
 
 
-def test_every_search_engine_has_its_row() -> None:
+def test_every_search_engine_is_listed() -> None:
     table = sections()["Who can be told"]
     rows = re.findall(r"^\| ([A-Z][^|]+?) \|", table, re.MULTILINE)
     named = {name for row in rows for name in row.split(", ")}

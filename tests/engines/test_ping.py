@@ -1,4 +1,4 @@
-"""The classic ping, and the addresses that are not pinged any more."""
+"""The classic ping, and retired addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.ping import Ping
-from tests.support.fakes.faults import redirect, reply
+from tests.support.fakes.faults import Fault, redirect, reply
 from tests.support.fakes.hub import FakeHub
 from tests.support.fakes.site import FakeSite
 
@@ -31,17 +31,9 @@ def ping(url: str, location: str = SITEMAP) -> Answer:
 
 
 @pytest.mark.parametrize(
-    "form",
-    [
-        "/ping?sitemap={sitemap}",
-        "/ping?sitemap=",
-        "/ping?siteMap=",
-        "/ping?from=us&sitemap={sitemap}&lang=en",
-    ],
+    "form", ["/ping?siteMap=", "/ping?from=us&sitemap={sitemap}&lang=en"]
 )
-def test_every_form_of_the_address_brings_the_sitemap(
-    hub: FakeHub, site: FakeSite, form: str
-) -> None:
+def test_a_ping_submits_the_sitemap(hub: FakeHub, site: FakeSite, form: str) -> None:
     answer = ping(f"{hub.origin}{form}")
     assert (answer.outcome, answer.status) == (Outcome.ACCEPTED, 200)
     assert hub.pinged == [SITEMAP]
@@ -49,7 +41,7 @@ def test_every_form_of_the_address_brings_the_sitemap(
     assert [request.path for request in site.requests] == ["/sitemap.xml"]
 
 
-def test_the_address_of_the_sitemap_is_encoded_whole(hub: FakeHub) -> None:
+def test_the_whole_url_of_the_sitemap_is_encoded(hub: FakeHub) -> None:
     hub.fault = reply(204)
     assert ping(hub.url, f"{SITEMAP}?p=1&q=a%20b").outcome is Outcome.ACCEPTED
     assert hub.requests[0].path == (
@@ -57,23 +49,20 @@ def test_the_address_of_the_sitemap_is_encoded_whole(hub: FakeHub) -> None:
     )
 
 
-def test_a_sitemap_that_the_hub_cannot_read(hub: FakeHub) -> None:
-    answer = ping(hub.url, f"{ORIGIN}/missing.xml")
-    assert (answer.outcome, answer.status) == (Outcome.REJECTED, 422)
-    assert answer.excerpt == "cannot read it: 404"
-
-
-def test_a_redirect_names_the_option(hub: FakeHub) -> None:
-    hub.fault = redirect("https://elsewhere.example/")
-    assert ping(hub.url).message == (
-        f"{hub.host} redirects (301): write the address to which it leads as 'url'."
-    )
-
-
-def test_nobody_listens_there(hub: FakeHub) -> None:
-    answer = ping(f"{hub.origin}/pong?sitemap=")
-    assert (answer.outcome, answer.status) == (Outcome.UNAVAILABLE, 404)
-    assert answer.message.startswith("Nobody listens at this address")
+@pytest.mark.parametrize(
+    ("fault", "problem"),
+    [
+        (redirect("https://a.example/"), "redirects (301): set 'url' to the new "),
+        (reply(404), "takes no pings at this address (404): check 'url'."),
+    ],
+)
+def test_a_wrong_address_names_the_option(
+    hub: FakeHub, fault: Fault, problem: str
+) -> None:
+    hub.fault = fault
+    answer = ping(hub.url)
+    assert answer.outcome is Outcome.UNAVAILABLE
+    assert answer.message.startswith(f"{hub.host} {problem}")
 
 
 @pytest.mark.parametrize(
@@ -86,18 +75,19 @@ def test_nobody_listens_there(hub: FakeHub) -> None:
         None,
     ],
 )
-def test_an_address_that_cannot_be_pinged(url: Any) -> None:
+def test_an_invalid_url_is_refused(url: Any) -> None:
     with pytest.raises(OptionError) as caught:
         Ping(alias="hub", url=url)
     assert caught.value.option == "url"
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_a_hub_may_speak_plain_http() -> None:
-    Ping(alias="hub", url="http://hub.example/ping?sitemap=")
+def test_a_hub_may_use_plain_http() -> None:
+    answer = ping("http://no-such-hub.invalid/ping?sitemap=")
+    assert "could not be resolved" in answer.message
 
 
-def test_a_repr_shows_the_address_without_a_token() -> None:
+def test_a_repr_shows_the_url_without_a_token() -> None:
     engine = Ping(alias="hub", url="https://hub.example/p?k=s3cr3t%2Dt0ken&l=en&s=")
     assert repr(engine) == "Ping(alias='hub', url='https://hub.example/p?k=…&l=en&s=')"
     assert engine.redact("s3cr3t-t0ken in clear") == "… in clear"
@@ -113,28 +103,17 @@ SEARCH_CONSOLE = "django_sitemaps_plus.engines.google.SearchConsole"
     ("url", "successor"),
     [
         ("www.google.com/webmasters/sitemaps/ping?sitemap=", SEARCH_CONSOLE),
-        ("http://google.com/webmasters/sitemaps/ping?sitemap=", SEARCH_CONSOLE),
         ("https://www.google.com/webmasters/tools/ping?sitemap=", SEARCH_CONSOLE),
-        ("https://www.google.com/ping?sitemap={sitemap}", SEARCH_CONSOLE),
-        ("https://www.google.co.uk/ping?sitemap=", SEARCH_CONSOLE),
+        ("https://www.google.co.uk/ping?sitemap={sitemap}", SEARCH_CONSOLE),
         ("http://www.bing.com/webmaster/ping.aspx?siteMap=", INDEXNOW),
-        ("https://www.bing.com/ping?sitemap=", INDEXNOW),
         ("https://WWW.BING.com/PING?sitemap=", INDEXNOW),
         ("http://webmaster.live.com/ping.aspx?siteMap=", INDEXNOW),
         ("http://search.msn.com/webmaster/ping.aspx?siteMap=", INDEXNOW),
-        (
-            "http://search.yahooapis.com/SiteExplorerService/V1/updateNotification"
-            "?appid=SitemapWriter&url=",
-            INDEXNOW,
-        ),
-        (
-            "http://search.yahooapis.com/SiteExplorerService/V1/ping?sitemap=",
-            INDEXNOW,
-        ),
+        ("http://search.yahooapis.com/SiteExplorerService/V1/ping?url=", INDEXNOW),
         ("http://submissions.ask.com/ping?sitemap=", "closed in May 2026"),
     ],
 )
-def test_a_retired_address_names_what_took_its_place(url: str, successor: str) -> None:
+def test_a_retired_address_names_the_replacement(url: str, successor: str) -> None:
     assert successor in retired.sentence(url)
 
 
@@ -154,8 +133,8 @@ def test_other_addresses_are_not_retired(url: str) -> None:
     assert retired.sentence(url) == ""
 
 
-def test_a_retired_address_is_not_called() -> None:
-    """It would be DNS for a name of the real engine, which no test may ask."""
+def test_a_retired_address_is_not_requested() -> None:
+    """A request would ask the DNS for a real engine, which no test may do."""
     answer = ping("https://submissions.ask.com/ping?sitemap=")
     assert (answer.outcome, answer.status) == (Outcome.REJECTED, None)
     sentence = retired.sentence("https://submissions.ask.com/ping")

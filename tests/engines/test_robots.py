@@ -1,4 +1,4 @@
-"""The robots.txt that crawlers get, whoever serves it."""
+"""The live robots.txt of a site."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLOSED = "User-agent: *\nDisallow: /\n"
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "problem"),
     [
         (None, ""),
         ("", ""),
@@ -21,27 +21,27 @@ CLOSED = "User-agent: *\nDisallow: /\n"
         (CLOSED + "Allow: /blog/\n", ""),
         (Reply(status=301, headers={"Location": "/other.txt"}), ""),
         (Reply(status=403, body=CLOSED.encode()), ""),
-        (CLOSED, "keeps all crawlers out"),
-        ("\ufeffUSER-AGENT : *  # all\r\nDISALLOW:/ # of it\r\n", "keeps all crawlers"),
-        (CLOSED + "#" * 600_000, "keeps all crawlers out"),
-        (Reply(status=503), "has an error (503)"),
+        (CLOSED, "blocks all crawlers"),
+        ("\ufeffUSER-AGENT : *  # all\r\nDISALLOW:/ # of it\r\n", "blocks all"),
+        (CLOSED + "#" * 600_000, "blocks all crawlers"),
+        (Reply(status=503), "fails with status 503"),
     ],
 )
-def test_what_is_served_and_what_it_means(
-    page: Page | None, said: str, site: FakeSite
+def test_a_robots_txt_that_blocks_all_crawlers_is_found(
+    page: Page | None, problem: str, site: FakeSite
 ) -> None:
     if page is not None:
         site.pages["/robots.txt"] = page
     finding = robots_check.look(site.origin, timeout=5, private=True)
-    assert finding.is_good is not bool(said)
-    assert said in finding.text
-    assert bool(finding.fix) is bool(said)
+    assert finding.is_good is not bool(problem)
+    assert problem in finding.text
+    assert bool(finding.fix) is bool(problem)
 
 
-def test_a_site_that_cannot_be_reached(site: FakeSite) -> None:
-    assert "no public address" in robots_check.look(site.origin, timeout=5).text
+def test_a_site_that_is_private_or_down_is_reported(site: FakeSite) -> None:
+    assert "not a public address" in robots_check.look(site.origin, timeout=5).text
     assert site.requests == []
     site.stop()
     finding = robots_check.look(site.origin, timeout=5, private=True)
     assert not finding.is_good
-    assert "refuses connections" in finding.text
+    assert "Connection refused" in finding.text

@@ -1,6 +1,6 @@
 """
-Search engines and sites as real HTTP servers on loopback, for tests and for show.
+Search engines and sites as HTTP servers on loopback, for tests and demonstrations.
 
-``indexnow.FakeIndexNow``, ``google.FakeGoogle`` and ``hub.FakeHub`` are the engines,
-``site.FakeSite`` is a site, and ``faults`` is what can go wrong with each of them.
+``indexnow.FakeIndexNow``, ``google.FakeGoogle`` and ``hub.FakeHub`` are engines,
+``site.FakeSite`` is a site, and ``faults`` are ways in which each of them can fail.
 """

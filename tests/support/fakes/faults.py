@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a server, once or for as long as it is set."""
+"""Faults between a client and a server."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Reply:
 
 
 class Wire(Protocol):
-    """What a fault can do to a connection."""
+    """A connection, for faults."""
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, unless the server ends: then True."""
+        """Sleep; return True if the server stops."""
 
     def write(self, data: bytes) -> bool:
-        """Write, unless the client is gone: then False."""
+        """Write; return False if the client hung up."""
 
     def reply(self, answer: Reply) -> None:
         """Write a whole answer."""
@@ -33,8 +33,8 @@ class Fault(Protocol):
     """
     A way to fail.
 
-    ``before`` is played before the request is read, ``instead`` of the answer.
-    Each returns whether that was all.
+    ``before`` is called before the request is read, ``instead`` in place of the answer.
+    Each returns whether the connection is finished.
     """
 
     def before(self, wire: Wire) -> bool: ...
@@ -70,7 +70,7 @@ class Slow(_Fault):
 
 @dataclass(frozen=True)
 class Drip(_Fault):
-    """Sends the "headers" or the "body" byte by byte, and comes to no end."""
+    """Sends the "headers" or the "body" byte by byte, without end."""
 
     stage: str
     every: float = 0.05
@@ -105,7 +105,7 @@ class Cut(_Fault):
 
 @dataclass(frozen=True)
 class Endless(_Fault):
-    """Sends a body that never ends, as fast as it is read."""
+    """Sends a body without end, as fast as the client reads."""
 
     status: int = 200
 
@@ -139,18 +139,18 @@ class Fixed(_Fault):
 
 
 def reply(status: int, body: str = "", **headers: str) -> Fault:
-    """Send a status: ``reply(503, "busy", retry_after="120")``."""
+    """Answer with a status: ``reply(503, "busy", retry_after="120")``."""
     named = {name.replace("_", "-").title(): text for name, text in headers.items()}
     return Fixed(Reply(status=status, body=body.encode(), headers=named))
 
 
 def redirect(to: str, status: int = 301) -> Fault:
-    """Send somebody elsewhere."""
+    """Answer with a redirect."""
     return reply(status, location=to)
 
 
 def html(status: int = 200) -> Fault:
-    """Send a page for people."""
+    """Answer with a web page."""
     page = "<!DOCTYPE html>\n<title>Welcome</title>"
     return reply(status, page, content_type="text/html; charset=utf-8")
 

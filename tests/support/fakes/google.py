@@ -1,9 +1,8 @@
 """
 Google's token endpoint and Search Console API, as strict as the real ones.
 
-It checks the signature of the JWT, takes a token for an hour, knows which account is
-what to which property, and reads the sitemap that it is told of from the site under
-test.
+It verifies the signature of the JWT, accepts a token for an hour, knows the account's
+permission for each property, and reads submitted sitemaps from the site under test.
 
     python -m tests.support.fakes.google --port 9002 --site http://127.0.0.1:8000 \
         --credentials /tmp/google.json
@@ -16,7 +15,6 @@ import base64
 import binascii
 import gzip
 import json
-import threading
 import time
 import urllib.parse
 import uuid
@@ -32,13 +30,13 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from lxml import etree
 
 from tests.support.fakes.faults import Reply
-from tests.support.fakes.server import FakeServer, Request, fetch
+from tests.support.fakes.server import FakeServer, Request
 from tests.support.fakes.shown import show
 
 ACCOUNT = "sitemaps@project.iam.gserviceaccount.com"
 USER = {"client_id": "client.apps.googleusercontent.com"}
 SCOPE = "https://www.googleapis.com/auth/webmasters"
-#: What google-auth writes as the audience, wherever it sends the JWT.
+#: The audience that google-auth writes, for any token endpoint.
 AUDIENCE = "https://oauth2.googleapis.com/token"
 CLIENT_SECRET = "GOCSPX-secret-of-the-client"
 REFRESH_TOKEN = "1//refresh-token-of-the-user"
@@ -56,31 +54,24 @@ class FakeGoogle(FakeServer):
     """
     ``endpoint`` and ``credentials`` (``user_credentials``) are options of the engine.
 
-    ``properties`` says what the account is to each property. ``submitted`` are the
-    sitemaps in the order in which they came; ``sitemaps`` what is known of each, by
-    property and address. ``calls`` are the requests for the API, and ``grants``
-    counts tokens given.
+    ``properties`` maps each property to the account's permission. ``submitted`` lists
+    the sitemaps in order, ``sitemaps`` their status by property and URL, and ``calls``
+    the requests to the API. ``grants`` counts the tokens that were issued.
     """
 
     def __init__(
         self,
         properties: Mapping[str, str] | None = None,
-        *,
-        resolve: Mapping[str, str] | None = None,
-        site: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.properties = dict(properties or {"https://www.example.com/": "siteOwner"})
-        self.resolve = dict(resolve or {})
-        self.site = site
         self.sitemaps: dict[tuple[str, str], dict[str, Any]] = {}
         self.submitted: list[str] = []
         self.grants = 0
-        #: Whether grants are refused, as those of a deleted key are.
+        #: Whether no tokens are issued, as for a deleted key.
         self.is_revoked = False
         self._tokens: dict[str, float] = {}
-        self._reading: list[threading.Thread] = []
 
     @property
     def endpoint(self) -> str:
@@ -114,7 +105,7 @@ class FakeGoogle(FakeServer):
 
     @property
     def user_credentials(self) -> dict[str, str]:
-        """The JSON file of an authorised user."""
+        """The JSON file of an authorized user."""
         return {
             "type": "authorized_user",
             **USER,
@@ -124,23 +115,14 @@ class FakeGoogle(FakeServer):
         }
 
     def trust(self, token: str) -> None:
-        """Take a token that somebody else gave."""
+        """Accept a token that another server issued."""
         with self.lock:
             self._tokens[token] = time.monotonic() + 3600
 
     def expire_tokens(self) -> None:
-        """End every token that was given."""
+        """Expire all tokens."""
         with self.lock:
             self._tokens.clear()
-
-    def settle(self) -> None:
-        """Wait until all sitemaps are read."""
-        for thread in list(self._reading):
-            thread.join()
-
-    def stop(self) -> None:
-        self.settle()
-        super().stop()
 
     def answer(self, request: Request) -> Reply:
         if request.route == "/token":
@@ -191,7 +173,7 @@ class FakeGoogle(FakeServer):
     # The API
 
     def _call(self, request: Request) -> Reply:
-        # Decoded once, after the path is cut: who did not encode the slashes is lost.
+        # Decoded after splitting, so that slashes that were not encoded are an error.
         parts = request.route.removeprefix(f"{_ROOT}/").split("/")
         names = [urllib.parse.unquote(part) for part in parts]
         match request.method, names:
@@ -226,9 +208,7 @@ class FakeGoogle(FakeServer):
         with self.lock:
             self.sitemaps[site, feed] = known
             self.submitted.append(feed)
-            thread = threading.Thread(target=self._read, args=(feed, known))
-            self._reading.append(thread)
-            thread.start()
+        self.run(lambda: self._read(feed, known))
         return Reply(status=204)
 
     def _get(self, site: str, feed: str) -> Reply:
@@ -240,8 +220,8 @@ class FakeGoogle(FakeServer):
         return _json(200, self.sitemaps[site, feed])
 
     def _read(self, feed: str, known: dict[str, Any]) -> None:
-        """Fetch a sitemap and count what is in it."""
-        status, body = fetch(feed, self.resolve, self.site)
+        """Fetch a sitemap and count its entries."""
+        status, body = self.fetch(feed)
         try:
             data = gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
             root = etree.fromstring(data, _XML) if status == 200 else None
@@ -266,7 +246,7 @@ def _covers(site: str, feed: str) -> bool:
 
 
 def _jwt_problem(assertion: str, endpoint: str) -> str:
-    """Say what is wrong with a signed claim (RFC 7523); empty if nothing is."""
+    """Return what is wrong with a signed claim (RFC 7523); empty if nothing is."""
     try:
         head, payload, signature = assertion.split(".")
         header, claims = json.loads(_decoded(head)), json.loads(_decoded(payload))
@@ -323,7 +303,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A Search Console on loopback.")
     parser.add_argument("--port", type=int, default=9002)
     parser.add_argument("--site", default="http://127.0.0.1:8000")
-    parser.add_argument("--property", help="without it, the site with a slash")
+    parser.add_argument("--property", help="the default is the site with a slash")
     parser.add_argument("--credentials", type=Path, help="where to write a JSON file")
     given = parser.parse_args()
     properties = {given.property or f"{given.site}/": "siteOwner"}

@@ -1,31 +1,22 @@
-"""Somebody who still listens to ``GET /ping?sitemap=``, and reads the sitemap."""
+"""A hub that accepts ``GET /ping?sitemap=`` and reads the sitemap."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from tests.support.fakes.faults import Reply
-from tests.support.fakes.server import FakeServer, Request, fetch
+from tests.support.fakes.server import FakeServer, Request
 
 
 class FakeHub(FakeServer):
     """
-    Takes pings at ``/ping``, in ``sitemap`` or ``siteMap``.
+    Accepts pings at ``/ping``, with ``sitemap`` or ``siteMap``.
 
-    ``pinged`` are the sitemaps that it was told of, ``read`` their bytes by address.
+    ``pinged`` lists the submitted sitemaps, ``read`` has their contents by URL.
     """
 
-    def __init__(
-        self,
-        *,
-        resolve: Mapping[str, str] | None = None,
-        site: str | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.resolve = dict(resolve or {})
-        self.site = site
         self.pinged: list[str] = []
         self.read: dict[str, bytes] = {}
 
@@ -43,7 +34,7 @@ class FakeHub(FakeServer):
         if len(query.get("sitemap", [])) != 1:
             return Reply(status=400, body=b"which sitemap?")
         location = query["sitemap"][0]
-        status, body = fetch(location, self.resolve, self.site)
+        status, body = self.fetch(location)
         if status != 200:
             return Reply(status=422, body=f"cannot read it: {status}".encode())
         with self.lock:

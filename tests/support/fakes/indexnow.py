@@ -1,13 +1,12 @@
 """
-An engine that speaks IndexNow, as strict as the real ones.
+An IndexNow engine, as strict as the real ones.
 
-It reads the key file from the site under test; a bad verdict stays. Three profiles:
+It reads the key file from the site under test, and remembers the result. Profiles:
 
-- ``api`` (api.indexnow.org): 202 for a key that it has not seen, and 403 once it has
-  looked and not found it
-- ``bing``: 403 SiteVerificationNotCompleted first; a key that was once not found is
-  403 UserForbiddedToAccessSite for good
-- ``yandex``: 202 first, messages in words, and a key file is looked at again
+- ``api`` (api.indexnow.org): 202 for a new key, then 403 if its file was not found
+- ``bing``: 403 SiteVerificationNotCompleted for a new key; a key whose file was once
+  not found gets 403 UserForbiddedToAccessSite for good
+- ``yandex``: 202 for a new key, messages in words, and a key file is fetched again
 
     python -m tests.support.fakes.indexnow --port 9001 --site http://127.0.0.1:8000
 """
@@ -17,15 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import threading
 import time
 import urllib.parse
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tests.support.fakes.faults import Reply
-from tests.support.fakes.server import FakeServer, Request, fetch
+from tests.support.fakes.server import FakeServer, Request
 from tests.support.fakes.shown import show
 
 PROFILES = ("api", "bing", "yandex")
@@ -34,7 +31,7 @@ _KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 
 @dataclass(frozen=True, kw_only=True)
 class Post:
-    """One submission, and what was answered."""
+    """A submission, and the status of its answer."""
 
     host: str
     key: str
@@ -46,7 +43,7 @@ class Post:
 
 
 class Refusal(Exception):
-    """What is wrong with a request."""
+    """A problem of a request."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -56,37 +53,28 @@ class Refusal(Exception):
 
 class FakeIndexNow(FakeServer):
     """
-    ``url`` is its endpoint, ``accepted`` the URLs answered with 200 or 202, ``posts``
-    every submission that could be read.
+    ``url`` is its endpoint, ``accepted`` lists the URLs that were answered with 200 or
+    202, and ``posts`` every submission that could be read.
 
-    ``resolve`` says where hosts are (``{"www.example.com": "127.0.0.1:8000"}``),
-    ``site`` where all the others are. With ``rest``, a URL that comes again within so
-    many seconds is 429, with ``retry_after`` if that is given.
+    With ``rest``, the same URL within so many seconds gets 429, and ``retry_after``.
     """
 
     def __init__(
         self,
         profile: str = "bing",
         *,
-        resolve: Mapping[str, str] | None = None,
-        site: str | None = None,
         rest: float | None = None,
         retry_after: str | None = None,
         **options: Any,
     ) -> None:
-        if profile not in PROFILES:
-            raise ValueError(f"profile {profile!r}; there are {', '.join(PROFILES)}")
         super().__init__(**options)
         self.profile = profile
-        self.resolve = dict(resolve or {})
-        self.site = site
         self.rest = rest
         self.retry_after = retry_after
         self.posts: list[Post] = []
         self.accepted: list[str] = []
-        #: Whether the key file was right, by host and key.
+        #: Whether the key file is correct, by host and key.
         self.verdicts: dict[tuple[str, str], bool] = {}
-        self._looking: dict[tuple[str, str], threading.Thread] = {}
         self._seen: dict[str, float] = {}
 
     @property
@@ -95,17 +83,8 @@ class FakeIndexNow(FakeServer):
         return f"{self.origin}/indexnow"
 
     def trust(self, host: str, key: str) -> None:
-        """Take a key as verified."""
+        """Regard a key as verified."""
         self.verdicts[host, key] = True
-
-    def settle(self) -> None:
-        """Wait until all key files that are being fetched are there."""
-        for thread in list(self._looking.values()):
-            thread.join()
-
-    def stop(self) -> None:
-        self.settle()
-        super().stop()
 
     def answer(self, request: Request) -> Reply:
         if request.route.lower() != "/indexnow":
@@ -145,11 +124,10 @@ class FakeIndexNow(FakeServer):
             body = b"Too Many Requests"
             return Reply(status=429, body=body, headers=again)
         known = (said["host"], said["key"])
-        if known in self._looking:
-            self._looking.pop(known).join()
+        self.settle()
         verdict = self.verdicts.get(known)
         if verdict is None:
-            self._look(said)
+            self._verify(said)
             if self.profile == "bing":
                 return self._refuse(403, "SiteVerificationNotCompleted")
             return Reply(status=202)
@@ -165,21 +143,18 @@ class FakeIndexNow(FakeServer):
             "the key and try again",
         )
 
-    def _look(self, said: dict[str, Any]) -> None:
-        """Fetch a key file in the background; the next request waits for that."""
+    def _verify(self, said: dict[str, Any]) -> None:
+        """Fetch a key file in the background; the next request waits for it."""
         host, key = said["host"], said["key"]
         # The origin is that of the URLs: on loopback it has a port.
         parts = urllib.parse.urlsplit(said["urlList"][0])
         default = f"{parts.scheme}://{parts.netloc}/{key}.txt"
-        where = said.get("keyLocation") or default
 
-        def look() -> None:
-            status, body = fetch(where, self.resolve, self.site)
+        def verify() -> None:
+            status, body = self.fetch(said.get("keyLocation") or default)
             self.verdicts[host, key] = status == 200 and body == key.encode()
 
-        thread = threading.Thread(target=look)
-        self._looking[host, key] = thread
-        thread.start()
+        self.run(verify)
 
     def _refuse(self, status: int, code: str, message: str = "") -> Reply:
         if self.profile == "yandex":
@@ -191,7 +166,7 @@ class FakeIndexNow(FakeServer):
 
 
 def _get(request: Request) -> dict[str, Any]:
-    """Read the form for one URL."""
+    """Read the form with one URL."""
     query = {name: values[0] for name, values in request.query.items()}
     if "url" not in query:
         raise Refusal(400, "No url provided")
@@ -214,7 +189,7 @@ def _post(request: Request) -> dict[str, Any]:
 
 
 def _check(said: dict[str, Any]) -> None:
-    """Refuse what the documentation of the protocol and Yandex's refuse."""
+    """Refuse what the protocol's and Yandex's documentation refuse."""
     host, key, urls = said.get("host"), said.get("key"), said.get("urlList")
     for name, value in (("host", host), ("key", key), ("url", urls)):
         if value is None:
@@ -242,7 +217,7 @@ def _check(said: dict[str, Any]) -> None:
 
 
 def _is_of(host: str, url: str) -> bool:
-    """Tell whether a URL is an RFC 3986 one, of a host."""
+    """Return whether a URL is a valid one of a host (RFC 3986)."""
     legal = re.fullmatch(r"https?://[!-~]+", url) and not re.search(r'[#<>"\s]', url)
     return bool(legal) and urllib.parse.urlsplit(url).hostname == host.lower()
 
@@ -261,7 +236,7 @@ def _check_location(host: str, urls: list[str], location: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--port", type=int, default=9001)
-    parser.add_argument("--site", help="where the key files are: http://127.0.0.1:8000")
+    parser.add_argument("--site", help="origin of the key files: http://127.0.0.1:8000")
     parser.add_argument("--profile", choices=PROFILES, default="bing")
     given = parser.parse_args()
     options = {"port": given.port, "site": given.site}
@@ -270,8 +245,8 @@ def main() -> None:
 
 
 def _described(post: Post) -> str:
-    told = f"{post.status} {post.host}: {len(post.urls)} URLs"
-    return "\n    ".join([told, *post.urls[:20]])
+    summary = f"{post.status} {post.host}: {len(post.urls)} URLs"
+    return "\n    ".join([summary, *post.urls[:20]])
 
 
 if __name__ == "__main__":

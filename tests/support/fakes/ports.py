@@ -1,4 +1,4 @@
-"""Ports of loopback where something is wrong before any HTTP is spoken."""
+"""Ports on loopback that fail before any HTTP."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tests.support.fakes.server import FakeServer
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a port without a server."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
 
 
 @contextlib.contextmanager
 def deaf() -> Iterator[int]:
-    """Yield a port where connections are made, and nothing is ever read."""
+    """Yield a port that accepts connections and never reads."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 
 
 @contextlib.contextmanager
 def full() -> Iterator[int]:
-    """Yield a port whose queue of connections is full: the next one hangs."""
+    """Yield a port whose queue of connections is full, so that the next one hangs."""
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         listening.listen(0)
@@ -41,7 +41,7 @@ def full() -> Iterator[int]:
 
 @contextlib.contextmanager
 def secured(name: str, **options: Any) -> Iterator[tuple[FakeServer, trustme.CA]]:
-    """Yield a server with a certificate for a name, and who signed that."""
+    """Yield a server with a certificate for a name, and its authority."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(name, **options).configure_cert(context)

@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that writes down what it is asked, and fails as told."""
+"""An HTTP server on loopback that records requests and fails on demand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import ssl
 import sys
 import threading
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -18,10 +18,10 @@ from tests.support.fakes.faults import Fault, Reply
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a client asked."""
+    """A request of a client."""
 
     method: str
-    #: Path and query, as they came.
+    #: Path and query, undecoded.
     path: str
     #: By lower-case name.
     headers: Mapping[str, str]
@@ -40,13 +40,24 @@ class Request:
 
 class FakeServer:
     """
-    A server; subclasses answer.
+    A server; subclasses answer the requests.
 
-    ``fault`` is played for every request, ``faults`` one after the other, each for
-    one request.
+    ``fault`` replaces every answer, and each of ``faults`` one answer.
+
+    ``resolve`` maps hosts to addresses (``{"www.example.com": "127.0.0.1:8000"}``) for
+    what the server itself fetches; ``site`` is the origin of all other hosts.
     """
 
-    def __init__(self, *, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        resolve: Mapping[str, str] | None = None,
+        site: str | None = None,
+    ) -> None:
+        self._resolve, self._site = dict(resolve or {}), site
+        self._jobs: list[threading.Thread] = []
         self.requests: list[Request] = []
         self.fault: Fault | None = None
         self.faults: list[Fault] = []
@@ -78,19 +89,56 @@ class FakeServer:
         return f"http{'s' if self._tls else ''}://{self.host}"
 
     def answer(self, request: Request) -> Reply:
-        """Return what a client gets; here, the same for all."""
+        """Return the answer to a request."""
         return Reply()
 
     def take_fault(self) -> Fault | None:
         with self.lock:
             return self.faults.pop(0) if self.faults else self.fault
 
+    def fetch(self, url: str) -> tuple[int, bytes]:
+        """
+        GET a URL of the site under test as an engine does, without redirects.
+
+        The status is 0 if there is no answer, or if the host is not on loopback.
+        """
+        parts = urllib.parse.urlsplit(url)
+        host = parts.hostname or ""
+        where = self._resolve.get(parts.netloc) or self._resolve.get(host)
+        if where is None and self._site is not None:
+            where = urllib.parse.urlsplit(self._site).netloc
+        if where is None and host in ("127.0.0.1", "localhost"):
+            where = parts.netloc
+        if where is None:
+            return 0, b""
+        path = f"{parts.path or '/'}?{parts.query}".removesuffix("?")
+        connection = http.client.HTTPConnection(where, timeout=5)
+        with contextlib.closing(connection):
+            try:
+                connection.request("GET", path, headers={"Host": parts.netloc})
+                answer = connection.getresponse()
+                return answer.status, answer.read(60_000_000)
+            except (OSError, http.client.HTTPException):
+                return 0, b""
+
+    def run(self, job: Callable[[], None]) -> None:
+        """Start a job in the background."""
+        thread = threading.Thread(target=job)
+        thread.start()
+        self._jobs.append(thread)
+
+    def settle(self) -> None:
+        """Wait for all background jobs."""
+        for thread in list(self._jobs):
+            thread.join()
+
     def start(self) -> Self:
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """End all that is slow, and close; a second time, do nothing."""
+        """End everything that is slow, and close."""
+        self.settle()
         if self.stopped.is_set():
             return
         self.stopped.set()
@@ -111,7 +159,7 @@ class _Server(ThreadingHTTPServer):
     fake: FakeServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away, or do not trust us, are part of what is tested."""
+        """Ignore clients that hang up or that do not trust the certificate."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -119,7 +167,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
-    #: Nobody waits longer for a client that is gone.
+    #: Seconds to wait for a client.
     timeout = 30
 
     def __getattr__(self, name: str) -> Any:
@@ -129,7 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def log_message(self, *args: Any) -> None:
-        """Say nothing: the requests are kept."""
+        """Do not log: the requests are recorded."""
 
     def _serve(self) -> None:
         self.close_connection = True
@@ -171,33 +219,3 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             return False
         return True
-
-
-def fetch(
-    url: str, resolve: Mapping[str, str], site: str | None = None
-) -> tuple[int, bytes]:
-    """
-    GET a URL of the site under test, as an engine does: no redirect is followed.
-
-    ``resolve`` says where hosts are (``{"www.example.com": "127.0.0.1:8000"}``), and
-    ``site`` where all the others are. Nothing but loopback is ever asked: 0 is the
-    status of what cannot be.
-    """
-    parts = urllib.parse.urlsplit(url)
-    host = parts.hostname or ""
-    where = resolve.get(parts.netloc) or resolve.get(host)
-    if where is None and site is not None:
-        where = urllib.parse.urlsplit(site).netloc
-    if where is None and host in ("127.0.0.1", "localhost"):
-        where = parts.netloc
-    if where is None:
-        return 0, b""
-    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    connection = http.client.HTTPConnection(where, timeout=5)
-    with contextlib.closing(connection):
-        try:
-            connection.request("GET", path, headers={"Host": parts.netloc})
-            answer = connection.getresponse()
-            return answer.status, answer.read(60_000_000)
-        except (OSError, http.client.HTTPException):
-            return 0, b""

@@ -1,4 +1,4 @@
-"""What a fake engine was told, line by line, for whoever runs it by hand."""
+"""Print the submissions to a fake engine that runs as a script."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-Told = TypeVar("Told")
+Item = TypeVar("Item")
 
 
-def show(start: str, told: Sequence[Told], describe: Callable[[Told], str]) -> None:
-    """Write ``start``, and what is added to ``told``, until somebody interrupts."""
+def show(start: str, items: Sequence[Item], describe: Callable[[Item], str]) -> None:
+    """Print ``start`` and every item that is added to ``items``, until interrupted."""
     _say(start)
-    said = 0
+    shown = 0
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             time.sleep(0.2)
-            for one in told[said:]:
-                said += 1
-                _say(describe(one))
+            for item in items[shown:]:
+                shown += 1
+                _say(describe(item))
 
 
 def _say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""The site under test, where no Django is needed: texts by path."""
+"""A site under test without Django: contents by path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Page = str | bytes | Reply
 
 class FakeSite(FakeServer):
     """
-    Serves what is in ``pages``: texts, bytes, or whole replies; 404 for the rest.
+    Serves ``pages``, by path: texts, bytes or whole replies; otherwise 404.
 
     ``with FakeSite({"/key.txt": "…"}) as site: site.origin``
     """
