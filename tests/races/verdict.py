@@ -269,7 +269,9 @@ class Verdict:
 
     def _since(self, line: Line, section: str) -> float:
         """Return from which moment on an answer may say what was."""
-        strict, begun = line["quiet"] or line["status"] == 304, line["begun"]
+        # Who finds a page being built gets its former bytes, or 304 if it has them.
+        strict = line["quiet"] or (line["status"] == 304 and not line["built"])
+        begun = line["begun"]
         in_grace = any(
             crawl["crawl"] == section
             and crawl["by"] == line["by"]

@@ -329,13 +329,13 @@ class Writer:
         """A category, its articles and their tags, behind the signals' back."""
         if self._own().count() > MANY:
             raise Nothing
-        start = self._key()
+        start, count = self._key(), self.rng.randint(3, 14)
+        keys = range(start, start + count * OWNERS, OWNERS)
+        if Article.objects.filter(pk__in=keys).exists():
+            raise Nothing
         with transaction.atomic():
             category = self._new_category(operation)
-            articles = [
-                self._new(operation, pk=start + OWNERS * turn, category=category)
-                for turn in range(self.rng.randint(3, 14))
-            ]
+            articles = [self._new(operation, pk=pk, category=category) for pk in keys]
             tags = [self._new_tag(operation, article) for article in articles[::2]]
             Article.objects.bulk_create(articles)
             Tag.objects.bulk_create(tags)
