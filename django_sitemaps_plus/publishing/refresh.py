@@ -82,8 +82,8 @@ def report_all(sources: Iterable[SectionSource]) -> int:
 def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
     """Return the sections of which something was not reported or assigned yet."""
     keyed = {source.name: source for source in sources if source.key is not None}
-    rows = changes().filter(section__in=list(keyed)).order_by()
-    rows = rows.values_list("section", flat=True).distinct()
+    every = changes().filter(section__in=list(keyed)).order_by()
+    rows = every.values_list("section", flat=True).distinct()
     names = set(rows.filter(reported_at=None))
     # What was reported before the pages were divided, or while one of them was.
     unassigned = list(rows.filter(page=None).exclude(section__in=names))
