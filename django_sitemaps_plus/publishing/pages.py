@@ -93,6 +93,10 @@ def serve(
     try:
         return _serve(source, page, site, asked=asked)
     except DatabaseError as error:
+        ledger = connections[pages().db]
+        if not ledger.in_atomic_block:
+            # A server that was restarted has others.
+            ledger.close_if_unusable_or_obsolete()
         former = _former(page)
         if former is None:
             raise
