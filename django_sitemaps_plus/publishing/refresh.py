@@ -165,7 +165,11 @@ def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
 def rebuild(
     source: SectionSource, number: int, site: SiteAddress, *, at_leisure: bool = False
 ) -> Page | None:
-    """Rebuild a page; what keeps it from that is in its row and in the log."""
+    """
+    Rebuild a page, and return it.
+
+    None if that was not to be; what keeps it from that is in its row and in the log.
+    """
     page = (
         pages()
         .select_related("section")
@@ -177,8 +181,11 @@ def rebuild(
         return None
     if at_leisure:
         pages().filter(pk=page.pk).update(refreshed_at=time.time())
+    former = page.read_at
     try:
-        return serve(source, page, site, asked=False).page
+        found = serve(source, page, site, asked=False).page
+        # Bytes may have stood in: the rows are bad, or newer code is at it.
+        return found if found.read_at != former else None
     except (TooManyBadRows, Busy) as error:
         logger.warning("Section %r: %s", source.name, error)
     except Exception:
