@@ -88,8 +88,9 @@ def test_a_section_whose_rows_fail_does_not_keep_others_from_theirs(
             raise LookupError("It is away.")
         return site.kind.all()
 
-    Site(register, name="another", items=items)
+    another = Site(register, name="another", items=items)
     site.insert(range(5))
+    assert another.get(1).status_code == 200
     save(site, 3)
     found = [sections.source("another"), site.source]
     fails = True
