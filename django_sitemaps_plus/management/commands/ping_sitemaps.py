@@ -180,7 +180,7 @@ class Command(SitemapsCommand):
             # What this transaction changed so far, as in a TestCase.
             write_remembered(alias)
         asking = self.progress("{:,} URLs asked for so far")
-        outbox.ask(asked, site, aliases, asking)
+        outbox.request(asked, site, aliases, asking)
         sending = self.progress(
             "{0.engine}, {0.host}: {0.requests:,} requests, "
             "{0.accepted:,} URLs accepted"
@@ -190,14 +190,14 @@ class Command(SitemapsCommand):
                 engines=aliases,
                 sections=sections,
                 force=force,
-                is_asked=True,
+                is_requested=True,
                 progress=sending,
             )
         )
         return self._print(report)
 
     def _print(self, report: Report) -> str:
-        lines = [line for line in report.lines if line.requests or line.note]
+        lines = [line for line in report.results if line.requests or line.note]
         if self.as_json:
             self.print_json(
                 refusal=report.refusal, lines=[asdict(one) for one in lines]
