@@ -135,7 +135,8 @@ class Bag:
     def __call__(self) -> None:
         """Write down what the whole transaction changed, once."""
         try:
-            record(_merged([*_drain(self.connection), *self._take()]))
+            hints = _merged([*_drain(self.connection), *self._take()])
+            record(hints, self.connection.alias)
         except Exception:
             # Nobody's save may fail for it, and the next comparison finds it.
             logger.exception("Changes could not be recorded.")
@@ -210,18 +211,23 @@ def write_remembered(using: str) -> None:
         write(hints)
 
 
-def record(hints: Sequence[Hint]) -> None:
+def record(hints: Sequence[Hint], committed: str) -> None:
     """
-    Write hints: now, or when the ledger's own transaction is committed.
+    Write hints of what was ``committed`` in a database.
 
-    Within transactions managed by hand, of whose end nobody is told, in a savepoint.
+    Where the ledger is in another one whose transaction is open, they are written when
+    that is committed. Within transactions managed by hand, of whose end nobody is
+    told, they are written at once, in a savepoint.
     """
     if not hints:
         return
     using = changes().db
     connection = connections[using]
-    if connection.in_atomic_block or connection.get_autocommit():
+    if connection.in_atomic_block and using != committed:
         transaction.on_commit(partial(write, hints), using=using, robust=True)
+        return
+    if connection.in_atomic_block or connection.get_autocommit():
+        write(hints)
         return
     try:
         with transaction.atomic(using=using):
