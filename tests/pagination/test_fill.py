@@ -137,7 +137,9 @@ def test_the_tail_may_fill_the_last_page_whole(
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
-def test_the_smallest_pages_hold_what_they_should(register: Register, limit: int) -> None:
+def test_the_smallest_pages_hold_what_they_should(
+    register: Register, limit: int
+) -> None:
     site = Site(register, limit=limit)
     site.insert(range(7))
     site.check()
@@ -219,6 +221,7 @@ def test_while_bounds_are_being_found_the_answer_is_to_come_again(
 
 def test_whoever_lost_the_lease_writes_no_more(register: Register) -> None:
     """A query took so long that another process took over and is half way."""
+
     def slow(self: Any) -> Any:
         Section.objects.update(lease_owner="another", lease_until=10**10)
         return Number._default_manager.all()
@@ -266,9 +269,7 @@ def items_of(answer: Any) -> list[int]:
 @pytest.mark.usefixtures("small_files")
 def test_bytes_divide_pages_as_entries_do(register: Register) -> None:
     site = Site(register, limit=LIMIT, i18n=True, alternates=True, lastmod=None)
-    site.kind.insert(
-        [{"id": n * 10, "slug": f"{LONG}{n}"} for n in range(1000, 1007)]
-    )
+    site.kind.insert([{"id": n * 10, "slug": f"{LONG}{n}"} for n in range(1000, 1007)])
     site.get(1)
     found = {page.number: items_of(site.get(page.number)) for page in site.pages()}
     assert [item for page in found.values() for item in page] == list(range(1000, 1007))
@@ -276,7 +277,9 @@ def test_bytes_divide_pages_as_entries_do(register: Register) -> None:
     assert site.page(1).size > 0.7 * MOST, "at the edge a page is full"
     # Inside the range it is cut in halves, though it has few entries.
     first = site.get(1)
-    site.kind.insert([{"id": 10_005, "slug": f"{LONG}1"}, {"id": 1, "slug": f"{LONG}2"}])
+    site.kind.insert(
+        [{"id": 10_005, "slug": f"{LONG}1"}, {"id": 1, "slug": f"{LONG}2"}]
+    )
     age(verified=True)
     assert site.get(1).content == first.content
     age(grace=True)
@@ -346,5 +349,3 @@ def test_sections_of_one_model_have_bounds_of_their_own(register: Register) -> N
     assert few.shown() == list(range(40))
     assert len(many.index()) == 5
     assert Page.objects.filter(section__name="few").count() == 1
-
-

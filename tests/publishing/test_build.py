@@ -83,7 +83,9 @@ def test_what_cannot_be_built_is_said(site: Site) -> None:
     site.kind.all().filter(pk__lt=180).update(slug="")
     age(verified=True)
     report = build.build(site.source, place())
-    assert [error.partition(" rows")[0] for error in report.errors] == ["9 of the 9"] * 2
+    assert [error.partition(" rows")[0] for error in report.errors] == [
+        "9 of the 9"
+    ] * 2
     assert (report.pages, report.entries, report.unchanged) == (3, 25, 1)
     assert len(report.problems) == 18
 

@@ -155,7 +155,10 @@ def test_a_related_save_shows_at_once(client: Client, register: Register) -> Non
     category.save()
     assert again(client, tag) == 200
     assert locations(client.get(PAGE)) == [f"{START}/articles/two/"]
-    assert sorted(told()) == [("added", "/articles/two/"), ("removed", "/articles/one/")]
+    assert sorted(told()) == [
+        ("added", "/articles/two/"),
+        ("removed", "/articles/one/"),
+    ]
 
 
 def test_a_second_host_gets_its_own_truth(
@@ -266,7 +269,9 @@ def test_the_lastmod_of_a_page_never_goes_back(
 
 
 @pytest.fixture
-def deployed(client: Client, news: list[Article], register: Register) -> Callable[[], Any]:
+def deployed(
+    client: Client, news: list[Article], register: Register
+) -> Callable[[], Any]:
     """Newer code has built the page; returns what registers the old code's section."""
     register("news", type("News", (News,), {"priority": 0.5}))
     client.get(PAGE)

@@ -69,7 +69,10 @@ def save(number: int) -> None:
 def test_former_bytes_are_served_until_the_grace_is_over(site: Site) -> None:
     before = site.get(1)
     split(site)
-    assert (site.get(1).content, site.get(1).headers) == (before.content, before.headers)
+    assert (site.get(1).content, site.get(1).headers) == (
+        before.content,
+        before.headers,
+    )
     # The index has the new page; whoever holds the old index misses nothing.
     assert site.index() == [1, 2, 3]
     assert site.shown(3) == [30, 40, 50, 60, 70, 80]

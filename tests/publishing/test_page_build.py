@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from django.db.models import F
-from django.test import Client
 
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.models import Change, Page, PageFile, Section, UrlChange
-from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.publishing import page_build, page_writer
 from django_sitemaps_plus.rendering.digest import VERSION
 from tests.conftest import Register
 from tests.support.factories import ElsewhereFactory
-from tests.support.helpers import locations, told
+from tests.support.helpers import told
 from tests.support.ledger_kinds import KINDS, create_tables
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import age, place

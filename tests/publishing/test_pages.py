@@ -149,7 +149,9 @@ def test_all_rows_bad_at_once_are_no_reason_to_empty_a_page(
     assert Page.objects.get().error.startswith("5 of the 5 rows of page article-1")
 
 
-def test_rows_that_were_deleted_do_empty_a_page(client: Client, register: Register) -> None:
+def test_rows_that_were_deleted_do_empty_a_page(
+    client: Client, register: Register
+) -> None:
     register("article", Titled)
     titled(5, 0)
     client.get(PAGE)
@@ -492,9 +494,7 @@ def test_a_claim_is_renewed_while_its_builder_lives(
                 left.append(Page.objects.get().building_until - time.time())
 
     register("article", Slow)
-    Article.objects.bulk_create(
-        Article(pk=pk, slug="a") for pk in range(2000, 10_000)
-    )
+    Article.objects.bulk_create(Article(pk=pk, slug="a") for pk in range(2000, 10_000))
     assert len(urlset(client.get(PAGE))) == 8000
     assert len(left) == 4
     assert min(left) > 0

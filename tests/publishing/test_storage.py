@@ -175,7 +175,7 @@ def test_another_host_that_changes_a_page_is_no_news_to_the_first(
 
 def test_only_what_begins_a_location_is_readdressed() -> None:
     body = (
-        b"<url><loc>http://a.example/x/</loc><xhtml:link rel=\"alternate\" "
+        b'<url><loc>http://a.example/x/</loc><xhtml:link rel="alternate" '
         b'hreflang="de" href="http://a.example/de/"/><image:image><image:loc>'
         b"http://a.example.org/y.jpg</image:loc></image:image><video:video>"
         b"<video:title>http://a.example/x/</video:title><video:player_loc>"
@@ -184,7 +184,7 @@ def test_only_what_begins_a_location_is_readdressed() -> None:
     kept = StoredBytes("http://a.example/", compression.pack(body))
     site = SiteAddress(Origin(scheme="https", host="b.example:8000"))
     assert kept.body_for(site) == (
-        b"<url><loc>https://b.example:8000/x/</loc><xhtml:link rel=\"alternate\" "
+        b'<url><loc>https://b.example:8000/x/</loc><xhtml:link rel="alternate" '
         b'hreflang="de" href="https://b.example:8000/de/"/><image:image><image:loc>'
         b"http://a.example.org/y.jpg</image:loc></image:image><video:video>"
         b"<video:title>http://a.example/x/</video:title><video:player_loc>"

@@ -154,7 +154,9 @@ class PlainLedger:
         self.assign()
         for page in self.pages:
             mine = {rank for rank in self.unreported if rank in self.live()}
-            if page.count == 0 and any(self.owner(rank) == page.number for rank in mine):
+            if page.count == 0 and any(
+                self.owner(rank) == page.number for rank in mine
+            ):
                 page.count = None
         self.unreported.clear()
 
