@@ -19,7 +19,14 @@ from django.utils.dateparse import parse_datetime
 
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.errors import DateError
-from django_sitemaps_plus.protocol.locations import Origin, absolute, local_path, plain
+from django_sitemaps_plus.protocol.locations import (
+    ALWAYS_FITS,
+    Origin,
+    absolute,
+    lines_fit,
+    local_path,
+    plain,
+)
 from django_sitemaps_plus.protocol.writers import escape
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 
@@ -52,7 +59,11 @@ class Locations(Protocol):
     """Where the locations of a batch come from, in one language."""
 
     def bulk(self) -> Pieces | None:
-        """Return all locations as escaped pieces; None if some may be illegal."""
+        """
+        Return all locations as escaped pieces; None if some may be illegal.
+
+        They are not too long behind any origin, but may be too short.
+        """
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location, as a path if it is on ``origin``; raises if illegal."""
@@ -67,11 +78,19 @@ class RouteLocations:
 
     def bulk(self) -> Pieces | None:
         """Encode and escape every column at once."""
-        texts = self.route.texts(self.columns, escape_joined)
-        if texts is None or not self.route.pieces[0].startswith("/"):
-            return None
         pieces = [escape(piece) for piece in self.route.pieces]
-        return pieces, [texts[slot] for slot in self.route.slots]
+        room = ALWAYS_FITS - sum(map(len, pieces))
+        slots = self.route.slots
+        if not slots or not pieces[0].startswith("/"):
+            return None
+        most = room // len(slots)
+
+        def finish(joined: str) -> str | None:
+            escaped = escape_joined(joined)
+            return escaped if lines_fit(escaped, most) else None
+
+        texts = self.route.texts(self.columns, finish)
+        return None if texts is None else (pieces, [texts[slot] for slot in slots])
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return what ``reverse()`` gives for one row."""

@@ -22,7 +22,7 @@ from django.urls import NoReverseMatch
 
 from django_sitemaps_plus.protocol.entries import Image, News, Video
 from django_sitemaps_plus.protocol.errors import EntryError
-from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MAX_LOCATION, MIN_LOCATION
+from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MIN_LOCATION
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin, absolute
 from django_sitemaps_plus.protocol.writers import (
     alternate_xml,
@@ -96,7 +96,7 @@ class Serializer:
         locations: dict[str | None, Pieces] = {}
         for language, column in batch.locations.items():
             pieces = column.bulk()
-            if pieces is None or not self._has_legal_length(pieces):
+            if pieces is None or not self._is_long_enough(pieces):
                 return None
             locations[language] = pieces
         links = self._bulk_links(locations) if self.alternates else []
@@ -114,11 +114,9 @@ class Serializer:
         tally.see(lastmods.newest)
         return _fill(locations, tail, links, len(batch.labels))
 
-    def _has_legal_length(self, pieces: Pieces) -> bool:
-        """Tell whether every location is certain to have a legal length."""
-        literal = len(str(self.origin)) + sum(map(len, pieces[0]))
-        longest = sum(max(map(len, column)) for column in pieces[1])
-        return literal >= MIN_LOCATION and literal + longest <= MAX_LOCATION
+    def _is_long_enough(self, pieces: Pieces) -> bool:
+        """Tell whether every location is certain to be as long as the schemas want."""
+        return len(str(self.origin)) + sum(map(len, pieces[0])) >= MIN_LOCATION
 
     def _bulk_links(
         self, locations: dict[str | None, Pieces]

@@ -157,7 +157,7 @@ class CompiledRoute:
     def texts(
         self,
         columns: Sequence[Sequence[Any]],
-        finish: Callable[[str], str] = str,
+        finish: Callable[[str], str | None] = str,
     ) -> list[Sequence[str]] | None:
         """
         Return what goes between ``pieces`` for many rows, percent-encoded.
@@ -165,8 +165,8 @@ class CompiledRoute:
         ``columns`` has the values of each expression, in the order of
         ``Route.expressions``, and the result a text for each of them. ``finish`` is
         called with all texts of a column, joined by line breaks; it returns the same
-        object where it has nothing to change. None means that some row may have
-        another URL: ``exact()`` knows.
+        object where it has nothing to change, and None to refuse. None means that
+        some row may have another URL: ``exact()`` knows.
         """
         if not columns or not len(columns[0]):
             return [[] for _ in columns]
@@ -184,17 +184,19 @@ class CompiledRoute:
         except Exception:
             # A value that cannot be written: exact() raises it again for its row.
             return None
-        for column, data in zip(texts, encoded, strict=True):
-            if "" in column or data.count(SEPARATOR) != len(column) - 1:
-                return None
+        if any("" in column for column in texts):
+            return None
         if self.pieces[0] == "/" and _has_leading_slash(encoded[self.slots[0]]):
             return None
         if not self._all_match(texts, encoded):
             return None
-        return [
-            _finished(column, text, data, finish)
-            for column, text, data in zip(texts, joined, encoded, strict=True)
-        ]
+        finished = []
+        for column, text, data in zip(texts, joined, encoded, strict=True):
+            lines = _finished(column, text, data, finish)
+            if lines is None:
+                return None
+            finished.append(lines)
+        return finished
 
     def _all_match(
         self, texts: Sequence[Sequence[str]], encoded: Sequence[bytes]
@@ -229,15 +231,22 @@ def _groups_of_expressions(
 
 
 def _finished(
-    texts: Sequence[str], joined: str, data: bytes, finish: Callable[[str], str]
-) -> Sequence[str]:
-    """Encode and finish the texts of a column; those that need neither stay as is."""
+    texts: Sequence[str],
+    joined: str,
+    data: bytes,
+    finish: Callable[[str], str | None],
+) -> Sequence[str] | None:
+    """Encode and finish the texts of a column; None if one has a line break itself."""
     if joined.isascii() and not data.translate(None, SAFE_OR_SEPARATOR):
-        encoded = joined
+        finished = finish(joined)
     else:
-        encoded = _percent_encoded(data)
-    finished = finish(encoded)
-    return texts if finished is joined else finished.split("\n")
+        finished = finish(_percent_encoded(data))
+    if finished is None:
+        return None
+    if finished is joined:
+        return texts if joined.count("\n") == len(texts) - 1 else None
+    lines = finished.split("\n")
+    return lines if len(lines) == len(texts) else None
 
 
 def _has_leading_slash(joined: bytes) -> bool:

@@ -290,6 +290,7 @@ class Group:
             self._allowed = bytes(ascii_bytes) + SEPARATOR
             if _match_all_but_ascii(source):
                 self._allowed += bytes(range(128, 256))
+        self._others = bytes({*range(256)} - {*self._allowed})
 
     def matches(self, text: str) -> bool:
         """Tell whether one text matches."""
@@ -297,7 +298,12 @@ class Group:
 
     def matches_all(self, texts: Iterable[str], joined: bytes) -> bool:
         """Tell whether all texts match; none is empty."""
-        return not joined.translate(None, self._allowed) or all(map(self._match, texts))
+        return not self._has_others(joined) or all(map(self._match, texts))
+
+    def _has_others(self, joined: bytes) -> bool:
+        if len(self._others) < 4:
+            return any(byte in joined for byte in self._others)
+        return bool(joined.translate(None, self._allowed))
 
 
 def take_apart(regex: str) -> tuple[list[str], list[Group]] | None:
