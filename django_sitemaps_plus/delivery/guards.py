@@ -11,14 +11,14 @@ from django_sitemaps_plus.protocol.robots import closed
 from django_sitemaps_plus.sitemaps.site import configured
 
 
-def findings() -> list[CheckResult]:
+def check() -> list[CheckResult]:
     """Check whether this project may submit anything to engines."""
     return [_address(), _debug(), _robots()]
 
 
 def refusal() -> str:
     """Return why nothing may be submitted; empty if it may."""
-    wrong = [found for found in findings() if not found.is_good]
+    wrong = [found for found in check() if not found.is_good]
     return f"{wrong[0].text} {wrong[0].fix}" if wrong else ""
 
 
