@@ -371,9 +371,10 @@ def in_words(seconds: float) -> str:
     """Return a duration for people: "under a minute", "5 minutes", "3 hours"."""
     if seconds < 60:
         return "under a minute"
-    if seconds <= 7200:
-        return f"{math.ceil(seconds / 60)} minutes"
-    return f"{math.ceil(seconds / 3600)} hours"
+    minutes = math.ceil(seconds / 60)
+    if minutes > 120:
+        return f"{math.ceil(seconds / 3600)} hours"
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
 def _batches(rows: Sequence[Claimed]) -> list[list[Claimed]]:

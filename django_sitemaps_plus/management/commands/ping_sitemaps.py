@@ -219,7 +219,7 @@ class Command(SitemapsCommand):
     # How they stand
 
     def _check(self, aliases: Sequence[str]) -> str:
-        found = [("site", one) for one in guards.findings()]
+        found = [("site", one) for one in guards.check()]
         site = configured()
         if site:
             force, origin = self.options["force"], str(site.origin)
