@@ -226,7 +226,6 @@ class Leisure:
         self._owner = uuid.uuid4().hex
         self._places: deque[tuple[str, int]] = deque()
         self._listed_at = -LISTED
-        self._waits = False
         self._rest_until = 0.0
         self._has_lease = False
 
@@ -239,10 +238,10 @@ class Leisure:
         rest = self._rest_until - time.monotonic()
         if rest > 0:
             return rest
-        self._list(sources)
+        wait = self._list(sources)
         if not self._places:
             self.stop()
-            return self._until_listed()
+            return wait
         if not self._lease(LEASE):
             # Another process is at it.
             self._places.clear()
@@ -257,23 +256,21 @@ class Leisure:
         self._lease(rest + MARGIN)
         return rest
 
-    def _list(self, sources: Sequence[SectionSource]) -> None:
-        """List the pages to rebuild, if the former list is done or old."""
+    def _list(self, sources: Sequence[SectionSource]) -> float | None:
+        """
+        List the pages to rebuild, if the former list is done or old.
+
+        Returns the seconds until the next list if there are none, None if none waits.
+        """
         age = time.monotonic() - self._listed_at
         if age < (LISTED if self._places else AGAIN):
-            return
+            return AGAIN - age + 0.01
         self._listed_at = time.monotonic()
         now = time.time()
         wanted = _wanted(sources)
-        self._waits = bool(wanted)
         eligible = _refreshed_before(wanted, now - SELDOM)
         self._places = deque(eligible or _due(sources, now))
-
-    def _until_listed(self) -> float | None:
-        age = time.monotonic() - self._listed_at
-        if age < AGAIN:
-            return AGAIN - age + 0.01
-        return LISTED if self._waits else None
+        return LISTED if wanted else None
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")
