@@ -305,6 +305,38 @@ def a_callback_that_raises_before_ours(world: World) -> None:
     world.tries(work)
 
 
+@situation(inserts=(1, 2), sections=BOTH, recorded=[2, 3])
+def an_error_that_is_kept(world: World) -> None:
+    """With all that its traceback refers to, as loggers and debuggers keep it."""
+    kept = []
+    try:
+        with transaction.atomic():
+            transaction.on_commit(world.callback("raises", Stop("callback")))
+            changed(1).save()
+    except Stop as error:
+        kept.append(error)
+    with transaction.atomic():
+        changed(2, "2").save()
+        changed(3, "3").save()
+    world.note(kept)
+
+
+@situation(inserts=0, sections=BOTH)
+def an_error_that_is_kept_of_a_block(world: World) -> None:
+    kept = []
+    try:
+        with transaction.atomic():
+            changed(1).save()
+            Article.objects.get(pk=5).delete()
+            raise Stop
+    except Stop as error:
+        kept.append(error)
+    with transaction.atomic():
+        Article.objects.count()
+        transaction.on_commit(world.callback("after"))
+    world.note(kept)
+
+
 @situation(recorded=[1])
 def a_robust_callback_that_raises(world: World) -> None:
     with transaction.atomic():
