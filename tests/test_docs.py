@@ -145,9 +145,9 @@ def test_the_changelog_has_a_place_for_what_is_not_released() -> None:
 # The README's first screen
 
 
-def test_the_first_forty_lines_have_an_example_and_two_commands(tmp_path: Path) -> None:
+def test_the_first_screen_has_an_example_and_two_commands(tmp_path: Path) -> None:
     top = tmp_path / "top.md"
-    top.write_text("".join(README.read_text().splitlines(keepends=True)[:40]))
+    top.write_text("".join(README.read_text().splitlines(keepends=True)[:45]))
     assert blocks(top, "python") == blocks(README, "python")
     see, test = blocks(top, "sh")
     assert blocks(README, "sh") == [see, test], "one command each, for a fresh clone"

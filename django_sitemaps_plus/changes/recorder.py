@@ -119,11 +119,31 @@ class Bag:
     transaction that is rolled back.
     """
 
-    __slots__ = ("__weakref__", "connection", "sections")
+    __slots__ = ("__weakref__", "_at", "connection", "sections")
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
         self.sections: dict[str, _Keys] = {}
+        #: Where it stood among the callbacks.
+        self._at = len(connection.run_on_commit)
+
+    @property
+    def is_waiting(self) -> bool:
+        """
+        Whether it will be called when the open transaction is committed.
+
+        An error that somebody keeps, with its traceback, may hold a bag whose
+        transaction is over.
+        """
+        callbacks = self.connection.run_on_commit
+        if self._at < len(callbacks) and callbacks[self._at][1] is self:
+            return True
+        # A savepoint that was rolled back has taken its callbacks away.
+        for index, (_, callback, _) in enumerate(callbacks):
+            if callback is self:
+                self._at = index
+                return True
+        return False
 
     def keys(self, section: str, key: Key, database: str) -> _Keys:
         """Return the keys of a section."""
@@ -170,7 +190,10 @@ def remembering(using: str) -> Iterator[Bag]:
     # None stands for a block without a savepoint of its own.
     savepoints = frozenset(connection.savepoint_ids) - {None}
     bag = bags.get(savepoints)
-    if bag is None:
+    if bag is None or not bag.is_waiting:
+        for known, other in list(bags.items()):
+            if not other.is_waiting:
+                del bags[known]
         bag = bags[savepoints] = Bag(connection)
         transaction.on_commit(bag, using=using, robust=True)
     yield bag
@@ -197,7 +220,8 @@ def remembers(using: str, section: str) -> bool:
     bags = _open.get(connections[using])
     if not bags:
         return False
-    return any(section in bag.sections for bag in list(bags.values()))
+    found = list(bags.values())
+    return any(section in bag.sections and bag.is_waiting for bag in found)
 
 
 def write_remembered(using: str) -> None:

@@ -53,8 +53,8 @@ class SectionReport:
     errors: list[str] = field(default_factory=list)
     #: Why the section has no pages in the ledger; empty if it has.
     by_position: str = ""
-    #: When the work began, in seconds since the epoch.
-    begun: float = field(default_factory=time.time)
+    #: The versions of pages, by primary key, before the work began.
+    before: dict[int, str] = field(default_factory=dict)
 
 
 def fill(
@@ -65,6 +65,8 @@ def fill(
     if source.key is not None:
         bounds.fill(source, progress=progress)
         _count(done)
+        found = pages().filter(section__name=source.name)
+        done.before = dict(found.values_list("pk", "checksum"))
     return done
 
 
@@ -168,10 +170,10 @@ def _serve(
     problem = served.problem or served.page.error
     if problem:
         done.errors.append(problem)
-    elif served.page.changed_at >= done.begun:
-        done.changed += 1
-    else:
+    elif served.checksum == done.before.get(page.pk):
         done.unchanged += 1
+    else:
+        done.changed += 1
     done.bad += served.page.bad
     done.problems += [(label, reason) for label, reason in served.page.problems]
 

@@ -121,7 +121,10 @@ def _serve(
     with claimed(page) as claim:
         if claim is not None:
             return _build_or_former(source, page, site, claim, asked=asked)
-    return _former(page) or _wait(source, page, site, asked=asked)
+    page = reload(page.pk)
+    return (
+        _fresh(source, page) or _former(page) or _wait(source, page, site, asked=asked)
+    )
 
 
 def _served(built: Built) -> Served:
@@ -193,7 +196,7 @@ class Claim:
 def claimed(page: Page) -> Iterator[Claim | None]:
     """Try to be the one who builds a page, until the end; None if another is."""
     owner = uuid.uuid4().hex
-    if not pages().claim(page.pk, owner, CLAIM):
+    if not pages().claim(page, owner, CLAIM):
         yield None
         return
     claim = Claim(page, owner)
