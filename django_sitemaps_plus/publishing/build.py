@@ -158,6 +158,9 @@ def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
 def _serve(
     source: SectionSource, page: Page, place: SiteAddress, done: SectionReport
 ) -> None:
+    before = page.checksum
+    # A piece of a page that this run has split.
+    is_new = page.version <= 1 and page.verified_at >= done.begun
     try:
         served = serve(source, page, place, asked=False)
     except (TooManyBadRows, NotReady) as error:
@@ -168,7 +171,7 @@ def _serve(
     problem = served.problem or served.page.error
     if problem:
         done.errors.append(problem)
-    elif served.page.changed_at >= done.begun:
+    elif is_new or served.page.checksum != before:
         done.changed += 1
     else:
         done.unchanged += 1
