@@ -369,10 +369,10 @@ def held(request: pytest.FixtureRequest, shared: Site) -> tuple[Any, Any]:
     fill(shared.source)
     rows, pk = Section.objects, Section.objects.get(name=NAME).pk
     if request.param == "claim":
-        pages, page = Page.objects, shared.page(1).pk
+        pages, page = Page.objects, shared.page(1)
         return (
             lambda owner: pages.claim(page, owner, 60),
-            lambda owner: pages.release(page, owner),
+            lambda owner: pages.release(page.pk, owner),
         )
     return (
         lambda owner: rows.take_lease(pk, owner, 60),
