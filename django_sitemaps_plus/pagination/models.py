@@ -91,9 +91,11 @@ class PageQuerySet(models.QuerySet["Page"]):
         """
         Become the one who builds ``page``, for ``seconds`` at most.
 
-        Not where somebody else has built it since it was read.
+        Unless another is, or has looked at it since it was read.
         """
-        read = self.filter(pk=page.pk, version=page.version, read_at=page.read_at)
+        read = self.filter(
+            pk=page.pk, version=page.version, verified_at=page.verified_at
+        )
         free = read.filter(building_until__lt=DatabaseTime())
         return bool(
             free.update(building_by=owner, building_until=DatabaseTime() + seconds)

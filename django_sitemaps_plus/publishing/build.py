@@ -53,8 +53,8 @@ class SectionReport:
     errors: list[str] = field(default_factory=list)
     #: Why the section has no pages in the ledger; empty if it has.
     by_position: str = ""
-    #: The versions of pages, by primary key, before the work began.
-    before: dict[int, str] = field(default_factory=dict)
+    #: When the work began, in seconds since the epoch.
+    begun: float = field(default_factory=time.time)
 
 
 def fill(
@@ -65,8 +65,6 @@ def fill(
     if source.key is not None:
         bounds.fill(source, progress=progress)
         _count(done)
-        found = pages().filter(section__name=source.name)
-        done.before = dict(found.values_list("pk", "checksum"))
     return done
 
 
@@ -160,6 +158,9 @@ def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
 def _serve(
     source: SectionSource, page: Page, place: SiteAddress, done: SectionReport
 ) -> None:
+    before = page.checksum
+    # A piece of a page that this run has split.
+    is_new = page.version <= 1 and page.verified_at >= done.begun
     try:
         served = serve(source, page, place, asked=False)
     except (TooManyBadRows, NotReady) as error:
@@ -170,10 +171,10 @@ def _serve(
     problem = served.problem or served.page.error
     if problem:
         done.errors.append(problem)
-    elif served.checksum == done.before.get(page.pk):
-        done.unchanged += 1
-    else:
+    elif is_new or served.page.checksum != before:
         done.changed += 1
+    else:
+        done.unchanged += 1
     done.bad += served.page.bad
     done.problems += [(label, reason) for label, reason in served.page.problems]
 

@@ -118,13 +118,18 @@ def _serve(
     fresh = _fresh(source, page)
     if fresh is not None:
         return fresh
-    with claimed(page) as claim:
-        if claim is not None:
-            return _build_or_former(source, page, site, claim, asked=asked)
-    page = reload(page.pk)
-    return (
-        _fresh(source, page) or _former(page) or _wait(source, page, site, asked=asked)
-    )
+    for _ in range(2):
+        with claimed(page) as claim:
+            if claim is not None:
+                return _build_or_former(source, page, site, claim, asked=asked)
+        # Another one is building it, or has done so since it was read.
+        page = reload(page.pk)
+        fresh = _fresh(source, page)
+        if fresh is not None:
+            return fresh
+        if page.building_until > time.time():
+            break
+    return _former(page) or _wait(source, page, site, asked=asked)
 
 
 def _served(built: Built) -> Served:
@@ -194,7 +199,11 @@ class Claim:
 
 @contextmanager
 def claimed(page: Page) -> Iterator[Claim | None]:
-    """Try to be the one who builds a page, until the end; None if another is."""
+    """
+    Try to be the one who builds a page, until the end.
+
+    None if another is, or has looked at it since ``page`` was read.
+    """
     owner = uuid.uuid4().hex
     if not pages().claim(page, owner, CLAIM):
         yield None

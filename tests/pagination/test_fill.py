@@ -226,7 +226,7 @@ def test_whoever_lost_the_lease_writes_no_more(register: Register) -> None:
         Section.objects.update(lease_owner="another", lease_until=10**10)
         return Number._default_manager.all()
 
-    site = Site(register, items=slow)
+    Site(register, items=slow)
     with pytest.raises(Busy, match="lost"):
         fill(sections.source("site"))
     assert Section.objects.get(name="site").filled is False

@@ -142,7 +142,7 @@ READ = ("testapp_article", "sitemaps_plus_pagefile", "sitemaps_plus_change")
 def large(client: Client, register: Any) -> list[Article]:
     """Three pages of nine, nine and seven articles, all built and asked for."""
     register("small", Small)
-    made = articles(25)
+    made = articles(25, updated=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
     for address in ("", "-small", "-small-1", "-small-2", "-small-3"):
         assert client.get(f"/sitemap{address}.xml").status_code == 200
     return made

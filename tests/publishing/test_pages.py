@@ -19,7 +19,7 @@ from tests.conftest import Register
 from tests.support.factories import TagFactory, articles
 from tests.support.helpers import ArticleSitemap, index, locations, settle, urlset
 from tests.support.ledger_kinds import VENDOR
-from tests.support.processes import at_once
+from tests.support.processes import at_once, elsewhere
 from tests.testapp.models import Article, Tag
 
 pytestmark = pytest.mark.django_db
@@ -457,6 +457,35 @@ def test_who_waits_gets_what_the_other_has_built_and_holds_no_connection(
     monkeypatch.setattr(pages.time, "sleep", nap)
     assert len(urlset(client.get(PAGE))) == 2
     assert naps == [None, None]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_bad", [False, True])
+def test_who_comes_just_too_late_takes_what_another_has_built(
+    client: Client, register: Register, is_bad: bool
+) -> None:
+    """It had read that the page is stale before the other one was done."""
+    asked = []
+
+    class Counted(ArticleSitemap):
+        def location(self, item: Article) -> str:  # type: ignore[override]
+            asked.append(item.pk)
+            return "bad" if is_bad else f"/{item.pk}/"
+
+    register("article", Counted)
+    articles(12)
+    client.get("/sitemap-article.xml")
+    Page.objects.update(verified_at=1, error="", failures=0)
+    asked.clear()
+
+    def late(execute: Any, sql: str, *args: Any) -> Any:
+        if sql.startswith("UPDATE") and "building_by" in sql and not asked:
+            elsewhere(lambda: Client().get(PAGE))
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(late):
+        assert client.get(PAGE).status_code == (503 if is_bad else 200)
+    assert len(asked) == 12
 
 
 @pytest.mark.django_db(transaction=True)
