@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -156,7 +157,24 @@ class Background:
             write_late()
             import_string(TASKS[str(how)])()
             return None
-        return _soonest(notify_all(), self._at_leisure())
+        wait = notify_all(self._is_ending)
+        if self._is_ending():
+            return LOOK
+        return _soonest(wait, self._at_leisure())
+
+    def _is_ending(self) -> bool:
+        """
+        Tell whether the process ends, or cannot start threads for another reason.
+
+        A request to an engine needs one, and the engine must not be blamed for that.
+        """
+        thread = threading.Thread(target=int, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return True
+        thread.join()
+        return self._ends
 
     def _at_leisure(self) -> float | None:
         site = configured()
@@ -245,14 +263,18 @@ def notify(options: DeliveryOptions | None = None) -> float | None:
     return outbox.next_due()
 
 
-def notify_all() -> float | None:
-    """Report what was saved and deleted, and notify engines; return as ``notify``."""
+def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
+    """
+    Report what was saved and deleted, and notify engines; return as ``notify``.
+
+    It stops early where the process ``is_ending``.
+    """
     write_late()
     if configured() is None:
         return None
     report_all(sources())
     url_changes.prune()
-    return notify(DeliveryOptions(deadline=time.monotonic() + STINT))
+    return notify(_for_a_stint(is_ending))
 
 
 def work() -> float | None:
@@ -266,7 +288,7 @@ def work() -> float | None:
     if site is not None:
         refresh_all(sources(), site, seldom=True)
     # Once more, of what the pages found out.
-    return notify(DeliveryOptions(deadline=time.monotonic() + STINT))
+    return notify(_for_a_stint())
 
 
 def work_as_task(*, is_first: bool) -> float | None:
@@ -294,6 +316,11 @@ def drain(options: DeliveryOptions) -> Report:
     report = deliver(options)
     outbox.prune()
     return report
+
+
+def _for_a_stint(is_ending: Callable[[], bool] = lambda: False) -> DeliveryOptions:
+    end = time.monotonic() + STINT
+    return DeliveryOptions(is_over=lambda: is_ending() or time.monotonic() > end)
 
 
 def _soonest(*waits: float | None) -> float | None:

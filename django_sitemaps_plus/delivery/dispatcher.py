@@ -99,8 +99,8 @@ class DeliveryOptions:
     force: bool = False
     #: Somebody requested it: an ownership proof that was missing is verified at once.
     is_requested: bool = False
-    #: When to stop, by the monotonic clock.
-    deadline: float = float("inf")
+    #: Asked before each request: whether to stop.
+    is_over: Callable[[], bool] = lambda: False
     #: Called with an engine's result after each request.
     progress: Callable[[EngineResult], object] = lambda result: None
 
@@ -155,10 +155,12 @@ class Dispatcher:
 
     def run(self) -> None:
         """Submit batches until nothing is due, or the engine needs a pause."""
-        if not self._first_due(1) or self._is_paused() or not self._is_verified():
+        if self.options.is_over() or not self._first_due(1) or self._is_paused():
+            return
+        if not self._is_verified():
             return
         pk = self.state.pk
-        while time.monotonic() < self.options.deadline:
+        while not self.options.is_over():
             if _retrying(lambda: states().is_paused(pk, self.now())):
                 # Another process was asked to pause since this one looked.
                 return
@@ -241,6 +243,9 @@ class Dispatcher:
         for _ in range(most):
             if not batches:
                 return True
+            if self.options.is_over():
+                self._put_back([row for other in batches for row in other], 0.0)
+                return False
             if time.monotonic() > deadline:
                 break
             batch = batches.pop()

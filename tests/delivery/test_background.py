@@ -18,11 +18,20 @@ from django.db import connection
 from django.test import Client
 
 from django_sitemaps_plus.delivery import background as jobs
-from django_sitemaps_plus.models import Change, Page, Section, Submission, UrlChange
+from django_sitemaps_plus.models import (
+    Change,
+    EngineState,
+    Page,
+    Section,
+    Submission,
+    UrlChange,
+)
 from tests.conftest import Register
+from tests.engines.setups import KEY
 from tests.publishing.test_freshness import News
+from tests.support.fakes.ports import free_port
 from tests.support.helpers import run_command
-from tests.support.outbox_world import BASE
+from tests.support.outbox_world import BASE, use
 from tests.support.processes import within
 from tests.support.servers import SOON, Server
 from tests.testapp.models import Article
@@ -239,6 +248,26 @@ def test_the_thread_ends_with_its_process(own: jobs.Background) -> None:
     assert not Section.objects.exclude(lease_owner="").exists()
 
 
+def no_room(self: threading.Thread) -> None:
+    """Fail as Python does when it ends, or has no room for another thread."""
+    raise RuntimeError("can't start new thread")
+
+
+def test_an_engine_is_not_blamed_where_no_thread_can_be_started(
+    own: jobs.Background, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests need one: their names are resolved there."""
+    options = {"key": KEY, "endpoint": f"http://127.0.0.1:{free_port()}/"}
+    use(settings, one=("Trusted", options))
+    Article.objects.create(slug="b")
+    own.request_started()
+    monkeypatch.setattr(threading.Thread, "start", no_room)
+    assert within(SOON, Submission.objects.exists)
+    own.stop()
+    assert Submission.objects.get().attempts == 0
+    assert EngineState.objects.get().paused_until == 0
+
+
 @pytest.mark.parametrize("trouble", ["address", "threads"])
 def test_what_keeps_the_thread_from_starting_harms_nobody(
     own: jobs.Background,
@@ -247,14 +276,11 @@ def test_what_keeps_the_thread_from_starting_harms_nobody(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def full(self: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     if trouble == "address":
         # As where somebody types the scheme into the Site's domain.
         settings.SITEMAPS_PLUS = {"BASE_URL": "https://example.com/?a"}
     else:
-        monkeypatch.setattr(threading.Thread, "start", full)
+        monkeypatch.setattr(threading.Thread, "start", no_room)
     own.request_started()
     assert caplog.text.count("The background thread cannot be started.") == 1
     Article.objects.create(slug="b")

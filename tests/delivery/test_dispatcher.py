@@ -244,7 +244,8 @@ def test_a_slow_engine_leaves_time_for_others(settings: Any) -> None:
     urls(7)
     outbox.enqueue()
     for _ in range(2):
-        run(deadline=time.monotonic() + 0.5, progress=lambda result: time.sleep(0.6))
+        over: list[Any] = []
+        run(is_over=lambda over=over: bool(over), progress=over.append)
     assert [len(engine.sent) for engine in engines().values()] == [1, 1]  # type: ignore[attr-defined]
 
 
@@ -278,14 +279,20 @@ def test_engines_and_sections_can_be_chosen(settings: Any) -> None:
     assert list(found) == [("two", f"{BASE}/b/")]
 
 
-def test_delivering_ends_at_its_deadline(settings: Any) -> None:
-    engine = use(settings, one="Few")
-    urls(7)
-    run(deadline=time.monotonic() - 1)
-    assert engine.sent == []
-    seen: list[int] = []
-    run(progress=lambda result: seen.append(result.requests))
-    assert seen == [1, 2, 3]
+def test_delivering_can_be_stopped_before_each_request(settings: Any) -> None:
+    """What was claimed by then is due at once, and no proof is verified any more."""
+    engine = keyed(settings)
+    engine.bad.add(f"{BASE}/1/")
+    urls(3)
+    run(is_over=lambda: True)
+    assert (engine.sent, engine.verified) == ([], [])
+    over: list[Any] = []
+    run(is_over=lambda: len(over) > 1, progress=over.append)
+    assert list(map(len, sent(engine))) == [3, 1], "the second half was not sent"
+    assert outcomes() == ["accepted", "pending", "pending"]
+    assert rest() == 0
+    run()
+    assert outcomes() == ["accepted", "accepted", "rejected"]
 
 
 # Claims

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from tests.support.fakes.ports import free_port
 from tests.support.processes import ROOT, given, within
 
 #: Seconds within which the background has done its work, on a slow machine too. Not so
@@ -37,8 +38,7 @@ class Server:
         constants: dict[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.log = folder / f"{self.port}.log"
         told = given(**{"BACKGROUND_SHARE": 1.0, **settings})
         told["constants"] = {**HURRIED, **(constants or {})}
