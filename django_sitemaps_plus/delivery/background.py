@@ -35,7 +35,8 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import configured
 
 from . import guards, outbox
-from .dispatcher import DeliveryOptions, Report, deliver
+from .dispatcher import deliver
+from .results import DeliveryOptions, Report
 
 logger = logging.getLogger("django_sitemaps_plus")
 

@@ -14,7 +14,6 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from django_sitemaps_plus.db import database_time, retrying
@@ -25,7 +24,6 @@ from django_sitemaps_plus.engines.base import (
     CheckResult,
     Engine,
     Outcome,
-    printable,
 )
 from django_sitemaps_plus.signals import submission_finished
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
@@ -34,6 +32,7 @@ from . import guards
 from .engines import engines
 from .models import Claimed, EngineState, Submission, SubmissionQuerySet, digest_of
 from .queries import states, submissions
+from .results import DeliveryOptions, EngineResult, Report
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -57,52 +56,6 @@ AWAY = 86_400.0
 ATTEMPTS, GIVE_UP = 5, 3 * 86_400.0
 #: How often to claim again where others were faster.
 TRIES = 5
-
-
-@dataclass
-class EngineResult:
-    """What a run did for one engine and one host."""
-
-    engine: str
-    host: str
-    requests: int = 0
-    accepted: int = 0
-    rejected: int = 0
-    failed: int = 0
-    #: To be submitted later.
-    postponed: int = 0
-    #: The engine's last message, or why nothing was submitted.
-    note: str = ""
-
-
-@dataclass
-class Report:
-    """What a run did."""
-
-    #: Why nothing at all may be submitted.
-    refusal: str = ""
-    results: list[EngineResult] = field(default_factory=list)
-
-    def total(self, name: str) -> int:
-        """Return the sum of a number over all results."""
-        return sum(getattr(result, name) for result in self.results)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeliveryOptions:
-    """What to deliver, and how."""
-
-    #: Aliases of engines, and names of sections; empty for all.
-    engines: Sequence[str] = ()
-    sections: Sequence[str] = ()
-    #: Also submit from where nothing should be submitted, such as a private address.
-    force: bool = False
-    #: Somebody requested it: an ownership proof that was missing is verified at once.
-    is_requested: bool = False
-    #: Asked before each request: whether to stop.
-    is_over: Callable[[], bool] = lambda: False
-    #: Called with an engine's result after each request.
-    progress: Callable[[EngineResult], object] = lambda result: None
 
 
 def deliver(options: DeliveryOptions | None = None) -> Report:
@@ -363,7 +316,8 @@ class Dispatcher:
 
     def _clean(self, text: str) -> str:
         """Return an engine's text without secrets, as every database can store it."""
-        return printable(self.engine.redact(text))
+        legal = text.replace("\0", "").encode("utf-8", "replace").decode()
+        return self.engine.redact(legal).strip()
 
 
 def pause(failures: int) -> float:

@@ -12,8 +12,9 @@ from django.test import override_settings
 
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.delivery import dispatcher, outbox
-from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions, in_words
+from django_sitemaps_plus.delivery.dispatcher import in_words
 from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.results import DeliveryOptions
 from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
 from django_sitemaps_plus.models import EngineState, Submission
 from django_sitemaps_plus.signals import submission_finished
@@ -76,7 +77,7 @@ def test_the_answer_is_stored(settings: Any) -> None:
     run()
     row = Submission.objects.get()
     assert (row.status, row.message, len(row.excerpt)) == (202, "Ok.", 500)
-    assert row.excerpt.startswith("x yx y")
+    assert row.excerpt.startswith("xyxy")
     assert (row.attempts, row.live, row.due_at, row.claimed_by) == (1, None, None, "")
     assert row.sent_at is not None
     assert row.answered_at is not None
@@ -362,7 +363,7 @@ def keyed(settings: Any, key: str = "k1", *found: CheckResult) -> Any:
     return engine
 
 
-MISSING = CheckResult(is_good=False, text="No k1.\n", fix="Upload it.")
+MISSING = CheckResult(is_good=False, text="No k1.", fix="Upload it.")
 
 
 def test_nothing_is_submitted_before_ownership_is_verified(settings: Any) -> None:

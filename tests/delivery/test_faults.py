@@ -21,7 +21,7 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 
 from django_sitemaps_plus.delivery import background, dispatcher, outbox
-from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions
+from django_sitemaps_plus.delivery.results import DeliveryOptions
 from django_sitemaps_plus.models import EngineState, Submission, UrlChange
 from tests.publishing.test_faults import THOROUGH, commits_do_not_wait, end_connections
 from tests.support.factories import articles

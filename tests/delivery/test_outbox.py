@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.delivery import background, outbox
-from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions
+from django_sitemaps_plus.delivery.results import DeliveryOptions
 from django_sitemaps_plus.models import EngineState, Page, Submission, UrlChange
 from tests.conftest import Register
 from tests.support.factories import articles

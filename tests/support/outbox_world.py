@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import F
 
 from django_sitemaps_plus.delivery import dispatcher, outbox
-from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions, Report
 from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
 from django_sitemaps_plus.models import EngineState, Submission, UrlChange
 
 BASE = "https://www.example.com"

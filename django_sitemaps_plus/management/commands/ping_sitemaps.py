@@ -17,13 +17,10 @@ from django_sitemaps_plus.changes import url_changes as happened
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.delivery import background, guards, outbox, requests
-from django_sitemaps_plus.delivery.dispatcher import (
-    DeliveryOptions,
-    Report,
-)
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.queries import states, submissions
 from django_sitemaps_plus.delivery.requests import plan
+from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
 from django_sitemaps_plus.engines import robots_check
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.management import utils
