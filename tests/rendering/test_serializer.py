@@ -1,4 +1,4 @@
-"""Two thousand rows at once, or one by one: the same entries, the same faults."""
+"""A thousand rows at once, or one by one: the same entries, the same faults."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.rendering.columns import (
     Batch,
+    Constant,
     Lastmods,
     RouteLocations,
     Tally,
     TextLocations,
+    epoch,
 )
 from django_sitemaps_plus.rendering.serializer import Serializer
 from tests.support.factories import articles
@@ -28,36 +30,20 @@ from tests.testapp.models import Article
 
 ORIGIN = Origin("https", "www.example.com")
 BERLIN = dt.timezone(dt.timedelta(hours=1))
+MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=dt.UTC)
+ZERO = "0000-00-00 00:00:00.000000"
 
 TEXTS = st.text(max_size=20) | st.sampled_from(
     [
-        "",
-        "/",
-        "//x",
-        "/a",
-        "/%",
-        "/%41",
-        "/%zz",
-        "/ü",
-        "/a b",
-        "/a&b",
-        "/<",
-        "/\n",
-        "/\x1a",
-        "/\x00",
-        "/\ud800",
-        "/a#b",
-        "/" + "a" * 3000,
-        "https://www.example.com/a",
-        "https://other.example/",
-        "javascript:alert(1)",
+        *("", "/", "//x", "/a", "/%", "/%41", "/%zz", "/ü", "/a b", "/a&b", "/<"),
+        *("/\n", "/\x1a", "/\x00", "/\ud800", "/a#b", "/" + "a" * 3000, "/100%25s/"),
+        *("https://www.example.com/a", "https://other.example/", "javascript:x"),
     ]
 )
 LOCATIONS = TEXTS | st.none() | st.integers()
 SLUGS = st.text(max_size=8) | st.sampled_from(
     ["", ".", "..", "a/b", "é", "a%b", "a'b", "%2F", "\n", "\ud800", "x" * 3000]
 )
-ZERO = "0000-00-00 00:00:00.000000"
 STAMPS = (
     st.none()
     | st.datetimes().map(str)
@@ -101,7 +87,10 @@ def same(batch: Batch, **options: Any) -> None:
 
 def batch(rows: list[tuple[Any, ...]], form: str, zone: dt.tzinfo = dt.UTC) -> Batch:
     """Return rows of location, lastmod, changefreq and priority as a batch."""
-    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    columns: list[Any] = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    for index, column in enumerate(columns):
+        if len({*map(repr, column)}) == 1:
+            columns[index] = Constant(column[0], len(column))
     return Batch(
         labels=range(len(rows)),
         locations={None: TextLocations(columns[0])},
@@ -120,6 +109,7 @@ def rows(lastmods: Any, locations: Any = LOCATIONS) -> Any:
 @example([("/a-legal-path", ZERO, None, None)])
 @example([("/a-legal-path", "2026-01-02 03:04:05", None, 0.5)] * 2)
 @example([("/a", "2026-01-02 03:04:05.5", None, 1), ("/b", None, None, True)])
+@example([(f"/{n}", f"2026-01-02 03:04:0{n}", None, None) for n in "123"])
 def test_the_database_s_times(found: Any) -> None:
     same(batch(found, "stamp"))
     same(batch(found, "stamp", BERLIN))
@@ -133,23 +123,19 @@ def test_the_database_s_days(found: Any) -> None:
     same(batch(found, "day"))
 
 
-@pytest.mark.parametrize(("form", "zero"), [("stamp", ZERO), ("day", ZERO[:10])])
-def test_a_zero_date_of_mysql_is_none(form: str, zero: str) -> None:
-    """As it is where the ORM reads it."""
-    found = batch([("/a", zero, None, None), ("/b", zero, None, None)], form)
-    texts = Serializer(ORIGIN, dt.UTC).items(found, Tally())
-    assert texts.good == 2
-    assert "lastmod" not in texts.whole
-
-
 @given(rows(MOMENTS))
 @example([("/a", dt.datetime(1, 1, 1, tzinfo=BERLIN), None, None)])
+@example([("/a", dt.datetime(999, 1, 1, tzinfo=dt.UTC), None, None)])
 @example([("/a", dt.datetime(9999, 12, 31, 23, tzinfo=dt.UTC), None, None)])
+@example([("/a", MOMENT, None, None), ("/b", MOMENT.date(), None, None)])
+@example([("/a", MOMENT, None, None), ("/b", MOMENT.replace(tzinfo=None), None, None)])
 def test_python_s_dates(found: Any) -> None:
     same(batch(found, "python", BERLIN))
 
 
 @given(st.lists(TEXTS, max_size=6))
+@example(["/a&b", "/a'b"])
+@example(["/a\n/b", "/c"])
 def test_locations(values: list[str]) -> None:
     same(batch([(value, None, None, None) for value in values], "python"))
 
@@ -179,6 +165,60 @@ def test_routes_in_several_languages(
         alternates=True,
         x_default="en" if x_default else None,
     )
+
+
+@pytest.mark.parametrize(("form", "zero"), [("stamp", ZERO), ("day", ZERO[:10])])
+def test_a_zero_date_of_mysql_is_none(form: str, zero: str) -> None:
+    """As it is where the ORM reads it."""
+    found = batch([("/a", zero, None, None), ("/b", zero, None, None)], form)
+    texts = Serializer(ORIGIN, dt.UTC).items(found, Tally())
+    assert texts.good == 2
+    assert "lastmod" not in texts.whole
+
+
+@pytest.mark.parametrize(
+    ("values", "form", "expected"),
+    [
+        (["2026-01-02 03:04:05", "2026-01-02 03:04:05.6"], "stamp", "+00:00"),
+        (["2026-01-02"], "day", ""),
+        ([MOMENT, MOMENT], "python", "+00:00"),
+    ],
+)
+def test_usual_lastmods_are_written_in_bulk(
+    values: list[Any], form: str, expected: str
+) -> None:
+    lastmods = Lastmods(values, form)
+    texts, suffix = lastmods.bulk() or ([], None)
+    assert [text + expected for text in texts] == [
+        lastmods.exact(index) for index in range(len(values))
+    ]
+    assert suffix == expected
+
+
+def test_usual_locations_are_written_in_bulk() -> None:
+    values = ["/é?a=b&c", "/%41/"]
+    assert TextLocations(values[1:]).bulk() == (("", ""), [values[1:]])
+    assert TextLocations(values).bulk() is None
+    route = RouteLocations(Route("word", slug=F("slug")).compile(), [["é&"]])
+    assert route.bulk() == (["/w%C3%B6rter/", "/"], [["%C3%A9&amp;"]])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (MOMENT, 1767323045.0),
+        (MOMENT.astimezone(BERLIN), 1767323045.0),
+        (dt.datetime(1969, 12, 31, 23, 59, 59, 5, tzinfo=dt.UTC), -1.0),
+        (dt.date(2026, 1, 2), 1767312000.0),
+        (dt.datetime.fromisoformat("2026-01-02T03:04:05"), 1767319445.0),
+        (dt.datetime(1, 1, 1, tzinfo=BERLIN), None),
+        ("2026-01-02", None),
+        (None, None),
+    ],
+)
+def test_seconds_of_a_lastmod(value: Any, expected: float | None) -> None:
+    """Whole ones; times without a zone are of TIME_ZONE, dates begin in UTC."""
+    assert epoch(value) == expected
 
 
 @pytest.mark.django_db

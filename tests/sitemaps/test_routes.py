@@ -196,26 +196,20 @@ def rows_of(values: Sequence[st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
     return fitting | st.lists(mixed, min_size=1, max_size=4)
 
 
+@pytest.mark.parametrize("named", [True, False])
 @property_test
-@given(st.data(), contexts)
-def test_named_parameters_give_what_reverse_gives(
-    data: st.DataObject, context: tuple[str, str | None, Any]
+@given(data=st.data(), context=contexts)
+def test_parameters_give_what_reverse_gives(
+    named: bool, data: st.DataObject, context: tuple[str, str | None, Any]
 ) -> None:
-    viewname, values = data.draw(st.sampled_from(CASES))
-    rows = data.draw(rows_of(list(values.values())))
-    with under(*context):
-        check_rows(viewname, list(values), rows)
-
-
-@property_test
-@given(st.data(), contexts)
-def test_positional_parameters_give_what_reverse_gives(
-    data: st.DataObject, context: tuple[str, str | None, Any]
-) -> None:
-    viewname, values = data.draw(st.sampled_from(POSITIONAL))
+    if named:
+        viewname, found = data.draw(st.sampled_from(CASES))
+        names, values = list(found), list(found.values())
+    else:
+        viewname, values = data.draw(st.sampled_from(POSITIONAL))
     rows = data.draw(rows_of(values))
     with under(*context):
-        check_rows(viewname, None, rows)
+        check_rows(viewname, names if named else None, rows)
 
 
 @property_test
@@ -264,6 +258,11 @@ def test_any_values_in_columns(values: list[Any]) -> None:
         check_rows(viewname, [name], rows)
 
 
+def test_every_character_is_encoded_in_bulk_as_reverse_does() -> None:
+    characters = [chr(code) for code in range(1, 0x250) if chr(code) != "\n"]
+    assert check_rows("dot", ["text"], [["".join(characters)], ["日本🎉"], ["\0"]])
+
+
 @pytest.mark.parametrize(
     ("viewname", "row"),
     [
@@ -296,15 +295,8 @@ def test_columns_that_fit_are_made_in_bulk(
 @pytest.mark.parametrize(
     ("viewname", "value"),
     [
-        ("int", "-1"),
-        ("slug", "a b"),
-        ("str", "a/b"),
-        ("str", ""),
-        ("path", "a\nb"),
-        ("uuid", "7"),
-        ("shouting", "no"),
-        ("str", "\ud83d"),
-        ("anything", "/x"),
+        *(("int", "-1"), ("slug", "a b"), ("str", "a/b"), ("str", ""), ("uuid", "7")),
+        *(("path", "a\nb"), ("shouting", "no"), ("str", "\ud83d"), ("anything", "/x")),
         ("year", 1066),
     ],
 )
@@ -349,20 +341,6 @@ def test_a_route_of_constants_is_one_piece() -> None:
     compiled = Route("str", "a b").compile()
     assert (compiled.pieces, compiled.slots) == (("/str/a%20b/",), ())
     assert (compiled.exact([]), compiled.texts([])) == ("/str/a%20b/", [])
-
-
-def test_a_constant_that_does_not_fit_leaves_the_rows_to_exact() -> None:
-    compiled = Route("two", year=F("year"), text="a/b", rest=F("rest")).compile()
-    assert compiled.texts([[1], ["x"]]) is None
-    with pytest.raises(NoReverseMatch):
-        compiled.exact([1, "x"])
-
-
-def test_values_that_choose_the_pattern() -> None:
-    compiled = Route("kind", value=F("x"), kind=F("kind")).compile()
-    assert compiled.texts([["x"], ["grid"]]) is None
-    assert compiled.exact(["x", "grid"]) == "/grid/x/"
-    assert compiled.exact(["x", "list"]) == "/list/x/"
 
 
 def test_of_repeated_groups_the_last_value_counts() -> None:
@@ -420,27 +398,21 @@ def test_a_call_follows_language_prefix_and_urlconf() -> None:
     assert text(value="x") == "/str/x/"
 
 
-def test_a_call_follows_the_urlconf_of_the_settings() -> None:
+def test_a_call_follows_the_settings_and_cleared_url_caches() -> None:
+    class urlconf:  # noqa: N801 - it stands for a module
+        urlpatterns = (path("old/<value>/", print, name="str"),)
+
     route = Route("str", value=F("x"))
     assert route(value="x") == "/str/x/"
-    with override_settings(ROOT_URLCONF=route_urls.unprefixed):
-        assert route(value="x") == "/elsewhere/x/"
+    with override_settings(ROOT_URLCONF=urlconf):
+        assert route(value="x") == "/old/x/"
+        urlconf.urlpatterns = (path("new/<value>/", print, name="str"),)
+        clear_url_caches()
+        assert route(value="x") == "/new/x/"
     assert route(value="x") == "/str/x/"
 
 
-def test_a_call_follows_cleared_url_caches() -> None:
-    class urlconf:  # noqa: N801 - it stands for a module
-        urlpatterns = (path("old/", print, name="x"),)
-
-    route = Route("x")
-    with override_settings(ROOT_URLCONF=urlconf):
-        assert route() == "/old/"
-        urlconf.urlpatterns = (path("new/", print, name="x"),)
-        clear_url_caches()
-        assert route() == "/new/"
-
-
-def test_contexts_are_not_kept_for_ever() -> None:
+def test_contexts_are_not_cached_for_ever() -> None:
     route = Route("str", value=F("x"))
     for number in range(200):
         with under(f"/{number}/"):
@@ -486,12 +458,6 @@ def test_an_unknown_name_in_a_urlconf_that_includes_itself() -> None:
             "Did you mean 'slug'?",
         ),
         (
-            Route("three:deep:odd"),
-            "Route('three:deep:odd'): the URLconf has no pattern named "
-            "'three:deep:odd'. Did you mean 'two:deep:odd' or 'one:deep:odd' or "
-            "'other:odd'?",
-        ),
-        (
             Route("quite-another"),
             "Route('quite-another'): the URLconf has no pattern named "
             "'quite-another'. Give the name of a path() of the URLconf, with its "
@@ -513,11 +479,6 @@ def test_an_unknown_name_in_a_urlconf_that_includes_itself() -> None:
             "self. Rename it in the URL pattern.",
         ),
         (
-            Route("kind", value=F("x"), kind="heap"),
-            "Route('kind', value=F(x), kind='heap'): no URL pattern of that name "
-            "takes kind='heap'. Give values that one takes.",
-        ),
-        (
             Route("year", value=1066),
             "Route('year', value=1066): no URL pattern of that name takes "
             "value=1066. Give values that one takes.",
@@ -526,10 +487,6 @@ def test_an_unknown_name_in_a_urlconf_that_includes_itself() -> None:
             Route("year", value=[]),
             "Route('year', value=[]): reverse() fails with TypeError: int() argument "
             "must be a string, a bytes-like object or a real number, not 'list'",
-        ),
-        (
-            Route("int", value="x"),
-            "Route('int', value='x'): No URL pattern named 'int' matches value='x'.",
         ),
         (
             Route("both"),

@@ -1,0 +1,52 @@
+"""How a section is paged: by key, or by position and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.sitemaps.sections import source_of
+from tests.support.helpers import ArticleSitemap
+from tests.testapp.models import Article
+
+
+def hooked(name: str) -> Any:
+    """Return a sitemap whose class overrides one of contrib's hooks."""
+    return type("Hooked", (ArticleSitemap,), {name: getattr(Sitemap, name)})()
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        (lambda: [], "items() returns list, not a queryset"),
+        (lambda: Article.objects.all()[:9], "items() returns a sliced queryset"),
+        (
+            lambda: Article.objects.all().union(Article.objects.all()),
+            "items() returns a queryset combined by union()",
+        ),
+        (
+            lambda: Article.objects.distinct("title"),
+            "items() returns a queryset with distinct() on some fields",
+        ),
+        (
+            lambda: Article.objects.values("slug"),
+            "items() returns values, not model instances",
+        ),
+        (lambda: Article.objects.all(), ""),
+    ],
+    ids=["list", "slice", "union", "distinct", "values", "queryset"],
+)
+def test_why_items_are_paged_by_position(items: Any, reason: str) -> None:
+    sitemap = type("Any", (Sitemap,), {"items": lambda self: items()})()
+    assert source_of("any", sitemap).by_position == reason
+
+
+@pytest.mark.parametrize("name", ["get_urls", "_urls", "_items", "paginator"])
+def test_contrib_s_hooks_are_obeyed_by_position(name: str) -> None:
+    assert source_of("any", hooked(name)).by_position == f"it overrides {name}"
+    instance = ArticleSitemap()
+    if name != "paginator":
+        setattr(instance, name, lambda *args, **kwargs: [])
+        assert source_of("any", instance).by_position == f"it overrides {name}"
