@@ -169,27 +169,29 @@ class Reader:
             connection.close()
             return set()
 
-    def _is_built(self, path: str) -> bool:
-        """Tell whether somebody builds a page now."""
+    def _build_of(self, path: str) -> tuple[float, ...]:
+        """Return until when a page is being built, and of when it is."""
         match = _PATH.fullmatch(path)
         if match is None:
-            return False
+            return (0.0,)
         pages = Page.objects.filter(section__name=match[1], number=match[2])
         try:
-            return pages.filter(building_until__gt=time.time()).exists()
+            return pages.values_list("building_until", "read_at").get()
+        except Page.DoesNotExist:
+            return (0.0,)
         except (Error, connection.Database.Error):
             connection.close()
-            return False
+            return (0.0,)
 
     def ask(self, path: str) -> list[Any] | None:
         """Ask for an address; returns what it lists, None if that is not to be had."""
         known = self.known.get(path)
         headers = self._conditions(known)
-        built = self._is_built(path)
+        before = self._build_of(path)
         begun = time.time()
         answer = self.get(path, headers)
         ended = time.time()
-        built = built or self._is_built(path)
+        after = self._build_of(path)
         found, error = None, answer.error
         if answer.status == 200 and path.endswith(".xml"):
             try:
@@ -214,7 +216,7 @@ class Reader:
             hash=blake2b(answer.body, digest_size=8).hexdigest(),
             found=found,
             error=error,
-            built=built,
+            built=before != after or max(*before, *after) > begun,
             quiet=self.is_quiet,
         )
         return found
