@@ -215,6 +215,7 @@ class Arena(Ground):
         found.check_posts(INTERVAL)
         found.check_answers()
         found.check_crawls()
+        found.check_slow_crawls()
         found.conclude()
 
     def check_pages(self) -> None:

@@ -112,6 +112,8 @@ class Reader:
     def run(self) -> None:
         """Read until the race is over, and all once more in the quiet after it."""
         while not self.stop.exists():
+            if self.rng.random() < 0.3:
+                self.crawl_slowly(self.rng.choice(SECTIONS))
             self.crawl(self.rng.choice(SECTIONS))
             if self.rng.random() < 0.1:
                 self.ask("/sitemap.xml")
@@ -158,6 +160,28 @@ class Reader:
             pages=sorted(pages),
             quiet=self.is_quiet,
         )
+
+    def crawl_slowly(self, section: str) -> None:
+        """Read a section's index, and in the next second the pages that it listed."""
+        graces, start = self._graces(section), time.time()
+        listed = self.ask(f"/sitemap-{section}.xml") or []
+        numbers = [n for n, _ in listed if isinstance(n, int)]
+        found: list[Any] = []
+        for number in numbers:
+            time.sleep(1 / len(numbers))
+            page = self.ask(f"/sitemap-{section}-{number}.xml")
+            if page is None:
+                return
+            found += page
+        if numbers:
+            self.journal.write(
+                old=section,
+                start=start,
+                end=time.time(),
+                graces=sorted(graces | self._graces(section)),
+                found=found,
+                pages=numbers,
+            )
 
     def _graces(self, section: str) -> set[float]:
         """Return until when pages show what they had before they were split."""

@@ -48,7 +48,7 @@ if THOROUGH:
         (journal, given, 2 - n) for journal, given, n in KINDS["sqlite"]
     ]
     KINDS["postgresql"].append(("", {}, 0))
-    KINDS["postgresql"] += [("", {"isolation_level": level}, 2) for level in (2, 3)]
+    KINDS["postgresql"] += [("", {"isolation_level": level}, 2) for level in (3, 4)]
     KINDS["mysql"].append(("", {}, 0))
     KINDS["mysql"].append(("", {"isolation_level": "repeatable read"}, 2))
 

@@ -326,6 +326,20 @@ class Truth:
             found.add(None)
         return found
 
+    def around(
+        self, url: tuple[str, str], moment: float, by: float
+    ) -> tuple[float, float]:
+        """Return since when and until when a URL was as it was at a moment."""
+        changes = [
+            change
+            for span in self.by_url[url]
+            for change in (span.began, span.ended)
+            if change not in (ALWAYS, NEVER)
+        ]
+        since = [change.first for change in changes if change.first <= moment + by]
+        until = [change.last for change in changes if change.last >= moment - by]
+        return max(since, default=-math.inf), min(until, default=math.inf)
+
     # For people
 
     def about(self, url: tuple[str, str]) -> str:

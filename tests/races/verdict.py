@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -74,9 +75,11 @@ class Verdict:
         self.posts = posts
         self.answers = [line for line in lines if "get" in line]
         self.crawls = [line for line in lines if "crawl" in line]
+        self.slow = [line for line in lines if "old" in line]
         self.crawls_of: dict[str, list[Line]] = defaultdict(list)
-        for crawl in self.crawls:
-            self.crawls_of[crawl["by"]].append(crawl)
+        for line in lines:
+            if "graces" in line:
+                self.crawls_of[line["by"]].append(line)
         self.rules = rules
         self.problems: dict[str, list[str]] = defaultdict(list)
         #: URLs that were dropped, most likely unseen.
@@ -146,24 +149,21 @@ class Verdict:
         """
         Note what is wrong, unless it is the one case that the documentation names.
 
-        A URL that was listed, mostly by a row of another page, and dropped before that
-        row was looked up; meanwhile somebody was told of it for what was before.
+        What was so for a moment, mostly because a URL was handed from row to row, and
+        was looked at by nobody but who was told of what had been before.
         """
-        if last is not None and self.truth.last_entry(url) is None:
-            spans = [
-                span
-                for span in self.truth.by_url[url]
-                if span.may_be(last - CLOCKS, last + CLOCKS)
-            ]
+        if last is not None:
+            since, until = self.truth.around(url, last, CLOCKS)
             kinds = {
                 event.kind
                 for event in self.by_url[url]
-                if any(span.may_be(event.at, event.at) for span in spans)
+                if since - CLOCKS <= event.at <= until + CLOCKS
             }
-            if kinds <= {"removed"}:
+            if until < math.inf and kinds <= {"removed"}:
                 return
             self.unseen.add(url)
-            if len(self.unseen) <= 1 + len(self.truth.operations) // RARE:
+            few = len(self.unseen) <= 1 + len(self.truth.operations) // RARE
+            if few and self.truth.last_entry(url) is None:
                 return
         self.wrong(what, url[1], url)
 
@@ -311,6 +311,23 @@ class Verdict:
                     detail = f"{_crawl(crawl)}\n  {span}"
                     url = section, span.location
                     self.wrong("missing from all pages", detail, url)
+
+    def check_slow_crawls(self) -> None:
+        """A split takes no URL from who holds the index of before."""
+        for crawl in self.slow:
+            start, end, section = crawl["start"], crawl["end"], crawl["old"]
+            if end - start > self.rules.grace - 1 / 2:
+                # Its grace may be over.
+                continue
+            locations = {location for location, _ in crawl["found"]}
+            since = start - self.rules.grace - self.rules.lag - 1
+            for span in self.truth.sure(section, since, end):
+                if span.location not in locations:
+                    detail = (
+                        f"{section}: pages {crawl['pages']} from {start} on\n  {span}"
+                    )
+                    url = section, span.location
+                    self.wrong("missing from the pages of an old index", detail, url)
 
 
 def _seconds(line: Line) -> float:
