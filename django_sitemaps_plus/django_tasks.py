@@ -1,5 +1,5 @@
 """
-The work as a task of Django Tasks: Django's own from 6.0 on, the backport before.
+The background work as a task of Django Tasks: Django's own, or before 6.0 the backport.
 
 Imported only where it is used: ``@task`` asks for the project's backend and its queue.
 """
@@ -20,22 +20,13 @@ try:
 except ImportError:
     _tasks = import_module("django_tasks")
 
-#: Seconds after which a worker looks again for what is not due yet.
-SOON = 60.0
-
 
 @_tasks.task()  # type: ignore[untyped-decorator]
 def work(is_first: bool = True) -> None:
-    """
-    Make the pages whose rows changed, and tell engines.
-
-    The first one asks for one more where something is due soon, and that for none:
-    under constant load there would be ever more of them.
-    """
-    wait = background.work()
-    is_due = is_first and wait is not None and wait <= SOON
-    if is_due and work.get_backend().supports_defer:
-        later = timezone.now() + dt.timedelta(seconds=max(1.0, wait or 0.0))
+    """Rebuild the pages whose rows changed, and notify engines."""
+    wait = background.work_as_task(is_first=is_first)
+    if wait is not None and work.get_backend().supports_defer:
+        later = timezone.now() + dt.timedelta(seconds=wait)
         work.using(run_after=later).enqueue(is_first=False)
 
 

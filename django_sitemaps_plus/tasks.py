@@ -1,5 +1,5 @@
 """
-The work as a Celery task: ``django_sitemaps_plus.work``.
+The background work as a Celery task: ``django_sitemaps_plus.work``.
 
 Celery looks for modules of this name in all apps; so do others, who find nothing here
 where Celery is not installed.
@@ -18,23 +18,14 @@ try:
 except ImportError:
     _celery = None
 
-#: Seconds that a worker waits for what is not due yet; what is due later it is asked
-#: for again, by the next change or by the look once a minute.
-SOON = 60.0
-
 if _celery is not None:
 
     @_celery.shared_task(name="django_sitemaps_plus.work", ignore_result=True)  # type: ignore[untyped-decorator]
     def work(*, is_first: bool = True) -> None:
-        """
-        Make the pages whose rows changed, and tell engines.
-
-        The first one asks for one more where something is due soon, and that for none:
-        under constant load there would be ever more of them.
-        """
-        wait = background.work()
-        if is_first and wait is not None and wait <= SOON:
-            work.apply_async(kwargs={"is_first": False}, countdown=max(1.0, wait))
+        """Rebuild the pages whose rows changed, and notify engines."""
+        wait = background.work_as_task(is_first=is_first)
+        if wait is not None:
+            work.apply_async(kwargs={"is_first": False}, countdown=wait)
 
     def enqueue() -> None:
         """Hand the work over to a worker."""

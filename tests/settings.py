@@ -115,9 +115,4 @@ def use_given(given: dict[str, Any]) -> None:
     """
     for alias, name in given["databases"].items():
         DATABASES[alias]["NAME"] = name
-    if "shelf" in given:
-        STORAGES["sitemaps"] = {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": given["shelf"]},
-        }
     SITEMAPS_PLUS.update(given.get("settings", {}))

@@ -369,9 +369,7 @@ def test_too_many_bad_rows_are_no_empty_urlset(rf: RequestFactory) -> None:
         response = views.sitemap(rf.get("/"), sitemaps, section=section)
         assert response.status_code == 503
         assert response.headers["Retry-After"] == "60"
-        assert response.content.startswith(  # type: ignore[attr-defined]
-            b"2 of the 2 rows of page gone-1 are bad; the first is 'gone': Reverse for "
-        )
+        assert b"cannot be built at the moment" in response.content  # type: ignore[attr-defined]
     response = views.sitemap(rf.get("/"), sitemaps, section="pages")
     assert len(locations(response)) == 2
 

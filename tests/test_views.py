@@ -17,9 +17,9 @@ from django.test import AsyncClient, Client
 from django.urls import include, path
 from django.utils.http import http_date, parse_http_date
 
-from django_sitemaps_plus.models import Page, Section
-from django_sitemaps_plus.pagination import ledger
-from django_sitemaps_plus.publishing import index, pages
+from django_sitemaps_plus.models import Page, PageFile, Section
+from django_sitemaps_plus.pagination.queries import lease, section_row
+from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.sitemaps import sections
 from tests.support.factories import articles
 from tests.support.helpers import (
@@ -37,6 +37,7 @@ from tests.testapp.views import anything
 pytestmark = pytest.mark.django_db
 
 PAGE = "/sitemap-article-1.xml"
+BEING_BUILT = "The sitemap is being built. Please try again shortly.\n"
 #: With ``Small`` and 25 articles: every address that there is.
 ADDRESSES = [
     "/sitemap.xml",
@@ -73,7 +74,7 @@ def site(register: Any) -> list[Article]:
 
 @pytest.fixture
 def change(settings: Any) -> Callable[..., None]:
-    """Compare every page with its rows at each request from now on."""
+    """Set some of our settings."""
 
     def configure(**values: Any) -> None:
         settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **values}
@@ -295,17 +296,6 @@ def test_a_section_whose_name_ends_in_digits_is_not_a_page(
 # Validators
 
 
-def test_an_unchanged_page_keeps_its_validators(
-    client: Client, article: list[Article], change: Any
-) -> None:
-    change(VERIFY_AFTER=0)
-    client.get(PAGE)
-    settle()
-    first, second = client.get(PAGE), client.get(PAGE)
-    assert first.headers["ETag"] == second.headers["ETag"]
-    assert first.headers["Last-Modified"] == second.headers["Last-Modified"]
-
-
 @pytest.mark.parametrize(
     ("form", "status"),
     [
@@ -320,20 +310,16 @@ def test_an_unchanged_page_keeps_its_validators(
         ("", 200),
     ],
 )
-@pytest.mark.parametrize("address", ["/sitemap.xml", PAGE, f"{PAGE}.gz"])
+@pytest.mark.parametrize(
+    "address", ["/sitemap.xml", "/sitemap-small.xml", PAGE, f"{PAGE}.gz"]
+)
 def test_if_none_match(
-    client: Client, article: list[Article], address: str, form: str, status: int
+    client: Client, site: list[Article], address: str, form: str, status: int
 ) -> None:
     etag = client.get(address).headers["ETag"]
     response = client.get(address, headers={"if-none-match": form.format(etag)})
     assert response.status_code == status
     assert bool(response.content) == (status == 200)
-
-
-def test_the_index_has_an_etag_too(client: Client, site: list[Article]) -> None:
-    first = client.get("/sitemap.xml")
-    again = client.get("/sitemap.xml", headers={"if-none-match": first.headers["ETag"]})
-    assert again.status_code == 304
 
 
 def test_a_304_repeats_what_a_200_says(client: Client, article: list[Article]) -> None:
@@ -451,17 +437,6 @@ def test_last_modified_is_never_later_than_the_response(
         assert response.status_code == status
 
 
-def test_a_change_changes_etag_and_bytes(
-    client: Client, article: list[Article], change: Any
-) -> None:
-    change(VERIFY_AFTER=0)
-    etag = client.get(PAGE).headers["ETag"]
-    article[0].delete()
-    response = client.get(PAGE, headers={"if-none-match": etag})
-    assert len(urlset(response)) == 2
-    assert response.headers["ETag"] != etag
-
-
 # HEAD
 
 
@@ -550,7 +525,7 @@ def test_the_etag_of_one_encoding_is_none_of_the_other(
 
 
 def test_the_same_rows_give_the_same_gzip_file(
-    client: Client, article: list[Article], shelf: Any
+    client: Client, article: list[Article]
 ) -> None:
     first = client.get(f"{PAGE}.gz").content
     Page.objects.update(checksum="", verified_at=0)
@@ -724,13 +699,13 @@ def test_robots_txt_of_a_closed_site_names_no_sitemap(
 def test_warm_requests_ask_no_model(
     client: Client, site: list[Article], django_assert_num_queries: Any
 ) -> None:
-    """One query for a page or its 304; three for an index, of however many pages."""
+    """One query for a page or its 304; two for an index, of however many pages."""
     for address in ADDRESSES * 2:  # the index once the pages are counted
         client.get(address)
         for listed_ in ("small-1", "small-2", "small-3"):
             client.get(f"/sitemap-{listed_}.xml")
     etag = client.get(PAGE).headers["ETag"]
-    expected = {PAGE: 1, f"{PAGE}.gz": 1, "/sitemap.xml": 3, "/sitemap-small.xml": 3}
+    expected = {PAGE: 1, f"{PAGE}.gz": 1, "/sitemap.xml": 2, "/sitemap-small.xml": 2}
     for address, count in expected.items():
         with django_assert_num_queries(count) as captured:
             assert client.get(address).status_code == 200
@@ -754,13 +729,14 @@ def test_robots_txt_costs_one_query(
 @pytest.fixture
 def no_tables(transactional_db: None) -> Any:
     """The app is installed, its migration was not run."""
+    tables = [Section, Page, PageFile]
     with connection.schema_editor() as editor:
-        editor.delete_model(Page)
-        editor.delete_model(Section)
+        for model in reversed(tables):
+            editor.delete_model(model)
     yield
     with connection.schema_editor() as editor:
-        editor.create_model(Section)
-        editor.create_model(Page)
+        for model in tables:
+            editor.create_model(model)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -800,9 +776,7 @@ def test_while_pages_are_being_divided_the_answer_says_so(
     assert response.status_code == 503
     assert response.headers["Retry-After"] == "5"
     assert response.headers["Cache-Control"] == "no-store"
-    assert response.content.decode().startswith(
-        "The section 'small' is being divided into pages ("
-    )
+    assert response.content.decode() == BEING_BUILT
     answers = [client.get("/sitemap.xml").status_code for _ in range(4)]
     assert answers[-1] == 200, "each request gets further than the one before"
     assert len(listed(client.get("/sitemap.xml"))) == 3
@@ -813,47 +787,29 @@ def test_while_another_process_divides_the_answer_says_so(
 ) -> None:
     register("small", Small)
     monkeypatch.setattr(index, "FILL_SECONDS", 0.1)
-    section = ledger.section_row("small", sections.source("small").key)
-    with ledger.lease(section):
+    key = sections.source("small").key
+    assert key is not None
+    with lease(section_row("small", key)):
         response = client.get("/sitemap-small.xml")
     assert response.status_code == 503
     assert response.headers["Retry-After"] == "5"
-    assert response.content.decode() == (
-        "Another process is dividing the section 'small'.\n"
-    )
+    assert response.content.decode() == BEING_BUILT
     assert client.get("/sitemap-small.xml").status_code == 200
-
-
-def test_while_another_process_makes_a_page_the_answer_says_so(
-    client: Client, article: list[Article], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.get("/sitemap-article.xml")
-    Page.objects.update(checksum="", making_until=time.time() + 60)
-    monkeypatch.setattr(pages, "WAIT", 0.2)
-    response = client.get(PAGE)
-    assert response.status_code == 503
-    assert response.headers["Retry-After"] == "5"
-    assert response.content.decode() == "The page article-1 is being made.\n"
-
-
-def test_while_another_process_makes_a_page_its_former_bytes_are_served(
-    client: Client, article: list[Article], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = client.get(PAGE).content
-    articles(1)
-    Page.objects.update(verified_at=time.time() - 7200, making_until=time.time() + 60)
-    monkeypatch.setattr(pages, "WAIT", 0.2)
-    assert client.get(PAGE).content == before
 
 
 @pytest.mark.django_db(transaction=True)
 def test_an_error_of_the_database_is_not_taken_for_a_missing_migration(
     client: Client, register: Any
 ) -> None:
+    """Nor is anybody told what it says: a password may be in it."""
+
     class Broken(ArticleSitemap):
         def items(self) -> Any:
             return Article.objects.extra(where=["no_such_column = 1"])
 
     register("article", Broken)
     client.raise_request_exception = False
-    assert client.get(PAGE).status_code == 500
+    response = client.get(PAGE)
+    assert response.status_code in (500, 503), "503 where it may be over in a moment"
+    assert b"no_such_column" not in response.content
+    assert b"migrate" not in response.content

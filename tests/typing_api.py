@@ -58,6 +58,11 @@ class ByMethods(Sitemap):
     def location(self, item: Article) -> str:
         return self.route(slug=item.slug)
 
+    def records(
+        self, instance: Article, *, created: bool, update_fields: frozenset[str] | None
+    ) -> bool:
+        return created or set(update_fields or ()) != {"views"}
+
     def lastmod(self, item: Article) -> datetime | None:
         return item.updated
 

@@ -27,9 +27,10 @@ from django_sitemaps_plus.rendering.reader import instances
 from django_sitemaps_plus.rendering.row_path import row_zone, textual
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.attributes import alias, is_expression
+from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
-from django_sitemaps_plus.sitemaps.routes import CompiledRoute, Route
+from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 

@@ -167,9 +167,9 @@ class Search:
             key, text = next(iter(texts.items()))
             raise Unroutable(
                 f"row {key}: the URL pattern {wanted.viewname!r} takes "
-                f"{_named(parameter)} {text!r}, which no column of "
-                f"{self.model.__name__} or within two foreign keys of it gives, on "
-                "all rows that were looked at"
+                f"{_named(parameter)} {text!r}, and no column of "
+                f"{self.model.__name__}, or of a model up to two foreign keys away, "
+                "has the value on every row that was checked"
             )
         return match
 

@@ -10,9 +10,12 @@ from urllib.parse import unquote
 
 from django.urls import Resolver404, ResolverMatch, get_resolver, get_urlconf, resolve
 
-from django_sitemaps_plus.sitemaps.routes import Param
 from django_sitemaps_plus.sitemaps.site import SiteAddress
-from django_sitemaps_plus.sitemaps.url_patterns import entries_of, writer_of
+from django_sitemaps_plus.sitemaps.url_patterns import (
+    Param,
+    patterns_of,
+    writer_of,
+)
 
 from .proof import Candidate
 
@@ -123,9 +126,9 @@ def _extra(match: ResolverMatch) -> dict[str, Any]:
 
 def _converters(viewname: str, parameters: tuple[Param, ...]) -> Mapping[str, Any]:
     """Return the converters of the pattern that takes these parameters."""
-    for entry in entries_of(get_resolver(get_urlconf()), viewname):
-        if any(set(names) == set(parameters) for _, names in entry.forms):
-            return entry.converters
+    for pattern in patterns_of(get_resolver(get_urlconf()), viewname):
+        if any(set(names) == set(parameters) for _, names in pattern.templates):
+            return pattern.converters
     return {}
 
 

@@ -22,7 +22,7 @@ from django_sitemaps_plus.rendering.listing import (
 
 from .models import UrlChange
 from .queries import changes
-from .url_changes import Event, Known, reported_by_others
+from .url_changes import Event, Known, last_removed, reported_by_others
 
 Kind = UrlChange.Kind
 
@@ -41,6 +41,8 @@ class Reported:
     definition: str
     #: Before its row was first read for that, of the reports that a build takes.
     at: float
+    #: The same of the last of them.
+    last_at: float
     #: When the events of these reports were.
     events: frozenset[float]
 
@@ -71,8 +73,9 @@ def take(section: str, numbers: Sequence[int]) -> Taken:
     """Return the changes of some pages that were reported."""
     taken = Taken(section)
     rows = changes(section).filter(page__in=numbers).exclude(reported_at=None)
+    rows = rows.order_by("reported_at", "pk")
     columns = ("pk", "reported", "reported_at", "definition")
-    for pk, text, at, definition in rows.order_by("pk").values_list(*columns)[:MOST]:
+    for pk, text, at, definition in rows.values_list(*columns)[:MOST]:
         taken.ids.append(pk)
         for location, lastmod, mark, event in json.loads(text or "[]"):
             former = taken.reported.get(location)
@@ -80,7 +83,7 @@ def take(section: str, numbers: Sequence[int]) -> Taken:
             if former is not None:
                 first, events = min(at, former.at), events | former.events
             taken.reported[location] = Reported(
-                lastmod, mark, definition, first, events
+                lastmod, mark, definition, first, at, events
             )
     return taken
 
@@ -123,7 +126,8 @@ class Comparison:
 
     def events(self) -> list[Event]:
         """Return what happened to URLs: removed, added, changed, in a stable order."""
-        return [*self._missing(), *self._present()]
+        found = [*self._missing(), *self._present()]
+        return [*found, *self._relisted({event.location for event in found})]
 
     @property
     def _reported(self) -> dict[bytes, Reported]:
@@ -139,7 +143,7 @@ class Comparison:
         if not missing:
             return
         known_since = {
-            location_of(item, self.origin): self._known(reported.get(item))
+            location_of(item, self.origin): self._known(item, reported.get(item))
             for item in missing
         }
         # Another row may have taken the URL: then whoever is notified shall look.
@@ -148,11 +152,12 @@ class Comparison:
             sure = self.is_whole and index >= self.bad and location not in taken_over
             yield self._event(Kind.REMOVED if sure else Kind.CHANGED, location)
 
-    def _known(self, reported: Reported | None) -> Known:
+    def _known(self, item: bytes, reported: Reported | None) -> Known:
+        # What the page told of URLs that it does not list, was told of another piece.
+        own = {self.events_at} if item in (self.former or {}) else set()
         if reported is None:
-            return Known(self.read_at, frozenset([self.events_at]))
-        since = min(self.read_at, reported.at)
-        return Known(since, reported.events | {self.events_at})
+            return Known(self.read_at, frozenset(own))
+        return Known(min(self.read_at, reported.at), reported.events | own)
 
     def _event(self, kind: UrlChange.Kind, location: str) -> Event:
         return Event(kind, location, self.now)
@@ -160,7 +165,9 @@ class Comparison:
     def _present(self) -> Iterator[Event]:
         reported, former = self._reported, self.former
         for item in sorted(reported.keys() & self.new.keys()):
-            if self._differs_from(reported[item], self.new[item]):
+            if self._differs_from(reported[item], self.new[item]) or (
+                self._is_overtaken(item, reported[item])
+            ):
                 yield self._event(Kind.CHANGED, location_of(item, self.origin))
         if former is None:
             # First built, or its bytes were lost: nobody knows what is new.
@@ -173,6 +180,13 @@ class Comparison:
             if known and self._differ(former[item], rest):
                 yield self._event(Kind.CHANGED, location_of(item, self.origin))
 
+    def _relisted(self, told: set[str]) -> Iterator[Event]:
+        """Return what is listed, though the last word on it was "removed"."""
+        since = min([self.read_at, *(r.at for r in self.taken.reported.values())])
+        for location in sorted(last_removed(self.taken.section, since) - told):
+            if written(location, self.origin) in self.new:
+                yield self._event(Kind.CHANGED, location)
+
     def _differ(self, former: bytes, rest: bytes) -> bool:
         """
         Tell whether an entry says something else.
@@ -183,6 +197,13 @@ class Comparison:
         if self.former_definition == self.definition:
             return former != rest
         return lastmod_of(former) != lastmod_of(rest)
+
+    def _is_overtaken(self, item: bytes, reported: Reported) -> bool:
+        """Tell whether the page was read, perhaps later, and listed something else."""
+        if reported.last_at > self.events_at:
+            return False
+        rest = (self.former or {}).get(item)
+        return rest is None or self._differs_from(reported, rest)
 
     def _differs_from(self, reported: Reported, rest: bytes) -> bool:
         if reported.definition == self.definition:

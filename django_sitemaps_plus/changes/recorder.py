@@ -119,11 +119,31 @@ class Bag:
     transaction that is rolled back.
     """
 
-    __slots__ = ("__weakref__", "connection", "sections")
+    __slots__ = ("__weakref__", "_at", "connection", "sections")
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
         self.sections: dict[str, _Keys] = {}
+        #: Where it stood among the callbacks.
+        self._at = len(connection.run_on_commit)
+
+    @property
+    def is_waiting(self) -> bool:
+        """
+        Whether it will be called when the open transaction is committed.
+
+        An error that somebody keeps, with its traceback, may hold a bag whose
+        transaction is over.
+        """
+        callbacks = self.connection.run_on_commit
+        if self._at < len(callbacks) and callbacks[self._at][1] is self:
+            return True
+        # A savepoint that was rolled back has taken its callbacks away.
+        for index, (_, callback, _) in enumerate(callbacks):
+            if callback is self:
+                self._at = index
+                return True
+        return False
 
     def keys(self, section: str, key: Key, database: str) -> _Keys:
         """Return the keys of a section."""
@@ -135,7 +155,8 @@ class Bag:
     def __call__(self) -> None:
         """Write down what the whole transaction changed, once."""
         try:
-            record(_merged([*_drain(self.connection), *self._take()]))
+            hints = _merged([*_drain(self.connection), *self._take()])
+            record(hints, self.connection.alias)
         except Exception:
             # Nobody's save may fail for it, and the next comparison finds it.
             logger.exception("Changes could not be recorded.")
@@ -169,7 +190,10 @@ def remembering(using: str) -> Iterator[Bag]:
     # None stands for a block without a savepoint of its own.
     savepoints = frozenset(connection.savepoint_ids) - {None}
     bag = bags.get(savepoints)
-    if bag is None:
+    if bag is None or not bag.is_waiting:
+        for known, other in list(bags.items()):
+            if not other.is_waiting:
+                del bags[known]
         bag = bags[savepoints] = Bag(connection)
         transaction.on_commit(bag, using=using, robust=True)
     yield bag
@@ -196,7 +220,8 @@ def remembers(using: str, section: str) -> bool:
     bags = _open.get(connections[using])
     if not bags:
         return False
-    return any(section in bag.sections for bag in list(bags.values()))
+    found = list(bags.values())
+    return any(section in bag.sections and bag.is_waiting for bag in found)
 
 
 def write_remembered(using: str) -> None:
@@ -210,18 +235,23 @@ def write_remembered(using: str) -> None:
         write(hints)
 
 
-def record(hints: Sequence[Hint]) -> None:
+def record(hints: Sequence[Hint], committed: str) -> None:
     """
-    Write hints: now, or when the ledger's own transaction is committed.
+    Write hints of what was ``committed`` in a database.
 
-    Within transactions managed by hand, of whose end nobody is told, in a savepoint.
+    Where the ledger is in another one whose transaction is open, they are written when
+    that is committed. Within transactions managed by hand, of whose end nobody is
+    told, they are written at once, in a savepoint.
     """
     if not hints:
         return
     using = changes().db
     connection = connections[using]
-    if connection.in_atomic_block or connection.get_autocommit():
+    if connection.in_atomic_block and using != committed:
         transaction.on_commit(partial(write, hints), using=using, robust=True)
+        return
+    if connection.in_atomic_block or connection.get_autocommit():
+        write(hints)
         return
     try:
         with transaction.atomic(using=using):

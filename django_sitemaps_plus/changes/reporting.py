@@ -37,7 +37,7 @@ from django_sitemaps_plus.sitemaps.site import (
 from .events import reported_text
 from .models import Change, UrlChange
 from .queries import changes
-from .url_changes import Event, write
+from .url_changes import Event, lock, write
 
 #: Changes that are reported at a time.
 CHUNK = 500
@@ -145,6 +145,7 @@ def _write(
     newest = {change.key: change for change in found}
     new = {change.key for change in found if change.created}
     with transaction.atomic(using=using):
+        lock(section.name)
         now = clock.now()
         ids = [change.pk for change in found]
         claimed = changes().filter(pk__in=ids, reported_at=None)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.db.models import F
+
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.pagination.queries import sections
 
@@ -18,6 +20,8 @@ Kind = UrlChange.Kind
 WITHIN = 3600
 #: Rows of one INSERT.
 ROWS = 500
+#: Removals that the build of a page looks through.
+MOST_REMOVALS = 20_000
 #: Seconds for which the rows are stored: long enough to see in the admin what happened
 #: last weekend, and to notify an engine that did not answer for days. What was not
 #: submitted by then, crawlers have found in the sitemap.
@@ -33,6 +37,17 @@ class Event:
     #: Seconds since the epoch, by the database's clock; whoever writes an event
     #: recognizes it by that.
     at: float
+
+
+def lock(section: str) -> None:
+    """
+    Keep others from writing events of a section until the transaction ends.
+
+    To be called first in it, before the time is taken and events are read: what
+    another transaction is about to say would not be seen.
+    """
+    # Not by SELECT: SQLite locks for writing only, and best before anything is read.
+    sections().filter(name=section).update(next_number=F("next_number"))
 
 
 def write(section: str, events: Sequence[Event], now: float) -> None:
@@ -110,6 +125,27 @@ def reported_by_others(locations: Mapping[str, Known]) -> set[str]:
             if at > known.since and at not in known.own:
                 found.add(some[digest])
     return found
+
+
+def last_removed(section: str, since: float) -> set[str]:
+    """
+    Return the locations of which the last event is a removal, not before a time.
+
+    The newest removals only: where a section lost very many, nobody waits for all.
+    """
+    rows = url_changes().filter(section=section)
+    removed = rows.filter(kind=Kind.REMOVED, at__gte=since).order_by("-at")
+    last: dict[str, int] = {}
+    for location, pk in removed.values_list("location", "pk")[:MOST_REMOVALS]:
+        last.setdefault(location, pk)
+    names = list(last)
+    for start in range(0, len(names), ROWS):
+        some = {location_digest(name): name for name in names[start : start + ROWS]}
+        others = rows.filter(digest__in=list(some)).exclude(kind=Kind.REMOVED)
+        for digest, pk in others.values_list("digest", "pk"):
+            if pk > last.get(some[digest], pk):
+                last.pop(some[digest])
+    return set(last)
 
 
 def confirm(section: str, now: float) -> int:

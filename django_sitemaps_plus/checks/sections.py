@@ -310,7 +310,7 @@ def _check_languages(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
         if sitemap.alternates or sitemap.x_default:
             text = "alternates and x_default do nothing without i18n."
             yield message("W003", text, "Set i18n = True.", cls)
-    elif sitemap.x_default and code not in (sitemap._languages() or [code]):
+    elif sitemap.x_default and code not in sitemap._languages():
         yield message(
             "W004",
             f"x_default does nothing: LANGUAGE_CODE {code!r} is not among the "

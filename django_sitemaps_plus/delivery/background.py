@@ -1,14 +1,13 @@
 """
 Background jobs: changes are reported, engines notified, pages rebuilt at leisure.
 
-That is a thread of the server's own process, or a worker of Celery or of Django Tasks
-to which the thread hands the work over: not the save itself, which waits for no broker.
-No other module knows of them.
+A thread of the server's process does the work, or hands it over to a worker of Celery
+or Django Tasks, so that no save waits for a broker. No other module knows of either.
 
-The thread belongs to processes that answer requests. It is started when changes were
-committed, or when a request finds that a minute has passed since the last look, and
-ends when there is nothing to do. Commands, tests and projects without a known address
-have none: there requests, ``build_sitemaps`` and ``ping_sitemaps`` do the work.
+Only processes that answer requests have the thread. It starts after a commit with
+changes, or when a request finds that a minute has passed since the last look, and ends
+when there is nothing to do. Commands, tests and projects without a known address have
+none: there requests, ``build_sitemaps`` and ``ping_sitemaps`` do the work.
 """
 
 from __future__ import annotations
@@ -39,22 +38,22 @@ from .dispatcher import DeliveryOptions, Report, deliver
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Seconds between two looks for work that nobody told of.
+#: Seconds between two looks for work that other processes have left.
 LOOK = 60.0
-#: Seconds for which the thread waits for more to do before it ends, if nothing is due.
+#: Seconds for which the thread waits for more work before it ends.
 IDLE = 10.0
-#: Seconds that it waits after a commit, for what follows at once.
+#: Seconds that it waits after a commit, for others that follow.
 GATHER = 1.0
 #: Seconds for which the thread notifies engines before it looks for changes again.
 STINT = 30.0
-#: Seconds to wait at least between two looks for what is due.
+#: The least seconds between two looks for what is due.
 PAUSE = 0.1
-#: Seconds of waiting for which the thread keeps its connections.
+#: The longest wait, in seconds, during which the thread keeps its connections.
 CONNECTED = 5.0
-#: Seconds for which a process that ends waits for the page that is being built.
+#: Seconds for which a process that ends waits for what the thread is doing.
 FINISH = 10.0
-#: Tasks by what ``BACKGROUND`` says. Imported when they are needed: Celery may not be
-#: there, and Django's ``@task`` asks for the project's backend at once.
+#: Tasks by the value of ``BACKGROUND``. Imported when needed: Celery may be missing,
+#: and Django's ``@task`` asks for the project's backend at once.
 TASKS = {
     "celery": "django_sitemaps_plus.tasks.enqueue",
     "tasks": "django_sitemaps_plus.django_tasks.enqueue",
@@ -62,7 +61,7 @@ TASKS = {
 
 
 class Background:
-    """The thread, of which a process has one at most."""
+    """The thread: a process has at most one."""
 
     def __init__(self) -> None:
         self._reset()
@@ -75,15 +74,15 @@ class Background:
         self._ends = False
         self._serves = False
         self._looked = -LOOK
-        #: When there is something to do again, by the monotonic clock.
+        #: When there is work again, by the monotonic clock.
         self._due: float | None = None
 
     def arm(self) -> None:
-        """Forget the parent process's thread, which a fork does not copy."""
+        """Forget the thread of the parent process, which a fork does not copy."""
         self._reset()
 
     def stop(self) -> None:
-        """End the thread with the process; what it is building is finished first."""
+        """End the thread with the process, after the page that it is building."""
         self._ends = True
         self._work.set()
         thread = self._thread
@@ -91,7 +90,7 @@ class Background:
             thread.join(FINISH)
 
     def request_started(self, **kwargs: Any) -> None:
-        """Note that this process answers requests; look for work once a minute."""
+        """Note that this process answers requests, and look for work once a minute."""
         self._serves = True
         now = time.monotonic()
         if now - self._looked >= LOOK:
@@ -99,14 +98,14 @@ class Background:
             self.wake()
 
     def changes_written(self, **kwargs: Any) -> None:
-        """Look for work: changes were written, after a commit."""
+        """Look for work after a commit."""
         self.wake()
 
     def wake(self) -> None:
         """
-        Have the thread look for work; started if it does not run.
+        Have the thread look for work, and start it if it is not running.
 
-        Never raises: the project's saves and requests call it.
+        Never raises: it is called in the project's saves and requests.
         """
         if not self._serves:
             return
@@ -114,8 +113,8 @@ class Background:
             if is_allowed():
                 self._start()
         except Exception:
-            # A Site whose domain is none, a database that is away, no room for a
-            # thread: whatever it is, the next look may go well.
+            # An invalid domain of the Site, a database that is down, no room for
+            # another thread: whatever it is, the next look may succeed.
             logger.exception("The background thread cannot be started.")
 
     def _start(self) -> None:
@@ -136,8 +135,8 @@ class Background:
                 wait = self._work_once()
                 failures = 0
             except Exception:
-                # Whatever it is, the thread must live: the next look may go well, and
-                # no request may come that asks for it.
+                # Whatever it is, the thread goes on: the next look may succeed, and no
+                # request may come that would start it again.
                 logger.exception("Background work failed.")
                 failures += 1
                 wait = min(LOOK, 2.0**failures)
@@ -148,7 +147,7 @@ class Background:
         self._end()
 
     def _work_once(self) -> float | None:
-        """Do the work; returns the seconds until there is more, None if not known."""
+        """Do the work; return the seconds until there is more, None if unknown."""
         if self._work.is_set():
             self._work.clear()
             time.sleep(GATHER)
@@ -164,19 +163,19 @@ class Background:
         return None if site is None else self._leisure.step(sources(), site)
 
     def _end(self) -> None:
-        """Give back what the thread holds."""
+        """Release what the thread holds."""
         try:
             self._leisure.stop()
         except Exception:
-            # The database may be gone before the process is; the lease ends by itself.
-            logger.exception("The lease for rebuilding pages could not be given back.")
+            # The database may be down already; the lease ends by itself.
+            logger.exception("The lease for rebuilding pages could not be released.")
         finally:
             connections.close_all()
 
     def _is_wanted(self) -> bool:
-        """Wait for work; False, and the thread is gone, if there is none for long."""
+        """Wait for work; if there is none for long, forget the thread: False."""
         if self._due is not None:
-            # However far off that is: no request may come by then.
+            # However long that takes: no request may come by then.
             self._work.wait(max(0.0, self._due - time.monotonic()))
             return not self._ends
         if self._work.wait(IDLE):
@@ -189,12 +188,12 @@ class Background:
 
 
 def is_allowed() -> bool:
-    """Tell whether this process may have a thread of ours."""
+    """Tell whether this process may have the thread."""
     if hasattr(mail, "outbox"):
         # Django's test environment: a thread would outlive the test's transaction.
         return False
     uwsgi = sys.modules.get("uwsgi")
-    # "threads" implies the other, without being told so in the options.
+    # "threads" implies "enable-threads", which is not among the options then.
     if uwsgi is not None and not {"threads", "enable-threads"} & uwsgi.opt.keys():
         _warn_of_uwsgi()
         return False
@@ -203,7 +202,7 @@ def is_allowed() -> bool:
 
 @cache
 def _warn_of_uwsgi() -> None:
-    """Say once in a process that nothing happens there by itself."""
+    """Warn, once in a process, that nothing happens there by itself."""
     logger.warning(
         "uWSGI runs without threads: no page is rebuilt in the background, and no "
         "engine is notified. Start it with --enable-threads, or have cron run "
@@ -212,7 +211,7 @@ def _warn_of_uwsgi() -> None:
 
 
 def problem(how: str) -> str:
-    """Return why the work cannot be handed over to a worker; empty if it can."""
+    """Return why the work cannot be handed to a worker; empty if it can."""
     try:
         import_string(TASKS[how])
     except Exception as error:  # a project's backend may raise whatever it likes
@@ -221,15 +220,22 @@ def problem(how: str) -> str:
 
 
 def sources() -> list[SectionSource]:
-    """Return every registered section."""
-    return [source(name) for name in registry.sources()]
+    """Return every registered section that can be used; the others are logged."""
+    found = []
+    for name in registry.sources():
+        try:
+            found.append(source(name))
+        except Exception:
+            # A section that is broken must not keep others from theirs.
+            logger.exception("The section %r cannot be used.", name)
+    return found
 
 
 def notify(options: DeliveryOptions | None = None) -> float | None:
     """
-    Notify engines of what is due; delete what is old.
+    Notify engines of what is due, and delete what is old.
 
-    Returns the seconds until more is due, None if nothing waits or may be sent.
+    Return the seconds until more is due, None if nothing waits or may be submitted.
     """
     if not get_settings().ENGINES or guards.refusal():
         return None
@@ -240,7 +246,7 @@ def notify(options: DeliveryOptions | None = None) -> float | None:
 
 
 def notify_all() -> float | None:
-    """Report what was saved and deleted, and notify engines; returns as ``notify``."""
+    """Report what was saved and deleted, and notify engines; return as ``notify``."""
     write_late()
     if configured() is None:
         return None
@@ -251,20 +257,32 @@ def notify_all() -> float | None:
 
 def work() -> float | None:
     """
-    Notify engines and rebuild pages: what a worker does.
+    Notify engines and rebuild pages: the work of a worker.
 
-    Returns the seconds until more is to be done, None if nothing waits.
+    Return the seconds until there is more to do, None if nothing waits.
     """
     notify_all()
     site = configured()
     if site is not None:
         refresh_all(sources(), site, seldom=True)
-    # Of what the pages showed beside.
+    # Once more, of what the pages found out.
     return notify(DeliveryOptions(deadline=time.monotonic() + STINT))
 
 
+def work_as_task(*, is_first: bool) -> float | None:
+    """
+    Do the work; return the seconds after which a worker should do it once more.
+
+    The first task asks for one more where something is due soon, and that for none:
+    under constant load there would be ever more of them. What is due later is asked
+    for by the next change, or by the look once a minute.
+    """
+    wait = work()
+    return max(1.0, wait) if is_first and wait is not None and wait <= LOOK else None
+
+
 def drain(options: DeliveryOptions) -> Report:
-    """Do all that can be done now, for somebody who asked for it."""
+    """Do everything that can be done now, because somebody requested it."""
     write_late()
     site = configured()
     if site is not None:

@@ -1,20 +1,21 @@
 """
-Out of the outbox: what is due is claimed, sent, and its answer written down.
+Out of the outbox: what is due is claimed, submitted, and its answer stored.
 
-The claim is committed before anything is sent, and lasts longer than the engine's
-interval: whoever is killed in between has others send it again, but not within the
-interval. Any number of deliverers may work at once.
+A claim is committed before anything is sent, and lasts longer than the engine's
+interval: what a killed process had claimed is sent again, but not within the interval.
+Any number of processes may deliver at once.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from django_sitemaps_plus.db import database_time, retrying
 from django_sitemaps_plus.engines.base import (
@@ -24,41 +25,43 @@ from django_sitemaps_plus.engines.base import (
     CheckResult,
     Engine,
     Outcome,
+    printable,
 )
 from django_sitemaps_plus.signals import submission_finished
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
 from . import guards
 from .engines import engines
-from .models import Claimed, EngineState, Submission, digest_of
+from .models import Claimed, EngineState, Submission, SubmissionQuerySet, digest_of
 from .queries import states, submissions
 
 logger = logging.getLogger("django_sitemaps_plus")
 
 State = Submission.State
+Result = TypeVar("Result")
 
 #: Seconds for which a claim lasts at least.
 CLAIM = 600.0
-#: Seconds after a claim in which requests may be begun. It lasts so much longer than
-#: the engine's interval, which begins when the engine is told.
+#: Seconds after a claim in which requests may be started. A claim lasts so much longer
+#: than the engine's interval, which starts when the request is sent.
 SENDING = 300.0
-#: The most rows of a claim: what they say is held in memory.
+#: The most rows of a claim, which are held in memory.
 MOST = 10_000
-#: Requests that are spent on a batch, to find the URLs for which it was refused.
+#: Additional requests by which the URLs are found that a batch was rejected for.
 HALVINGS = 50
-#: Seconds of the first pause after an answer without success, and of the longest.
+#: Seconds of the first pause after a failure, and of the longest.
 PAUSE, LONGEST = 60.0, 3_600.0
-#: The longest that an engine may send us away.
+#: Seconds for which an engine may have us wait at most.
 AWAY = 86_400.0
-#: Given up after so many attempts, if so many seconds have passed since the change.
+#: A submission fails for good after so many attempts, if it is so many seconds old.
 ATTEMPTS, GIVE_UP = 5, 3 * 86_400.0
-#: How often a deliverer looks again for what another claimed before it.
-LOST = 5
+#: How often to claim again where others were faster.
+TRIES = 5
 
 
 @dataclass
 class EngineResult:
-    """What came of one engine and one host."""
+    """What a run did for one engine and one host."""
 
     engine: str
     host: str
@@ -66,9 +69,9 @@ class EngineResult:
     accepted: int = 0
     rejected: int = 0
     failed: int = 0
-    #: To be told later.
+    #: To be submitted later.
     postponed: int = 0
-    #: Why nothing, or not all, was told; the last message of the engine.
+    #: The engine's last message, or why nothing was submitted.
     note: str = ""
 
 
@@ -76,72 +79,72 @@ class EngineResult:
 class Report:
     """What a run did."""
 
-    #: Why nothing at all may be told.
+    #: Why nothing at all may be submitted.
     refusal: str = ""
-    lines: list[EngineResult] = field(default_factory=list)
+    results: list[EngineResult] = field(default_factory=list)
 
     def total(self, name: str) -> int:
-        """Return the sum of a number of all lines."""
-        return sum(getattr(line, name) for line in self.lines)
+        """Return the sum of a number over all results."""
+        return sum(getattr(result, name) for result in self.results)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryOptions:
-    """What shall be delivered, and how."""
+    """What to deliver, and how."""
 
-    #: Aliases of engines, and names of sections; all if none is named.
+    #: Aliases of engines, and names of sections; empty for all.
     engines: Sequence[str] = ()
     sections: Sequence[str] = ()
-    #: Also from where nothing may be told.
+    #: Also submit from where nothing should be submitted, such as a private address.
     force: bool = False
-    #: Somebody asked for it: what proves that the host is ours is looked at again.
-    is_asked: bool = False
+    #: Somebody requested it: an ownership proof that was missing is verified at once.
+    is_requested: bool = False
     #: When to stop, by the monotonic clock.
     deadline: float = float("inf")
-    #: Called with each line after each request.
-    progress: Callable[[EngineResult], object] = lambda line: None
+    #: Called with an engine's result after each request.
+    progress: Callable[[EngineResult], object] = lambda result: None
 
 
-def deliver(order: DeliveryOptions | None = None) -> Report:
+def deliver(options: DeliveryOptions | None = None) -> Report:
     """
-    Tell engines what is due.
+    Submit what is due.
 
-    An engine that fails does not keep others from being told, nor one that is slow:
-    who answered the longest ago comes first.
+    An engine that fails does not stop others, nor does a slow one: the engine whose
+    last answer is the oldest comes first.
     """
-    order = order or DeliveryOptions()
-    report = Report(refusal="" if order.force else guards.refusal())
-    place = configured()
-    if report.refusal or place is None:
+    options = options or DeliveryOptions()
+    report = Report(refusal="" if options.force else guards.refusal())
+    site = configured()
+    if report.refusal or site is None:
         return report
     chosen = [
         (engine, state)
         for alias, engine in engines().items()
-        if not order.engines or alias in order.engines
+        if not options.engines or alias in options.engines
         for state in states().filter(engine=alias).order_by("host")
     ]
     for engine, state in sorted(chosen, key=lambda pair: pair[1].answered_at):
-        courier = Dispatcher(engine, state, place, order)
-        courier.run()
-        report.lines.append(courier.line)
+        dispatcher = Dispatcher(engine, state, site, options)
+        dispatcher.run()
+        report.results.append(dispatcher.result)
     return report
 
 
 class Dispatcher:
-    """Tells one engine of the URLs of one host."""
+    """Submits the URLs of one host to one engine."""
 
     def __init__(
         self,
         engine: Engine,
         state: EngineState,
-        place: SiteAddress,
-        order: DeliveryOptions,
+        site: SiteAddress,
+        options: DeliveryOptions,
     ) -> None:
         self.engine = engine
         self.state = state
-        self.order = order
-        self.line = EngineResult(engine.alias, state.host)
-        self.origin = _origin(place, state.host)
+        self.options = options
+        self.result = EngineResult(engine.alias, state.host)
+        self.origin = _origin(site, state.host)
         self.owner = uuid.uuid4().hex
         # The database's clock, asked once.
         self._ahead = database_time(submissions().db) - time.monotonic()
@@ -151,80 +154,72 @@ class Dispatcher:
         return time.monotonic() + self._ahead
 
     def run(self) -> None:
-        """Send batches until nothing is due, or the engine wants a pause."""
-        if not self._first(1):
+        """Submit batches until nothing is due, or the engine needs a pause."""
+        if not self._first_due(1) or self._is_paused() or not self._is_verified():
             return
-        is_retried = self.order.is_asked and bool(self.state.problem)
-        if self.state.paused_until > self.now() and not is_retried:
-            self.line.note = self.state.problem or self.state.message or "paused"
-            return
-        if not self._is_proved():
-            return
-        while time.monotonic() < self.order.deadline:
-            if retrying(
-                submissions().db, lambda: states().is_paused(self.state.pk, self.now())
-            ):
-                # Another deliverer was sent away since this one looked.
+        pk = self.state.pk
+        while time.monotonic() < self.options.deadline:
+            if _retrying(lambda: states().is_paused(pk, self.now())):
+                # Another process was asked to pause since this one looked.
                 return
-            rows = self._claimed()
+            rows = self._claim_batch()
             if not rows or not self._send(rows):
                 return
 
-    def _due(self) -> Any:
+    def _due(self) -> SubmissionQuerySet:
         alias, host = self.engine.alias, self.state.host
-        return submissions().due(alias, host, self.now(), self.order.sections)
+        return submissions().due(alias, host, self.now(), self.options.sections)
 
-    def _first(self, count: int) -> list[int]:
-        """Return what has been due the longest: in the order of the index."""
+    def _first_due(self, count: int) -> list[int]:
+        """Return what has been due the longest, in the order of the index."""
         due = self._due().order_by("due_at").values_list("pk", flat=True)
-        return retrying(submissions().db, lambda: list(due[:count]))
+        return _retrying(lambda: list(due[:count]))
 
-    # The proof
+    def _is_paused(self) -> bool:
+        rest = self.state.paused_until - self.now()
+        if rest <= 0 or (self.options.is_requested and self.state.problem):
+            return False
+        why = self.state.problem or self.state.message
+        self.result.note = f"{why} Paused, next try in {in_words(rest)}.".strip()
+        return True
 
-    def _is_proved(self) -> bool:
-        """Tell whether the engine will find what proves that the host is ours."""
-        proof = self.engine.proof(self.state.host)
+    # The ownership proof
+
+    def _is_verified(self) -> bool:
+        """Tell whether the engine will find the ownership proof."""
+        proof, state = self.engine.proof(self.state.host), self.state
         known = digest_of(proof) if proof else ""
-        if self.state.verified == known and not self.state.problem:
+        if state.verified == known and not state.problem:
             return True
-        finding = self._verify() if proof else CheckResult(is_good=True, text="")
-        if finding.is_good:
-            mended = bool(self.state.problem)
-            pk, now = self.state.pk, self.now()
-            retrying(
-                submissions().db,
-                lambda: states().verified(pk, known, now, mended=mended),
-            )
-            if mended:
-                self.state.failures = 0
+        found = self._verify() if proof else CheckResult(is_good=True, text="")
+        now = self.now()
+        if found.is_good:
+            fixed = bool(state.problem)
+            _retrying(lambda: states().verified(state.pk, known, now, fixed=fixed))
+            if fixed:
+                state.failures = 0
             return True
-        self.line.note = self.engine.redact(f"{finding.text} {finding.fix}".strip())
-        until = self.now() + pause(self.state.failures)
-        failures = self.state.failures + 1
-        pk, note = self.state.pk, self.line.note
-        retrying(
-            submissions().db, lambda: states().unverified(pk, note, until, failures)
-        )
+        note = self._clean(f"{found.text} {found.fix}")
+        self.result.note = note
+        until, failures = now + pause(state.failures), state.failures + 1
+        _retrying(lambda: states().unverified(state.pk, note, until, failures))
         return False
 
     def _verify(self) -> CheckResult:
         try:
-            return self.engine.verify(self.origin, force=self.order.force)
+            return self.engine.verify(self.origin, force=self.options.force)
         except Exception as error:  # a project's own engine may raise anything
-            text = f"{self.engine.name} could not be verified: {self._said(error)}"
+            text = f"{self.engine.name} could not be verified: {_text_of(error)}"
             return CheckResult(is_good=False, text=text)
-
-    def _said(self, error: Exception) -> str:
-        return self.engine.redact(f"{type(error).__name__}: {error}")
 
     # Batches
 
-    def _claimed(self) -> list[Claimed]:
+    def _claim_batch(self) -> list[Claimed]:
         """Claim as much as one request can carry."""
         count = min(MOST, max(1, self.engine.max_urls))
-        for turn in range(LOST):
+        for turn in range(TRIES):
             now = self.now()
-            ids = sorted(self._first(count))
+            ids = sorted(self._first_due(count))
             if not ids:
                 break
             until = now + max(CLAIM, self.engine.interval + SENDING)
@@ -234,17 +229,13 @@ class Dispatcher:
         return []
 
     def _claim(self, ids: Sequence[int], until: float, now: float) -> list[Claimed]:
-        """Claim what nobody else has claimed; returns that."""
-        retrying(
-            submissions().db, lambda: submissions().claim(ids, self.owner, until, now)
-        )
-        return retrying(
-            submissions().db, lambda: list(submissions().claimed(ids, self.owner))
-        )
+        """Claim what nobody else has claimed, and return that."""
+        _retrying(lambda: submissions().claim(ids, self.owner, until, now))
+        return _retrying(lambda: list(submissions().claimed(ids, self.owner)))
 
     def _send(self, rows: Sequence[Claimed]) -> bool:
-        """Send what was claimed; False where the engine wants to be left alone."""
-        batches = self._batches(rows)
+        """Send what was claimed; return False if the engine needs a pause."""
+        batches = _batches(rows)
         deadline = time.monotonic() + SENDING
         most = len(batches) + HALVINGS
         for _ in range(most):
@@ -254,8 +245,8 @@ class Dispatcher:
                 break
             batch = batches.pop()
             answer, seconds = self._submit(batch)
-            is_refused = answer.outcome == Outcome.REJECTED
-            if is_refused and answer.is_divisible and len(batch) > 1:
+            is_rejected = answer.outcome == Outcome.REJECTED
+            if is_rejected and answer.is_divisible and len(batch) > 1:
                 middle = len(batch) // 2
                 batches += [batch[middle:], batch[:middle]]
                 continue
@@ -266,16 +257,9 @@ class Dispatcher:
             self._postpone(batch, rest, answer, seconds)
             return False
         if batches:
-            # Too many are refused to find all at once: the others are nearer now.
+            # Too many are rejected to find all at once: the rest are fewer now.
             self._put_back([row for batch in batches for row in batch], PAUSE)
         return True
-
-    def _batches(self, rows: Sequence[Claimed]) -> list[list[Claimed]]:
-        """Divide rows: all URLs together, each sitemap by itself."""
-        kind = Submission.Kind.SITEMAP
-        sitemaps = [[row] for row in rows if row.kind == kind]
-        urls = [row for row in rows if row.kind != kind]
-        return sitemaps + ([urls] if urls else [])
 
     def _submit(self, rows: Sequence[Claimed]) -> tuple[Answer, float]:
         batch = Batch(
@@ -283,48 +267,44 @@ class Dispatcher:
             urls=[row.url for row in rows],
             are_sitemaps=rows[0].kind == Submission.Kind.SITEMAP,
         )
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             answer = self.engine.submit(batch)
             if not isinstance(answer, Answer):
                 # As where a project's own engine forgets to return one.
                 raise TypeError(f"submit() returned {type(answer).__name__}")
         except Exception as error:  # a project's own engine may raise anything
-            logger.error("Engine %r: %s", self.engine.alias, self._said(error))
-            answer = Answer(outcome=Outcome.UNAVAILABLE, message=self._said(error))
-        self.line.requests += 1
-        self.line.note = self._clean(answer.message)
-        self.order.progress(self.line)
-        return answer, time.monotonic() - begun
+            text = self._clean(_text_of(error))
+            logger.error("Engine %r: %s", self.engine.alias, text)
+            answer = Answer(outcome=Outcome.UNAVAILABLE, message=text)
+        self.result.requests += 1
+        self.result.note = self._clean(answer.message)
+        self.options.progress(self.result)
+        return answer, time.monotonic() - started
 
     # Answers
 
     def _settle(self, rows: Sequence[Claimed], answer: Answer, seconds: float) -> None:
-        """Write down that URLs were accepted, or refused for good."""
+        """Store that URLs were accepted, or rejected for good."""
         accepted = answer.outcome == Outcome.ACCEPTED
         self._finish(
             rows, State.ACCEPTED if accepted else State.REJECTED, answer, seconds
         )
-        told = {"status": answer.status, "message": self._clean(answer.message)}
+        said = {"status": answer.status, "message": self._clean(answer.message)}
         pk, now = self.state.pk, self.now()
-        retrying(
-            submissions().db,
-            lambda: states().answered(pk, succeeded=accepted, now=now, **told),
-        )
+        _retrying(lambda: states().answered(pk, succeeded=accepted, now=now, **said))
         self.state.failures = 0
 
     def _finish(
         self, rows: Sequence[Claimed], state: str, answer: Answer, seconds: float
     ) -> None:
-        told = self._told(answer, seconds)
-        interval = self.engine.interval
-        ids = _ids(rows)
-        retrying(
-            submissions().db,
-            lambda: submissions().settle(ids, self.owner, state, interval, **told),
+        ids, interval = _ids(rows), self.engine.interval
+        said = self._columns(answer, seconds)
+        _retrying(
+            lambda: submissions().settle(ids, self.owner, state, interval, **said)
         )
-        count = getattr(self.line, state)
-        setattr(self.line, state, count + len(rows))
+        count = getattr(self.result, state)
+        setattr(self.result, state, count + len(rows))
         submission_finished.send_robust(
             sender=type(self.engine),
             engine=self.engine.alias,
@@ -340,20 +320,17 @@ class Dispatcher:
         answer: Answer,
         seconds: float,
     ) -> None:
-        """Let URLs be told later, give up those too old, leave the engine alone."""
+        """Pause the engine; submit URLs later, or give up those too old."""
         now = self.now()
         wait = pause(self.state.failures)
         if answer.retry_after is not None and answer.retry_after > 0:
-            # None at all, or a date that is past by our clock, would have us ask
-            # again at once, for as long as the engine says so.
+            # Zero, or a date that is past by our clock, would have us retry at once,
+            # for as long as the engine says so.
             wait = min(AWAY, answer.retry_after)
         self.state.failures += 1
         pk, failures = self.state.pk, self.state.failures
-        told = {"status": answer.status, "message": self._clean(answer.message)}
-        retrying(
-            submissions().db,
-            lambda: states().pause(pk, now + wait, now, failures, **told),
-        )
+        said = {"status": answer.status, "message": self._clean(answer.message)}
+        _retrying(lambda: states().pause(pk, now + wait, now, failures, **said))
         over = [row for row in rows if _is_over(row, now)]
         if over:
             self._finish(over, State.FAILED, answer, seconds)
@@ -361,18 +338,16 @@ class Dispatcher:
         is_known = answer.status or answer.is_unsent
         later = wait if is_known else max(wait, self.engine.interval)
         left = [row for row in rows if not _is_over(row, now)]
-        self._put_back(left, later, **self._told(answer, seconds))
+        self._put_back(left, later, **self._columns(answer, seconds))
         self._put_back(rest, wait)
 
-    def _put_back(self, rows: Sequence[Claimed], wait: float, **told: Any) -> None:
+    def _put_back(self, rows: Sequence[Claimed], wait: float, **said: Any) -> None:
         due_at, ids = self.now() + wait, _ids(rows)
-        retrying(
-            submissions().db,
-            lambda: submissions().put_back(ids, self.owner, due_at, **told),
-        )
-        self.line.postponed += len(rows)
+        _retrying(lambda: submissions().put_back(ids, self.owner, due_at, **said))
+        self.result.postponed += len(rows)
 
-    def _told(self, answer: Answer, seconds: float) -> dict[str, Any]:
+    def _columns(self, answer: Answer, seconds: float) -> dict[str, Any]:
+        """Return what is stored of an answer."""
         return {
             "status": answer.status,
             "excerpt": self._clean(answer.excerpt)[:EXCERPT],
@@ -382,15 +357,32 @@ class Dispatcher:
         }
 
     def _clean(self, text: str) -> str:
-        """Return what an engine said as a database can keep it, without secrets."""
-        legal = text.replace("\0", "").encode("utf-8", "replace").decode()
-        return self.engine.redact(legal)
+        """Return an engine's text without secrets, as every database can store it."""
+        return printable(self.engine.redact(text))
 
 
 def pause(failures: int) -> float:
-    """Return for how many seconds to leave an engine alone: longer each time."""
+    """Return the seconds of a pause: longer after each failure."""
     jitter = random.uniform(0.75, 1.25)  # noqa: S311 (not all at the same moment)
     return min(LONGEST, PAUSE * 2.0 ** min(failures, 20)) * jitter
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration for people: "under a minute", "5 minutes", "3 hours"."""
+    if seconds < 60:
+        return "under a minute"
+    minutes = math.ceil(seconds / 60)
+    if minutes > 120:
+        return f"{math.ceil(seconds / 3600)} hours"
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+
+
+def _batches(rows: Sequence[Claimed]) -> list[list[Claimed]]:
+    """Divide rows into batches: all URLs together, each sitemap by itself."""
+    kind = Submission.Kind.SITEMAP
+    sitemaps = [[row] for row in rows if row.kind == kind]
+    urls = [row for row in rows if row.kind != kind]
+    return sitemaps + ([urls] if urls else [])
 
 
 def _is_over(row: Claimed, now: float) -> bool:
@@ -401,7 +393,15 @@ def _ids(rows: Iterable[Claimed]) -> list[int]:
     return [row.pk for row in rows]
 
 
-def _origin(place: SiteAddress, host: str) -> str:
-    if host == place.origin.host:
-        return str(place.origin)
-    return f"{place.origin.scheme}://{host}"
+def _origin(site: SiteAddress, host: str) -> str:
+    if host == site.origin.host:
+        return str(site.origin)
+    return f"{site.origin.scheme}://{host}"
+
+
+def _retrying(action: Callable[[], Result]) -> Result:
+    return retrying(submissions().db, action)
+
+
+def _text_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

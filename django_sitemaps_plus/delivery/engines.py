@@ -1,8 +1,8 @@
 """
-The engines that the settings name, made once for as long as the settings stay.
+The engines of the settings, created once for as long as the settings stay.
 
-Whatever is refused is named by its path in the settings; what an option was set to is
-in no message, because it may be a secret.
+Messages name what they refuse by its path in the settings. They never show the value of
+an option, which may be a secret.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from django_sitemaps_plus.engines.base import REDACTED, Engine
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.site import parse_base_url
 
-#: Characters of an alias: as many as the tables take.
+#: The most characters of an alias, for the tables.
 MAX_ALIAS = 100
 
 _KEYS = ("BACKEND", "OPTIONS")
@@ -35,7 +35,7 @@ def engines() -> Mapping[str, Engine]:
     """
     Return the engines by alias, in the order of the settings.
 
-    Raises ``ConfigurationError`` for what cannot be used, with its path.
+    Raises ``ConfigurationError`` for an engine that cannot be used.
     """
     return MappingProxyType({alias: make(alias) for alias in get_settings().ENGINES})
 
@@ -44,7 +44,7 @@ def backend(alias: str) -> type[Engine]:
     """
     Return the class of an engine.
 
-    Raises ``ConfigurationError`` if the entry names none.
+    Raises ``ConfigurationError`` if its entry in the settings names none.
     """
     entry: Any = get_settings().ENGINES[alias]
     if not 0 < len(str(alias)) <= MAX_ALIAS:
@@ -67,21 +67,21 @@ def backend(alias: str) -> type[Engine]:
         raise _refusal(
             alias,
             "['BACKEND']",
-            f"is {path!r}, which is no subclass of {Engine.__module__}.Engine.",
+            f"is {path!r}, which is not a subclass of {Engine.__module__}.Engine.",
         )
     return found
 
 
 def make(alias: str) -> Engine:
     """
-    Make an engine with its options.
+    Create an engine with its options.
 
     Raises ``ConfigurationError`` for an option that is unknown, missing or refused.
     """
     engine = backend(alias)
     options = get_settings().ENGINES[alias].get("OPTIONS", {})
     if not isinstance(options, Mapping):
-        raise _refusal(alias, "['OPTIONS']", "is no dict.")
+        raise _refusal(alias, "['OPTIONS']", "is not a dict.")
     _check_names(alias, engine, options)
     try:
         return engine(alias=alias, **options)
@@ -94,13 +94,13 @@ def make(alias: str) -> Engine:
         option = getattr(error, "option", None)
         path = "['OPTIONS']" + (f"[{option!r}]" if option else "")
         if option:
-            # An engine's OptionError says it as the end of a sentence.
+            # The problem of an OptionError is the end of a sentence.
             problem = _without(getattr(error, "problem", str(error)), secrets)
         raise _refusal(alias, path, problem) from None
 
 
 def retired_addresses(engine: Engine) -> Iterator[tuple[str, str]]:
-    """Yield options that name an address which is gone, and what took its place."""
+    """Yield options with an address that no longer works, and what to use instead."""
     for known in dataclasses.fields(engine):
         value = getattr(engine, known.name)
         if isinstance(value, str) and not known.metadata.get("secret"):
@@ -110,7 +110,7 @@ def retired_addresses(engine: Engine) -> Iterator[tuple[str, str]]:
 
 
 def files_of(host: str) -> Mapping[str, str]:
-    """Return the texts that a host must serve at its root, by file name."""
+    """Return the files that a host must serve at its root: contents by name."""
     found: dict[str, str] = {}
     for engine in engines().values():
         found.update(engine.files(host))
@@ -120,16 +120,16 @@ def files_of(host: str) -> Mapping[str, str]:
 @lru_cache(maxsize=1)
 def known_files() -> frozenset[str]:
     """
-    Return the names of the files of all hosts that the project names.
+    Return the names of such files of all hosts in the settings.
 
-    Without a query, since each address that nothing else matches asks for it. None
-    while an engine cannot be used: other addresses must go on being resolved.
+    Without a query, since every URL that nothing else matches asks for them. Empty
+    while an engine cannot be used, so that other URLs still resolve.
     """
     try:
         base_url = get_settings().BASE_URL
         hosts = [parse_base_url(base_url).origin.host] if base_url else []
-        # Of a pattern it is enough to know what all of its hosts have, and what those
-        # have that an engine names.
+        # Of a pattern of hosts it is enough to know the files that all of them have,
+        # and those of the hosts that engines name.
         hosts += [host.lstrip(".") for host in django_settings.ALLOWED_HOSTS]
         hosts += [host for engine in engines().values() for host in engine.hosts()]
         return frozenset(name for host in hosts for name in files_of(host))
@@ -138,7 +138,7 @@ def known_files() -> frozenset[str]:
 
 
 def _check_names(alias: str, engine: type[Engine], options: Mapping[Any, Any]) -> None:
-    """Refuse options that the engine does not declare, and missing ones."""
+    """Refuse options that the engine does not declare, and missing options."""
     declared = {f.name: f for f in dataclasses.fields(engine) if f.init}
     del declared["alias"]
     for name in options:
@@ -149,7 +149,9 @@ def _check_names(alias: str, engine: type[Engine], options: Mapping[Any, Any]) -
                 if close
                 else f"Known options: {', '.join(declared)}."
             )
-            raise _refusal(alias, f"['OPTIONS'][{name!r}]", f"is no option. {advice}")
+            raise _refusal(
+                alias, f"['OPTIONS'][{name!r}]", f"is not an option. {advice}"
+            )
     for name, known in declared.items():
         has_default = (
             known.default is not dataclasses.MISSING
@@ -176,7 +178,7 @@ def _refusal(alias: Any, path: str, problem: str) -> ConfigurationError:
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:
-    """Make the engines again after a test has overridden the settings."""
+    """Create the engines again after a test has overridden the settings."""
     if setting == NAME:
         engines.cache_clear()
     if setting in (NAME, "ALLOWED_HOSTS"):

@@ -1,29 +1,25 @@
-"""What keeps a site from telling engines anything: copies must not speak for it."""
+"""What keeps a site from submitting anything: copies must not speak for it."""
 
 from __future__ import annotations
-
-import ipaddress
 
 from django.conf import settings as django_settings
 
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.protocol.robots import closed
 from django_sitemaps_plus.sitemaps.site import configured
 
-#: Names that lead to nobody's public site: RFC 6761, RFC 6762, RFC 9476 and ICANN.
-_PRIVATE = (".localhost", ".local", ".test", ".invalid", ".internal", ".alt", ".lan")
 
-
-def findings() -> list[CheckResult]:
-    """Look whether this project may tell engines anything, a sentence for each."""
+def check() -> list[CheckResult]:
+    """Check whether this project may submit anything to engines."""
     return [_address(), _debug(), _robots()]
 
 
 def refusal() -> str:
-    """Return why nothing may be sent; empty if it may."""
-    found = [finding for finding in findings() if not finding.is_good]
-    return f"{found[0].text} {found[0].fix}" if found else ""
+    """Return why nothing may be submitted; empty if it may."""
+    wrong = [found for found in check() if not found.is_good]
+    return f"{wrong[0].text} {wrong[0].fix}" if wrong else ""
 
 
 def _debug() -> CheckResult:
@@ -31,43 +27,33 @@ def _debug() -> CheckResult:
         return CheckResult(is_good=True, text="DEBUG is off.")
     return CheckResult(
         is_good=False,
-        text="DEBUG is on: this is no public site.",
+        text="DEBUG is on: this is not a public site.",
         fix="Set DEBUG = False, or use --force.",
     )
 
 
 def _address() -> CheckResult:
-    place = configured()
-    if place is None:
+    site = configured()
+    if site is None:
         return CheckResult(
             is_good=False,
             text="The site's address is not known.",
             fix="Set SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.",
         )
-    if is_private(place.origin.host):
+    if is_private(site.origin.host):
         return CheckResult(
             is_good=False,
-            text=f"{place.origin} is no public address: no engine can see it.",
-            fix="Set SITEMAPS_PLUS['BASE_URL'] to the public one, or use --force.",
+            text=f"{site.origin} is not a public address: engines cannot reach it.",
+            fix="Set SITEMAPS_PLUS['BASE_URL'] to the public address, or use --force.",
         )
-    return CheckResult(is_good=True, text=f"The site's address is {place.origin}.")
+    return CheckResult(is_good=True, text=f"The site's address is {site.origin}.")
 
 
 def _robots() -> CheckResult:
     if not closed(get_settings().robots_groups()):
-        return CheckResult(is_good=True, text="robots.txt lets crawlers in.")
+        return CheckResult(is_good=True, text="robots.txt allows crawling.")
     return CheckResult(
         is_good=False,
-        text="robots.txt keeps all crawlers out.",
+        text="robots.txt disallows everything.",
         fix="Change SITEMAPS_PLUS['ROBOTS'], or use --force.",
     )
-
-
-def is_private(host: str) -> bool:
-    """Tell whether a host, perhaps with a port, is surely none of the Internet's."""
-    name = host.rpartition("]")[0].lstrip("[") if "]" in host else host.split(":")[0]
-    try:
-        return not ipaddress.ip_address(name).is_global
-    except ValueError:
-        name = name.rstrip(".")
-        return "." not in name or name.endswith(_PRIVATE)

@@ -1,8 +1,8 @@
 """
-The outbox: what engines are told, what they answered, and how they stand.
+The outbox: what is submitted to engines, what they answered, and how they are doing.
 
-Times are seconds since the epoch by the database's clock. Moves of a state are
-methods here, so that each is one condition and one statement.
+Times are seconds since the epoch, by the database's clock. Each change of a state is
+a method here: one statement with its condition.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from django.db.models.functions import Greatest
 
 #: Rows of one statement.
 ROWS = 500
-#: What a submission of the same again has from the first.
+#: What a submission takes over from an earlier one of the same URL.
 _REPEATED = ("engine", "url", "digest", "host", "kind", "section")
 
 
 def digest_of(url: str) -> str:
-    """Return what stands for a URL in an index: URLs are too long for one."""
+    """Return a digest of a URL for an index: URLs themselves are too long."""
     return hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
 
 
 class Claimed(NamedTuple):
-    """What a deliverer needs to know of a submission that it has claimed."""
+    """The columns of a claimed submission that the dispatcher needs."""
 
     pk: int
     url: str
@@ -37,25 +37,25 @@ class Claimed(NamedTuple):
 
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
-    """Moves of a submission's state."""
+    """How a submission's state changes."""
 
     def waiting(self, engine: str, host: str) -> SubmissionQuerySet:
-        """Return what is to be told to an engine, now or later."""
+        """Return what is to be submitted to an engine, now or later."""
         return self.filter(engine=engine, host=host, due_at__isnull=False)
 
     def due(
         self, engine: str, host: str, now: float, sections: Iterable[str] = ()
     ) -> SubmissionQuerySet:
-        """Return what may be claimed: of some sections, or of all."""
+        """Return what may be claimed, of some sections or of all."""
         found = self.filter(engine=engine, host=host, due_at__lte=now)
         return found.filter(section__in=list(sections)) if sections else found
 
     def claim(self, ids: Sequence[int], owner: str, until: float, now: float) -> None:
         """
-        Become the one who submits what is due, until a time at most.
+        Claim what is due of some submissions, until a time.
 
-        What another was quicker to claim is left out. Raises ``RuntimeError`` within
-        a transaction: it has to be committed before anything is sent.
+        What somebody else has claimed meanwhile is left out. Raises ``RuntimeError``
+        within a transaction: the claim must be committed before anything is sent.
         """
         with transaction.atomic(using=self.db, durable=True):
             for some in _chunks(ids):
@@ -71,28 +71,29 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
     def claimed(self, ids: Sequence[int], owner: str) -> Iterator[Claimed]:
         """Yield those of some submissions that ``owner`` has claimed."""
         for some in _chunks(ids):
-            # In order: the same submissions make the same request.
+            # In a fixed order: the same submissions make the same request.
             mine = self.filter(pk__in=some, claimed_by=owner).order_by("pk")
             yield from map(Claimed._make, mine.values_list(*Claimed._fields))
 
     def settle(
-        self, ids: Sequence[int], owner: str, state: str, interval: float, **told: Any
+        self, ids: Sequence[int], owner: str, state: str, interval: float, **answer: Any
     ) -> None:
         """
-        Write a final answer down; what changed again meanwhile waits anew.
+        Store a final answer; URLs that changed again meanwhile wait again.
 
-        A claim that was lost is another's: nothing of it is written.
+        Submissions that ``owner`` has lost to somebody else are left alone.
         """
-        final = {"state": state, "due_at": None, "live": None, "claimed_by": "", **told}
+        final = {"state": state, "due_at": None, "live": None, "claimed_by": ""}
+        final |= answer
         with transaction.atomic(using=self.db):
             for some in _chunks(ids):
                 mine = self.filter(pk__in=some, claimed_by=owner)
                 mine.filter(again=False).update(**final)
-                # Only those are left that changed again while they were sent.
+                # What is left changed again while it was being sent.
                 rows = list(mine.values(*_REPEATED))
                 if rows:
                     mine.update(**final)
-                    self._repeat(rows, told["answered_at"], interval)
+                    self._repeat(rows, answer["answered_at"], interval)
 
     def _repeat(
         self, rows: Iterable[Mapping[str, Any]], now: float, interval: float
@@ -103,9 +104,9 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         )
 
     def put_back(
-        self, ids: Sequence[int], owner: str, due_at: float, **told: Any
+        self, ids: Sequence[int], owner: str, due_at: float, **answer: Any
     ) -> None:
-        """Let what could not be told now be told later: it waits again."""
+        """Give back what was claimed and not settled: it waits until ``due_at``."""
         with transaction.atomic(using=self.db):
             for some in _chunks(ids):
                 self.filter(pk__in=some, claimed_by=owner).update(
@@ -113,11 +114,11 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
                     due_at=due_at,
                     claimed_by="",
                     again=False,
-                    **told,
+                    **answer,
                 )
 
     def retry(self, pk: int, due_at: float, now: float) -> bool:
-        """Have what is settled be told once more; False where it waits already."""
+        """Submit what is settled once more; False if the URL waits already."""
         row = self.filter(pk=pk, live=None).values_list("engine", "digest").first()
         every = Submission.objects.using(self.db)
         if (
@@ -142,14 +143,14 @@ def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
 
 class Submission(models.Model):
     """
-    One URL that one engine is told of, and what it answered.
+    One URL for one engine, and its answer.
 
-    Of a URL one row at most waits for each engine, which the constraint on ``live``
-    ensures: what changes meanwhile joins it.
+    At most one row of a URL waits for each engine, by the constraint on ``live``:
+    further changes join that row.
     """
 
     class Kind(models.TextChoices):
-        """Why an engine is told."""
+        """Why a URL is submitted."""
 
         ADDED = "added"
         CHANGED = "changed"
@@ -158,7 +159,7 @@ class Submission(models.Model):
         REQUESTED = "requested"
 
     class State(models.TextChoices):
-        """How it stands."""
+        """The state of a submission."""
 
         PENDING = "pending"
         SENDING = "sending"
@@ -171,15 +172,15 @@ class Submission(models.Model):
     url = models.TextField("URL")
     #: Of the URL, for the index.
     digest = models.CharField(max_length=32)
-    #: With the port, unless it is the scheme's own.
+    #: With the port, unless it is the scheme's default.
     host = models.CharField(max_length=255)
     kind = models.CharField(max_length=9, choices=Kind.choices)
     section = models.CharField(max_length=100, blank=True, default="")
 
     state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
-    #: True until the answer is final, then null: nulls are not compared.
+    #: True until the answer is final, then null, which the constraint ignores.
     live = models.BooleanField(null=True, default=True)
-    #: When it may be claimed; null if it is settled. A claim lasts until then.
+    #: When it may be claimed, or when its claim ends; null once it is settled.
     due_at = models.FloatField(null=True, blank=True)
     claimed_by = models.CharField(max_length=32, blank=True, default="")
     #: The URL changed again while it was being sent.
@@ -190,11 +191,11 @@ class Submission(models.Model):
     sent_at = models.FloatField(null=True, blank=True)
     answered_at = models.FloatField(null=True, blank=True)
 
-    #: The last answer: HTTP status, the beginning of its body, what it means.
+    #: The last answer: HTTP status, the start of its body, and what it means.
     status = models.PositiveSmallIntegerField(null=True, blank=True)
     excerpt = models.TextField(blank=True, default="")
     message = models.TextField(blank=True, default="")
-    #: How long it took.
+    #: How long the request took.
     seconds = models.FloatField(null=True, blank=True)
 
     objects: ClassVar[models.Manager[Submission]] = models.Manager.from_queryset(
@@ -210,7 +211,7 @@ class Submission(models.Model):
         ]
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["engine", "host", "due_at"], name="sitemaps_plus_due"),
-            # What failed is looked for among very many that were accepted.
+            # Failures are looked up among very many that were accepted.
             models.Index(fields=["state", "id"], name="sitemaps_plus_outcome"),
         ]
 
@@ -219,10 +220,10 @@ class Submission(models.Model):
 
 
 class EngineStateQuerySet(models.QuerySet["EngineState"]):
-    """Moves of an engine's state."""
+    """How an engine's state changes."""
 
     def ensure(self, engine: str, hosts: Iterable[str]) -> None:
-        """Make the rows that are not there yet."""
+        """Create the rows that do not exist yet."""
         wanted = set(hosts)
         known = self.filter(engine=engine, host__in=wanted)
         missing = wanted - set(known.values_list("host", flat=True))
@@ -232,20 +233,20 @@ class EngineStateQuerySet(models.QuerySet["EngineState"]):
                 ignore_conflicts=True,
             )
 
-    def verified(self, pk: int, proof: str, now: float, *, mended: bool) -> None:
+    def verified(self, pk: int, proof: str, now: float, *, fixed: bool) -> None:
         """
-        Remember that an engine will find what proves that the host is ours.
+        Store that the ownership proof was found.
 
-        ``mended``: it did not before, and was left alone for that. Where the engine
-        refused for all that, the failures count on.
+        ``fixed`` ends the pause of a proof that was missing before. The pauses of an
+        engine that refuses all the same go on growing.
         """
-        rest = {"problem": "", "failures": 0, "paused_until": 0} if mended else {}
+        rest = {"problem": "", "failures": 0, "paused_until": 0} if fixed else {}
         self.filter(pk=pk).update(verified=proof, verified_at=now, **rest)
 
     def unverified(
         self, pk: int, problem: str, paused_until: float, failures: int
     ) -> None:
-        """Wait: an engine would not find the proof."""
+        """Pause: the engine would not find the ownership proof."""
         self.filter(pk=pk).update(
             verified="",
             problem=problem,
@@ -253,58 +254,58 @@ class EngineStateQuerySet(models.QuerySet["EngineState"]):
             paused_until=Greatest("paused_until", Value(paused_until)),
         )
 
-    def answered(self, pk: int, *, succeeded: bool, now: float, **told: Any) -> None:
+    def answered(self, pk: int, *, succeeded: bool, now: float, **answer: Any) -> None:
         """
-        Note a final answer: the engine can be reached.
+        Store a final answer: the engine works.
 
-        A pause that another deliverer was told of meanwhile holds all the same.
+        A pause that another process was asked for meanwhile stays.
         """
         if succeeded:
-            told["succeeded_at"] = now
+            answer["succeeded_at"] = now
         paused = When(paused_until__gt=now, then=F("paused_until"))
         self.filter(pk=pk).update(
             answered_at=now,
             failures=0,
             paused_until=Case(paused, default=Value(0.0)),
-            **told,
+            **answer,
         )
 
     def pause(
-        self, pk: int, until: float, now: float, failures: int, **told: Any
+        self, pk: int, until: float, now: float, failures: int, **answer: Any
     ) -> None:
         """
-        Leave an engine alone for a while; not shorter than another was told to.
+        Pause, at least until a time; a longer pause stays.
 
-        ``failures`` is one more than were known: of several deliverers that fail at
-        the same moment only one counts.
+        ``failures`` is one more than the caller knew of: several processes that fail
+        at the same moment count as one.
         """
-        if told["status"] in (401, 403):
-            # Whoever is not let in had better look at the proof again.
-            told["verified"] = ""
+        if answer["status"] in (401, 403):
+            # Access was denied: the ownership proof has to be verified again.
+            answer["verified"] = ""
         self.filter(pk=pk).update(
             answered_at=now,
             failures=failures,
             paused_until=Greatest("paused_until", Value(until)),
-            **told,
+            **answer,
         )
 
     def is_paused(self, pk: int, now: float) -> bool:
-        """Tell whether an engine is left alone, perhaps since a moment ago."""
+        """Tell whether an engine is paused, perhaps since a moment ago."""
         return self.filter(pk=pk, paused_until__gt=now).exists()
 
 
 class EngineState(models.Model):
-    """What is known of one engine and one of our hosts."""
+    """How one engine is doing for one of the site's hosts."""
 
     engine = models.CharField(max_length=100)
     host = models.CharField(max_length=255)
-    #: A digest of the proof that was found good; another must be verified again.
+    #: A digest of the ownership proof that was verified; empty if none was.
     verified = models.CharField(max_length=32, blank=True, default="")
     verified_at = models.FloatField(default=0)
-    #: Why nothing is submitted; empty if nothing keeps it.
+    #: Why nothing can be submitted; empty if something can.
     problem = models.TextField(blank=True, default="")
     paused_until = models.FloatField(default=0)
-    #: Answers without success, one after the other: each pause is longer.
+    #: Failures in a row: each makes the pause longer.
     failures = models.PositiveIntegerField(default=0)
     #: The last answer.
     answered_at = models.FloatField(default=0)

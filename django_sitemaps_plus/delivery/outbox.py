@@ -1,8 +1,8 @@
 """
 Into the outbox: what happened to URLs becomes a submission for each engine.
 
-A URL waits once for each engine: what happens to it meanwhile joins the submission
-that waits. Within the engine's interval after it was sent it waits until that is over.
+A URL waits once for each engine: further changes join the submission that waits. A URL
+that was submitted within the engine's interval waits until that is over.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from urllib.parse import urlsplit
 
@@ -19,9 +20,9 @@ from django.db import connections, transaction
 from django.db.models import F, Max, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from django_sitemaps_plus.changes import url_changes as happened
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
+from django_sitemaps_plus.changes.url_changes import KEEP, ROWS
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import database_time, retrying
 from django_sitemaps_plus.engines.base import Engine
@@ -30,7 +31,7 @@ from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
 from .engines import engines
-from .models import Submission, digest_of
+from .models import EngineState, Submission, SubmissionQuerySet, digest_of
 from .queries import states, submissions
 
 Kind = Submission.Kind
@@ -38,20 +39,20 @@ State = Submission.State
 
 #: URL changes of one transaction.
 CHUNK = 500
-#: Rows that one click in the admin retries.
+#: Submissions that one action in the admin retries.
 MOST = 10_000
 
 
-#: The order of the index of what was not queued. By the number alone PostgreSQL, where
-#: it takes all rows for such, reads the table from its beginning, each time; MariaDB
-#: does not see that the other columns are constant, and sorts.
+#: The order of the index of what is not queued. By the number alone PostgreSQL, where
+#: it expects all rows to match, reads the table from its start, each time; MariaDB does
+#: not see that the other columns are constant, and sorts.
 _WHOLE = ("queued_at", "on_hold", "pk")
 _ORDER = {"mysql": ("pk",)}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A URL that engines shall be told of."""
+class Notice:
+    """A URL that engines are to be notified of."""
 
     url: str
     host: str
@@ -64,37 +65,50 @@ class Wanted:
 
 def enqueue(*, at_once: bool = False) -> int:
     """
-    Make submissions of what happened to URLs; returns of how many changes.
+    Create submissions for what happened to URLs; return the number of changes.
 
     They are due ``NOTIFY_AFTER`` seconds after the change, or ``at_once``. Nothing is
-    done while the site's address is not known. Two may do it at the same time.
+    done while the site's address is not known. Several processes may call it at once.
     """
-    place = configured()
-    if place is None or not engines():
+    site = configured()
+    if site is None or not engines():
         return 0
     delay = 0.0 if at_once else get_settings().NOTIFY_AFTER
-    sitemaps = sitemaps_of(place)
+    sitemaps = sitemap_notices(site)
     done = 0
     while True:
         taken = retrying(
-            submissions().db, lambda: _enqueue_some(place, sitemaps, max(0.0, delay))
+            submissions().db, lambda: _enqueue_some(site, sitemaps, max(0.0, delay))
         )
         done += taken
         if taken < CHUNK:
             return done
 
 
-def _enqueue_some(place: SiteAddress, sitemaps: Sequence[Wanted], delay: float) -> int:
-    """Take the next changes, all or none of them, with nobody else at it."""
-    found = list(_unqueued())
+def unqueued() -> QuerySet[UrlChange]:
+    """Return the changes of URLs that are to be submitted, and are not yet queued."""
+    # As an expression, which gives "on_hold = false": NOT is looked up in no index
+    # where there is no boolean type, and IN is sorted.
+    found = url_changes().filter(queued_at=None, on_hold=Value(False))
+    broken = pages().exclude(error="").order_by()
+    names = list(broken.values_list("section__name", flat=True).distinct())
+    if names:
+        # Something larger is wrong there: nothing of it is submitted until it is fixed.
+        found = found.exclude(section__in=names)
+    return found.order_by(*_ORDER.get(connections[found.db].vendor, _WHOLE))
+
+
+def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice], delay: float) -> int:
+    """Queue the next changes, all or none of them."""
+    found = list(unqueued()[:CHUNK])
     if not found:
         return 0
     with locked() as now:
         some = _still_unqueued(found)
         if some:
-            wanted = [url_of(change, place) for change in some]
+            notices = [notice_of(change, site) for change in some]
             newest = max(change.at for change in some)
-            put([*wanted, *sitemaps], min(newest, now) + delay, now)
+            put([*notices, *sitemaps], min(newest, now) + delay, now)
             rows = url_changes().filter(pk__in=[change.pk for change in some])
             rows.update(queued_at=now)
     return len(found)
@@ -102,7 +116,7 @@ def _enqueue_some(place: SiteAddress, sitemaps: Sequence[Wanted], delay: float) 
 
 def _still_unqueued(found: Sequence[UrlChange]) -> list[UrlChange]:
     """
-    Return those of some changes that nobody else has queued, and lock them.
+    Lock those of some changes that nobody else has queued, and return them.
 
     By number only, or MySQL would lock what others are about to add.
     """
@@ -111,81 +125,66 @@ def _still_unqueued(found: Sequence[UrlChange]) -> list[UrlChange]:
     return [row for row in locked_rows if row.queued_at is None and not row.on_hold]
 
 
-def _unqueued() -> QuerySet[UrlChange]:
-    """Return the first changes of URLs that are not in the outbox."""
-    # As an expression, which gives "on_hold = false": NOT is looked up in no index
-    # where there is no boolean type, and IN is sorted.
-    found = url_changes().filter(queued_at=None, on_hold=Value(False))
-    broken = pages().exclude(error="").order_by()
-    names = list(broken.values_list("section__name", flat=True).distinct())
-    if names:
-        # Something larger is wrong there: nothing of it is sent until it is mended.
-        found = found.exclude(section__in=names)
-    return found.order_by(*_ORDER.get(connections[found.db].vendor, _WHOLE))[:CHUNK]
+def notice_of(change: UrlChange, site: SiteAddress) -> Notice:
+    """Return the notice of what happened to a URL."""
+    return notice(change.location, site, Kind(change.kind), change.section)
 
 
-def url_of(change: UrlChange, place: SiteAddress) -> Wanted:
-    """Return the URL to be submitted for what happened to it."""
-    return wanted_at(change.location, place, Kind(change.kind), change.section)
-
-
-def wanted_at(
-    location: str, place: SiteAddress, kind: Submission.Kind, section: str
-) -> Wanted:
-    """Return a URL to be told of, given as a path of the site or as a whole."""
-    url = place.url(location)
+def notice(
+    location: str, site: SiteAddress, kind: Submission.Kind, section: str
+) -> Notice:
+    """Return the notice of a location: a path on the site, or a whole URL."""
+    url = site.url(location)
     is_own = location.startswith("/")
-    host = place.origin.host if is_own else urlsplit(url).netloc.lower()
-    return Wanted(url, host, kind, section)
+    host = site.origin.host if is_own else urlsplit(url).netloc.lower()
+    return Notice(url, host, kind, section)
 
 
-def sitemaps_of(place: SiteAddress) -> list[Wanted]:
-    """Return the site's sitemap, for engines that are told of sitemaps."""
+def sitemap_notices(site: SiteAddress) -> list[Notice]:
+    """Return the notices of the site's sitemap, if an engine takes sitemaps."""
     if not any(engine.takes_sitemaps for engine in engines().values()):
         return []
-    host = place.origin.host
-    return [Wanted(url, host, Kind.SITEMAP) for url in index.addresses(place)]
+    host = site.origin.host
+    return [Notice(url, host, Kind.SITEMAP) for url in index.addresses(site)]
 
 
-# Asked for
+# What somebody requests
 
 
-def ask(
+def request(
     found: Iterable[tuple[str, str]],
-    place: SiteAddress,
+    site: SiteAddress,
     aliases: Iterable[str],
     progress: Callable[[int], object] = lambda done: None,
 ) -> int:
     """
-    Have engines be told of URLs, given with their sections; returns how many.
+    Queue locations, given with their sections, for some engines; return how many.
 
-    Some at a time, so that memory does not grow with them. What an engine was told
-    within its interval waits until that is over.
+    They are queued piecemeal, so that memory does not grow with them. What was
+    submitted within an engine's interval waits until that is over.
     """
     chosen = {alias: engines()[alias] for alias in aliases}
     rest = iter(found)
     done = 0
     while some := list(islice(rest, CHUNK)):
-        wanted = [
-            wanted_at(url, place, Kind.REQUESTED, section) for url, section in some
-        ]
-        retrying(submissions().db, lambda some=wanted: _put_now(some, chosen))  # type: ignore[misc]
+        notices = [notice(url, site, Kind.REQUESTED, section) for url, section in some]
+        retrying(submissions().db, partial(_put_now, notices, chosen))
         done += len(some)
         progress(done)
     return done
 
 
-def _put_now(wanted: Sequence[Wanted], chosen: Mapping[str, Engine]) -> None:
+def _put_now(notices: Sequence[Notice], chosen: Mapping[str, Engine]) -> None:
     with locked() as now:
-        put(wanted, now, now, chosen)
+        put(notices, now, now, chosen)
 
 
 def retry(found: QuerySet[Submission]) -> int:
     """
-    Have what was refused or failed be told once more; returns how many.
+    Submit once more what was rejected or failed; return how many.
 
-    ``MOST`` at a time. What got no answer may have been received, and what was told
-    since is known: both wait for the engine's interval.
+    At most ``MOST`` at a time. A submission without an answer may have been received,
+    and the URL may have been accepted since: both wait for the engine's interval.
     """
     over = found.filter(state__in=(State.REJECTED, State.FAILED))
     chosen = [row for row in over[:MOST] if row.engine in engines()]
@@ -193,19 +192,20 @@ def retry(found: QuerySet[Submission]) -> int:
     with locked() as now:
         for start in range(0, len(chosen), CHUNK):
             some = chosen[start : start + CHUNK]
-            told = _told([row.digest for row in some])
+            accepted = _accepted_at([row.digest for row in some])
             for row in some:
-                last = told.get((row.engine, row.digest), 0.0)
+                last = accepted.get((row.engine, row.digest), 0.0)
                 if row.status is None:
                     last = max(last, row.answered_at or 0.0)
                 due_at = max(now, last + engines()[row.engine].interval)
                 done[row.engine] += submissions().retry(row.pk, due_at, now)
-    states().filter(engine__in=[*+done]).update(paused_until=0)
+    retried = [alias for alias, count in done.items() if count]
+    states().filter(engine__in=retried).update(paused_until=0)
     return done.total()
 
 
-def _told(digests: Sequence[str]) -> dict[tuple[str, str], float]:
-    """Return when engines last accepted URLs."""
+def _accepted_at(digests: Sequence[str]) -> dict[tuple[str, str], float]:
+    """Return when engines last accepted URLs, by engine and digest."""
     rows = submissions().filter(digest__in=digests, state=State.ACCEPTED)
     grouped = rows.order_by().values_list("engine", "digest")
     return {
@@ -220,10 +220,10 @@ def _told(digests: Sequence[str]) -> dict[tuple[str, str], float]:
 @contextmanager
 def locked() -> Iterator[float]:
     """
-    Give a transaction in which nobody else adds submissions, and the database's time.
+    Open a transaction in which nobody else adds submissions; yield the database's time.
 
-    The lock is the site's row in the ledger. To write it comes first, because SQLite
-    cannot make a reader a writer.
+    The lock is the site's row in the ledger. It is written first, because SQLite
+    cannot turn a reader into a writer.
     """
     site = sections().filter(name="")
     with transaction.atomic(using=site.db):
@@ -234,18 +234,20 @@ def locked() -> Iterator[float]:
 
 
 def put(
-    wanted: Sequence[Wanted],
+    notices: Sequence[Notice],
     due_at: float,
     now: float,
     chosen: Mapping[str, Engine] | None = None,
 ) -> None:
     """
-    Let engines be told of URLs, in a transaction that has the lock.
+    Queue notices for engines, all or the chosen ones, in a transaction with the lock.
 
-    The last of several for the same URL counts.
+    Of several for the same URL the last one counts.
     """
     for alias, engine in (engines() if chosen is None else chosen).items():
-        own = {digest_of(item.url): item for item in wanted if takes(engine, item.kind)}
+        own = {
+            digest_of(item.url): item for item in notices if takes(engine, item.kind)
+        }
         if own:
             states().ensure(alias, {item.host for item in own.values()})
             waiting = _join(alias, own)
@@ -254,15 +256,15 @@ def put(
 
 
 def takes(engine: Engine, kind: Submission.Kind) -> bool:
-    """Tell whether an engine can be told of something."""
+    """Tell whether an engine takes submissions of a kind."""
     return engine.takes_sitemaps if kind == Kind.SITEMAP else engine.takes_urls
 
 
-def _join(alias: str, wanted: Mapping[str, Wanted]) -> set[str]:
-    """Join what waits already; returns the digests of that."""
+def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
+    """Join the submissions that wait already; return their digests."""
     # By the digest alone: where PostgreSQL has not counted the rows yet, it looks all
     # of an engine's up in another index.
-    found = submissions().filter(digest__in=list(wanted), live=True)
+    found = submissions().filter(digest__in=list(notices), live=True)
     rows = found.order_by("pk").select_for_update()
     known = set()
     sending: list[int] = []
@@ -273,7 +275,7 @@ def _join(alias: str, wanted: Mapping[str, Wanted]) -> set[str]:
         if engine != alias:
             continue
         known.add(digest)
-        item = wanted[digest]
+        item = notices[digest]
         by_kind.setdefault((item.kind, item.section), []).append(pk)
         if state == State.SENDING:
             # It may have been sent before this change.
@@ -286,10 +288,10 @@ def _join(alias: str, wanted: Mapping[str, Wanted]) -> set[str]:
 
 
 def _add(
-    alias: str, engine: Engine, wanted: Mapping[str, Wanted], due_at: float, now: float
+    alias: str, engine: Engine, notices: Mapping[str, Notice], due_at: float, now: float
 ) -> None:
-    """Add what does not wait yet, due when the interval since it was sent is over."""
-    sent = _sent(alias, list(wanted), now - engine.interval)
+    """Add submissions, due when the interval since their URLs were sent is over."""
+    sent = _sent_at(alias, list(notices), now - engine.interval)
     submissions().bulk_create(
         (
             Submission(
@@ -302,15 +304,15 @@ def _add(
                 created_at=now,
                 due_at=max(due_at, sent.get(digest, 0.0) + engine.interval),
             )
-            for digest, item in wanted.items()
+            for digest, item in notices.items()
         ),
-        batch_size=happened.ROWS,
+        batch_size=ROWS,
         ignore_conflicts=True,
     )
 
 
-def _sent(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
-    """Return when URLs were last sent, of those that were lately."""
+def _sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
+    """Return when URLs were last sent, by digest; only what was sent ``since``."""
     rows = submissions().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
     found = rows.order_by().values_list("engine", "digest").annotate(last=last)
@@ -321,50 +323,53 @@ def _sent(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
     }
 
 
-# What is there
+# What waits
+
+
+def queues(
+    aliases: Iterable[str] | None = None,
+) -> Iterator[tuple[EngineState, SubmissionQuerySet]]:
+    """
+    Yield what waits for each engine and host, with the engine's state.
+
+    By host, because that is how the index finds it among all that was submitted.
+    """
+    names = list(engines() if aliases is None else aliases)
+    for state in states().filter(engine__in=names).order_by("engine", "host"):
+        yield state, submissions().waiting(state.engine, state.host)
 
 
 def next_due() -> float | None:
-    """Return in how many seconds something is due; None if nothing waits."""
+    """Return the seconds until something is due; None if nothing waits."""
     soonest = None
-    for alias in engines():
-        for host, paused in (
-            states().filter(engine=alias).values_list("host", "paused_until")
-        ):
-            rows = submissions().waiting(alias, host).order_by("due_at")
-            due = rows.values_list("due_at", flat=True).first()
-            if due is not None:
-                at = max(due, paused)
-                soonest = at if soonest is None else min(soonest, at)
+    for state, rows in queues():
+        due = rows.order_by("due_at").values_list("due_at", flat=True).first()
+        if due is not None:
+            at = max(due, state.paused_until)
+            soonest = at if soonest is None else min(soonest, at)
     if soonest is None:
         return None
     return max(0.0, soonest - database_time(submissions().db))
 
 
-def prune() -> int:
-    """Delete what is older than the stream is kept; returns how many rows."""
-    deleted = 0
-    while True:
-        rows = submissions().order_by("pk").values_list("pk", "created_at")
-        since = time.time() - happened.KEEP
-        old = [pk for pk, created in rows[: happened.ROWS] if created < since]
-        if not old:
-            return deleted
-        deleted += submissions().filter(pk__in=old).delete()[0]
+def waiting() -> int:
+    """Return the number of submissions that wait."""
+    return sum(rows.count() for _, rows in queues())
 
 
 def late(seconds: float) -> int:
     """Return how many submissions have been due for longer than some seconds."""
-    count = 0
     before = database_time(submissions().db) - seconds
-    # What was to be told to an engine that is gone from the settings is pruned.
-    known = states().filter(engine__in=list(engines()))
-    for alias, host in known.values_list("engine", "host"):
-        waiting = submissions().waiting(alias, host)
-        count += waiting.filter(due_at__lt=before)[:MOST].count()
-    return count
+    return sum(rows.filter(due_at__lt=before).count() for _, rows in queues())
 
 
-def waiting() -> int:
-    """Return how many submissions are not settled."""
-    return submissions().filter(engine__in=list(engines()), live=True).count()
+def prune() -> int:
+    """Delete submissions older than changes of URLs are stored; return how many."""
+    deleted = 0
+    while True:
+        rows = submissions().order_by("pk").values_list("pk", "created_at")
+        since = time.time() - KEEP
+        old = [pk for pk, created in rows[:ROWS] if created < since]
+        if not old:
+            return deleted
+        deleted += submissions().filter(pk__in=old).delete()[0]

@@ -13,7 +13,7 @@ from .models import (
 
 
 def submissions() -> SubmissionQuerySet:
-    """Return what engines are notified of, in the database for writing."""
+    """Return the submissions, in the database for writing."""
     using = router.db_for_write(Submission)
     found: SubmissionQuerySet = Submission.objects.using(using).all()
     return found

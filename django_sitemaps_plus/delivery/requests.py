@@ -1,8 +1,8 @@
 """
-What somebody asks to be told: some URLs, what happened since, or all that is listed.
+What somebody asks to be submitted: some URLs, recent changes, or all that is listed.
 
-Read bit by bit, so that memory does not grow with the site. A plan says what would be
-told to whom, if it were done now: nothing is written.
+It is read piecemeal, so that memory does not grow with the site. A plan says what would
+be submitted to whom now, and writes nothing.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 from . import outbox
 from .engines import engines
 from .models import Submission
-from .outbox import Kind, Wanted
-from .queries import submissions
+from .outbox import Kind, Notice
 
-#: Rows of the stream that are read at a time.
+#: Changes of URLs that are read at a time.
 ROWS = 500
+#: URLs that a plan names as examples.
+SHOWN = 3
 
 
-def given(urls: Iterable[str], place: SiteAddress) -> list[tuple[str, str]]:
+def given(urls: Iterable[str], site: SiteAddress) -> list[tuple[str, str]]:
     """
-    Return URLs, or paths, of the site, each with its section, which is not known.
+    Return URLs or paths of the site as locations, without a section.
 
-    Raises ``LocationError`` for what is on another host, or no URL.
+    Raises ``LocationError`` for a URL of another host, and for what is no URL.
     """
-    return [(local_path(url, place.origin), "") for url in urls]
+    return [(local_path(url, site.origin), "") for url in urls]
 
 
 def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield what happened to URLs since a time, as long as the stream is kept."""
+    """Yield the URLs to which something happened since a time, as far as stored."""
     last = 0
     while True:
         rows = url_changes().filter(pk__gt=last, at__gte=moment, on_hold=False)
@@ -54,26 +55,20 @@ def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
         last = some[-1].pk
 
 
-def everything(
-    sections: Iterable[str], place: SiteAddress
-) -> Iterator[tuple[str, str]]:
+def everything(sections: Iterable[str], site: SiteAddress) -> Iterator[tuple[str, str]]:
     """Yield all URLs that sections list."""
     for name in sections:
         source = declared_sections.source(name)
         for item in index.listed(name, [source]).pages:
-            document = index.page_document(source, item.number, place)
+            document = index.page_document(source, item.number, site)
             body = unpack(document.packed) if document else b""
             for found in locations_of(body):
                 yield html.unescape(found.decode()), name
 
 
-#: URLs that are named as examples.
-SHOWN = 3
-
-
 @dataclass
 class Plan:
-    """What one engine would be told of one host."""
+    """What would be submitted to one engine, of one host."""
 
     engine: str
     host: str
@@ -84,14 +79,14 @@ class Plan:
 
 def plan(
     asked: Iterable[tuple[str, str]],
-    place: SiteAddress,
+    site: SiteAddress,
     aliases: Sequence[str],
     sections: Sequence[str],
 ) -> list[Plan]:
     """
-    Return what would be told: what is asked for, what waits, what happened to URLs.
+    Return what would be submitted: what is asked for, what waits, what happened.
 
-    A URL that is in several of these is counted in each, but told once.
+    A URL that is in several of these is counted in each, but submitted once.
     """
     counts: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], list[str]] = {}
@@ -102,7 +97,7 @@ def plan(
         if len(some) < SHOWN and url not in some:
             some.append(url)
 
-    for item in _wanted(asked, place, sections):
+    for item in _notices(asked, site, sections):
         for alias in aliases:
             if outbox.takes(engines()[alias], item.kind):
                 count(alias, item.host, item.url)
@@ -115,22 +110,23 @@ def plan(
     ]
 
 
-def _wanted(
-    asked: Iterable[tuple[str, str]], place: SiteAddress, sections: Sequence[str]
-) -> Iterable[Wanted]:
+def _notices(
+    asked: Iterable[tuple[str, str]], site: SiteAddress, sections: Sequence[str]
+) -> Iterator[Notice]:
     for location, section in asked:
-        yield outbox.wanted_at(location, place, Kind.REQUESTED, section)
-    changes = url_changes().filter(queued_at=None, on_hold=False).order_by("pk")
+        yield outbox.notice(location, site, Kind.REQUESTED, section)
+    changes = outbox.unqueued()
     if sections:
         changes = changes.filter(section__in=sections)
     happened = False
     for change in changes.iterator():
         happened = True
-        yield outbox.url_of(change, place)
+        yield outbox.notice_of(change, site)
     if happened and not sections:
-        yield from outbox.sitemaps_of(place)
+        yield from outbox.sitemap_notices(site)
 
 
-def _waiting(aliases: Sequence[str], sections: Sequence[str]) -> Iterable[Submission]:
-    found = submissions().filter(engine__in=aliases, live=True).order_by("pk")
-    return (found.filter(section__in=sections) if sections else found).iterator()
+def _waiting(aliases: Sequence[str], sections: Sequence[str]) -> Iterator[Submission]:
+    for _, rows in outbox.queues(aliases):
+        found = rows.filter(section__in=sections) if sections else rows
+        yield from found.order_by("due_at").iterator()

@@ -1,12 +1,16 @@
-"""What the commands say alike: exit codes, trouble, how far they are."""
+"""What the commands share: exit codes, errors, progress, a polite end."""
 
 from __future__ import annotations
 
+import json
+import signal
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from django_sitemaps_plus.db import tables_exist
@@ -21,19 +25,36 @@ FAILED, MISUSED = 1, 2
 EVERY = 2.0
 
 
-class Pace:
-    """Tells when another line of progress is wanted: every other second."""
+class SitemapsCommand(BaseCommand):
+    """A command that ends with 0, with 1 and one sentence, or with 2 if misused."""
 
-    def __init__(self) -> None:
-        self._last = time.monotonic()
+    def handle(self, **options: Any) -> None:
+        """Do the work, and end as it went."""
+        with sentences(), polite_stop():
+            problem = self.run(**options)
+        if problem:
+            raise CommandError(problem, returncode=FAILED)
 
-    def allows(self) -> bool:
-        """Tell whether it is time; then it is not again for two seconds."""
-        now = time.monotonic()
-        if now - self._last < EVERY:
-            return False
-        self._last = now
-        return True
+    def run(self, *args: Any, **options: Any) -> str:
+        """Do the work; return what is wrong in the end, empty if nothing is."""
+        raise NotImplementedError
+
+    def print_json(self, **document: Any) -> None:
+        """Print one JSON object."""
+        text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
+        self.stdout.write(text)
+
+    def progress(self, text: str) -> Callable[..., None]:
+        """Return what prints a line of progress, at most every other second."""
+        last = time.monotonic()
+
+        def write(*values: Any) -> None:
+            nonlocal last
+            if time.monotonic() - last >= EVERY:
+                last = time.monotonic()
+                self.stderr.write(text.format(*values), style_func=str)
+
+        return write
 
 
 @contextmanager
@@ -45,7 +66,7 @@ def sentences() -> Iterator[None]:
         raise CommandError(str(error), returncode=FAILED) from error
     except DatabaseError as error:
         text = f"The database failed: {error}"
-        if not tables_exist(pages().db):
+        if _tables_are_missing():
             text = (
                 "The tables of django_sitemaps_plus are missing: run "
                 "'manage.py migrate sitemaps_plus'."
@@ -53,16 +74,43 @@ def sentences() -> Iterator[None]:
         raise CommandError(text, returncode=FAILED) from error
 
 
-def site_place() -> SiteAddress:
-    """Return where the site is; raises ``CommandError`` if nobody says it."""
-    place = configured()
-    if place is None:
+def _tables_are_missing() -> bool:
+    try:
+        return not tables_exist(pages().db)
+    except DatabaseError:
+        # It cannot even be asked.
+        return False
+
+
+@contextmanager
+def polite_stop() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl+C does, so that it gives its claims back."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        # Called by a process that has its own way to end.
+        yield
+        return
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _stop(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def site_address() -> SiteAddress:
+    """Return the site's address; raises ``CommandError`` if it is not configured."""
+    site = configured()
+    if site is None:
         raise CommandError(
             "The site's address is not known outside of a request: set "
             "SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.",
             returncode=MISUSED,
         )
-    return place
+    return site
 
 
 def sections(names: Iterable[str]) -> list[str]:

@@ -87,9 +87,16 @@ class Section(models.Model):
 class PageQuerySet(models.QuerySet["Page"]):
     """Changes of a page's state."""
 
-    def claim(self, pk: int, owner: str, seconds: float) -> bool:
-        """Become the one who builds page ``pk``, for ``seconds`` at most."""
-        free = self.filter(pk=pk, building_until__lt=DatabaseTime())
+    def claim(self, page: Page, owner: str, seconds: float) -> bool:
+        """
+        Become the one who builds ``page``, for ``seconds`` at most.
+
+        Unless another is, or has looked at it since it was read.
+        """
+        read = self.filter(
+            pk=page.pk, version=page.version, verified_at=page.verified_at
+        )
+        free = read.filter(building_until__lt=DatabaseTime())
         return bool(
             free.update(building_by=owner, building_until=DatabaseTime() + seconds)
         )

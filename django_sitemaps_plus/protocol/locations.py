@@ -48,8 +48,9 @@ _HEX_SHAPE: Final = bytes(
     ord("h") if chr(code) in "0123456789ABCDEFabcdef" else code if code == 37 else 0
     for code in range(256)
 )
-# What fits behind the longest origin: "https://", 253 characters of host, ":65535".
-_ALWAYS_FITS: Final = MAX_LOCATION - 267
+_NO_PATH = re.compile(rb"\n(?!/(?!/))")
+#: What fits behind the longest origin: "https://", 253 characters of host, ":65535".
+ALWAYS_FITS: Final = MAX_LOCATION - 267
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,18 @@ def plain(joined: str) -> bool:
     escapes = data.count(b"%")
     if escapes and data.translate(_HEX_SHAPE).count(b"%hh") != escapes:
         return False
-    return _lines_are_short(data)
+    return lines_fit(joined)
+
+
+def lines_fit(joined: str, most: int = ALWAYS_FITS) -> bool:
+    """Say whether each line has ``most`` characters at most, in few steps."""
+    start = 0
+    while len(joined) - start > most:
+        end = joined.rfind("\n", start, start + most + 1)
+        if end < 0:
+            return False
+        start = end + 1
+    return True
 
 
 def absolute(location: object, origin: Origin) -> str:
@@ -283,20 +295,4 @@ def _check_length(length: int, location: object) -> None:
 
 def _lines_are_paths(data: bytes) -> bool:
     """Say whether each line begins with one slash."""
-    return (
-        data.startswith(b"/")
-        and data.count(b"\n/") == data.count(b"\n")
-        and not data.startswith(b"//")
-        and b"\n//" not in data
-    )
-
-
-def _lines_are_short(data: bytes) -> bool:
-    """Say whether each line fits behind any origin, in one look per 1,781 bytes."""
-    start = 0
-    while len(data) - start > _ALWAYS_FITS:
-        end = data.rfind(b"\n", start, start + _ALWAYS_FITS + 1)
-        if end < 0:
-            return False
-        start = end + 1
-    return True
+    return data[:1] == b"/" != data[1:2] and not _NO_PATH.search(data)

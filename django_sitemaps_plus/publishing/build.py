@@ -15,7 +15,7 @@ from django.db.models import Sum
 
 from django_sitemaps_plus.changes.queries import changes, related_states
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import TooManyBadRows
+from django_sitemaps_plus.exceptions import NotReady, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.models import Page, Section
 from django_sitemaps_plus.pagination.queries import ordered, pages, sections, void
@@ -53,6 +53,8 @@ class SectionReport:
     errors: list[str] = field(default_factory=list)
     #: Why the section has no pages in the ledger; empty if it has.
     by_position: str = ""
+    #: When the work began, in seconds since the epoch.
+    begun: float = field(default_factory=time.time)
 
 
 def fill(
@@ -157,9 +159,11 @@ def _serve(
     source: SectionSource, page: Page, place: SiteAddress, done: SectionReport
 ) -> None:
     before = page.checksum
+    # A piece of a page that this run has split.
+    is_new = page.version <= 1 and page.verified_at >= done.begun
     try:
         served = serve(source, page, place, asked=False)
-    except TooManyBadRows as error:
+    except (TooManyBadRows, NotReady) as error:
         done.errors.append(str(error))
         return
     if served.page.grace_until > time.time():
@@ -167,10 +171,10 @@ def _serve(
     problem = served.problem or served.page.error
     if problem:
         done.errors.append(problem)
-    elif served.checksum == before:
-        done.unchanged += 1
-    else:
+    elif is_new or served.page.checksum != before:
         done.changed += 1
+    else:
+        done.unchanged += 1
     done.bad += served.page.bad
     done.problems += [(label, reason) for label, reason in served.page.problems]
 

@@ -77,6 +77,8 @@ class Document:
     packed: bytes
     #: When the bytes changed, in seconds since the epoch; None if not known.
     changed_at: float | None = None
+    #: Whether another version is being built: then there is no 304.
+    is_former: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class Listed:
     lastmod: float | None = None
     #: None: never counted, divided since it was, or paged by position.
     entries: int | None = None
+    #: Whether this code has built the page and found nothing for it.
+    is_empty: bool = False
 
     @property
     def uncounted(self) -> bool:
@@ -110,7 +114,7 @@ class Listing:
     @property
     def indexed(self) -> list[Listed]:
         """The pages that an index lists: not those that were empty."""
-        return [item for item in self.pages if item.entries != 0]
+        return [item for item in self.pages if not item.is_empty]
 
 
 def all_sources() -> list[SectionSource]:
@@ -140,19 +144,20 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
     now = time.time()
     columns = (
         *("section", "number", "lastmod", "entries"),
-        *("verified_at", "grace_until", "grace_checksum"),
+        *("digest", "verified_at", "grace_until", "grace_checksum"),
     )
     every = pages().filter(section__in=by_section).order_by("number")
-    for pk, number, lastmod, entries, verified, grace, former in every.values_list(
-        *columns
-    ):
+    for pk, number, lastmod, entries, *state in every.values_list(*columns):
+        digest, verified, grace, former = state
         item = by_section[pk]
-        holds = 0 <= now - verified < hold(definition(item.name))
-        if entries == 0 and holds:
-            continue
+        current = definition(item.name)
         # In its grace a page shows more than it holds.
         counted = None if former and grace > now else entries
-        found.setdefault(pk, []).append(Listed(item, number, lastmod, counted))
+        is_empty = counted == 0 and digest == current.digest
+        if is_empty and 0 <= now - verified < hold(current):
+            continue
+        page = Listed(item, number, lastmod, counted, is_empty)
+        found.setdefault(pk, []).append(page)
     listing = Listing(is_index=name in rows and rows[name].is_index)
     for item in sources:
         if item.key is None:
@@ -200,7 +205,8 @@ def page_document(
 def _of_served(item: SectionSource, served: Served, site: SiteAddress) -> Document:
     own = site.with_scheme(item.sitemap.protocol)
     tag = tag_of(served.checksum, own)
-    return Document(tag, served.stored.for_site(own), served.changed_at)
+    data = served.stored.for_site(own)
+    return Document(tag, data, served.changed_at, served.is_former)
 
 
 def fresh_document(name: str, number: int, site: SiteAddress) -> Document | None:
@@ -223,7 +229,9 @@ def _merged(
     tags = "\n".join(f"{item.name}:{document.tag}" for item, document in bodies)
     tag = hashlib.blake2b(tags.encode(), digest_size=12).hexdigest()
     try:
-        return Document(tag, _merge([document for _, document in bodies], site))
+        documents = [document for _, document in bodies]
+        is_former = any(document.is_former for document in documents)
+        return Document(tag, _merge(documents, site), is_former=is_former)
     except PageFull:
         return None
 

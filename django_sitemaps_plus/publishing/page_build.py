@@ -23,6 +23,7 @@ from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
 from django_sitemaps_plus.changes.events import Comparison, Taken, take
 from django_sitemaps_plus.changes.reporting import report
+from django_sitemaps_plus.changes.url_changes import last_removed
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
@@ -157,6 +158,7 @@ class _Build:
         writer, overflow = self._write_range(lower, upper)
         if overflow is not None:
             return self._split(overflow)
+        # Until the transaction knows better.
         self.events_at = self.clock.now()
         self._refuse_bad(writer)
         values = {**self._grace_over(), **self._values(writer, self.page)}
@@ -194,10 +196,17 @@ class _Build:
 
     def _commit(self, writer: PageWriter, values: dict[str, Any]) -> None:
         with transaction.atomic(using=pages().db):
+            values["events_at"] = self._lock()
             if not pages().write(self.page, **values) or not self.taken.finish():
                 raise _OvertakenError
             self._store(writer, self._served_in_grace())
             self._write_events(writer)
+
+    def _lock(self) -> float:
+        """Let nobody else write events; return the time of those of this build."""
+        url_changes.lock(self.source.name)
+        self.events_at = self.clock.now()
+        return self.events_at
 
     def _served_in_grace(self) -> str:
         page = self.page
@@ -272,7 +281,8 @@ class _Build:
     def _write_events(self, writer: PageWriter) -> None:
         """Compare what was known with what is listed now, and write what happened."""
         same = self.former is None or writer.checksum == self.page.checksum
-        if not same or self.taken.reported:
+        read_at = self.page.read_at
+        if not same or self.taken.reported or last_removed(self.source.name, read_at):
             new = listing_of(unpack(writer.data))
             self._compare(new, len(writer.bad), is_whole=True)
 
@@ -322,7 +332,6 @@ class _Build:
             if first is None:
                 # Its rows are others by now than when they were counted.
                 raise _OvertakenError
-            self.events_at = self.clock.now()
             lowers = [key_range.key.dumps(bound) for bound in at]
             retrying(
                 pages().db, lambda: self._commit_split(owner, lowers, first, pieces[1:])
@@ -344,8 +353,9 @@ class _Build:
             elsewhere.update(self._listing(writer))
         is_whole = None not in others
         grace = self._grace(elsewhere, is_whole=is_whole)
-        values = {**self._values(first, self.page), "version": F("version") + 1}
         with transaction.atomic(using=pages().db):
+            self._lock()
+            values = {**self._values(first, self.page), "version": F("version") + 1}
             if not pages().write(self.page, **values, **grace):
                 raise _OvertakenError
             keep = grace.get("grace_checksum") or self._served_in_grace()

@@ -67,6 +67,9 @@ class Served:
     changed_at: float | None
     #: Why they are not compared with the rows; empty if they are.
     problem: str = ""
+    #: Whether another version is being built, or cannot be: then nobody may be said to
+    #: have the current one.
+    is_former: bool = False
 
 
 def find(source: SectionSource, number: int) -> Page | None:
@@ -90,6 +93,10 @@ def serve(
     try:
         return _serve(source, page, site, asked=asked)
     except DatabaseError as error:
+        ledger = connections[pages().db]
+        if not ledger.in_atomic_block:
+            # A server that was restarted has others.
+            ledger.close_if_unusable_or_obsolete()
         former = _former(page)
         if former is None:
             raise
@@ -111,9 +118,17 @@ def _serve(
     fresh = _fresh(source, page)
     if fresh is not None:
         return fresh
-    with claimed(page) as claim:
-        if claim is not None:
-            return _build_or_former(source, page, site, claim, asked=asked)
+    for _ in range(2):
+        with claimed(page) as claim:
+            if claim is not None:
+                return _build_or_former(source, page, site, claim, asked=asked)
+        # Another one is building it, or has done so since it was read.
+        page = reload(page.pk)
+        fresh = _fresh(source, page)
+        if fresh is not None:
+            return fresh
+        if page.building_until > time.time():
+            break
     return _former(page) or _wait(source, page, site, asked=asked)
 
 
@@ -153,7 +168,8 @@ def _stored(page: Page) -> Served | None:
 
 def _former(page: Page) -> Served | None:
     """Return former bytes that are young enough to be sent instead."""
-    return None if time.time() - page.read_at > FORMER else _stored(page)
+    stored = None if time.time() - page.read_at > FORMER else _stored(page)
+    return None if stored is None else replace(stored, is_former=True)
 
 
 # Single flight
@@ -183,9 +199,13 @@ class Claim:
 
 @contextmanager
 def claimed(page: Page) -> Iterator[Claim | None]:
-    """Try to be the one who builds a page, until the end; None if another is."""
+    """
+    Try to be the one who builds a page, until the end.
+
+    None if another is, or has looked at it since ``page`` was read.
+    """
     owner = uuid.uuid4().hex
-    if not pages().claim(page.pk, owner, CLAIM):
+    if not pages().claim(page, owner, CLAIM):
         yield None
         return
     claim = Claim(page, owner)
@@ -211,7 +231,7 @@ def _build_or_former(
     try:
         _refuse_known_bad(source, page)
         built = build(source, page, site, progress=claim.renew, asked=asked)
-        claim.is_over = not built.page.building_by
+        claim.is_over = built.is_stored and not built.page.building_by
         return _served(built)
     except TooManyBadRows:
         former = _stored(reload(page.pk))

@@ -80,10 +80,16 @@ def report_all(sources: Iterable[SectionSource]) -> int:
 
 
 def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
-    """Return the sections of which something was not reported yet, by two queries."""
+    """Return the sections of which something was not reported or assigned yet."""
     keyed = {source.name: source for source in sources if source.key is not None}
-    rows = changes().filter(section__in=list(keyed), reported_at=None)
-    names = set(rows.order_by().values_list("section", flat=True).distinct())
+    every = changes().filter(section__in=list(keyed)).order_by()
+    rows = every.values_list("section", flat=True).distinct()
+    names = set(rows.filter(reported_at=None))
+    # What was reported before the pages were divided, or while one of them was.
+    unassigned = list(rows.filter(page=None).exclude(section__in=names))
+    if unassigned:
+        filled = sections().filter(name__in=unassigned, filled=True)
+        names.update(filled.values_list("name", flat=True))
     ticking = [name for name in keyed if definition(name).ticks]
     if ticking:
         now = time.time()
@@ -159,7 +165,11 @@ def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
 def rebuild(
     source: SectionSource, number: int, site: SiteAddress, *, at_leisure: bool = False
 ) -> Page | None:
-    """Rebuild a page; what keeps it from that is in its row and in the log."""
+    """
+    Rebuild a page, and return it.
+
+    None if that was not to be; what keeps it from that is in its row and in the log.
+    """
     page = (
         pages()
         .select_related("section")
@@ -171,8 +181,11 @@ def rebuild(
         return None
     if at_leisure:
         pages().filter(pk=page.pk).update(refreshed_at=time.time())
+    former = page.read_at
     try:
-        return serve(source, page, site, asked=False).page
+        found = serve(source, page, site, asked=False).page
+        # Bytes may have stood in: the rows are bad, or newer code is at it.
+        return found if found.read_at != former else None
     except (TooManyBadRows, Busy) as error:
         logger.warning("Section %r: %s", source.name, error)
     except Exception:
@@ -213,7 +226,6 @@ class Leisure:
         self._owner = uuid.uuid4().hex
         self._places: deque[tuple[str, int]] = deque()
         self._listed_at = -LISTED
-        self._waits = False
         self._rest_until = 0.0
         self._has_lease = False
 
@@ -226,10 +238,10 @@ class Leisure:
         rest = self._rest_until - time.monotonic()
         if rest > 0:
             return rest
-        self._list(sources)
+        wait = self._list(sources)
         if not self._places:
             self.stop()
-            return self._until_listed()
+            return wait
         if not self._lease(LEASE):
             # Another process is at it.
             self._places.clear()
@@ -244,23 +256,21 @@ class Leisure:
         self._lease(rest + MARGIN)
         return rest
 
-    def _list(self, sources: Sequence[SectionSource]) -> None:
-        """List the pages to rebuild, if the former list is done or old."""
+    def _list(self, sources: Sequence[SectionSource]) -> float | None:
+        """
+        List the pages to rebuild, if the former list is done or old.
+
+        Returns the seconds until the next list if there are none, None if none waits.
+        """
         age = time.monotonic() - self._listed_at
         if age < (LISTED if self._places else AGAIN):
-            return
+            return AGAIN - age + 0.01
         self._listed_at = time.monotonic()
         now = time.time()
         wanted = _wanted(sources)
-        self._waits = bool(wanted)
         eligible = _refreshed_before(wanted, now - SELDOM)
         self._places = deque(eligible or _due(sources, now))
-
-    def _until_listed(self) -> float | None:
-        age = time.monotonic() - self._listed_at
-        if age < AGAIN:
-            return AGAIN - age + 0.01
-        return LISTED if self._waits else None
+        return LISTED if wanted else None
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")

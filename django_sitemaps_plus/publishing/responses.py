@@ -26,9 +26,11 @@ def send(
     if document is None:
         raise Http404("There is nothing here.")
     tag, changed_at = document.tag, document.changed_at
-    response = not_modified(request, tag, changed_at, gz=gz)
-    if response is not None:
-        return response
+    # Whoever has the former version does not have the current one.
+    if not document.is_former:
+        response = not_modified(request, tag, changed_at, gz=gz)
+        if response is not None:
+            return response
     whole = _whole(document, packed=_takes_gzip(request), gz=gz)
     return _with_headers(request, whole, tag, changed_at, gz=gz)
 

@@ -1,8 +1,8 @@
 """
 Batches: some items of a section, column by column.
 
-A column can be checked, quoted and escaped as a whole (``bulk``), or item by item
-(``exact``), which defines what is right.
+A column is checked, percent-encoded and escaped as a whole (``bulk``) or, where that
+is not certain to be right, item by item (``exact``), which defines what is right.
 """
 
 from __future__ import annotations
@@ -19,20 +19,28 @@ from django.utils.dateparse import parse_datetime
 
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.errors import DateError
-from django_sitemaps_plus.protocol.locations import Origin, absolute, local_path, plain
+from django_sitemaps_plus.protocol.locations import (
+    ALWAYS_FITS,
+    Origin,
+    absolute,
+    lines_fit,
+    local_path,
+    plain,
+)
 from django_sitemaps_plus.protocol.writers import escape
-from django_sitemaps_plus.sitemaps.routes import CompiledRoute
+from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 
-#: A template's literal pieces, and the columns of text that stand between them.
+#: The literal pieces of a template, and the columns of text between them.
 Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 _ESCAPED = "&<>'\""
+_TWO_DIGITS = tuple(f"{number:02}" for number in range(60))
 #: Makes every digit a zero, to compare the shapes of many texts at once.
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
-#: MySQL's word for no date; its driver makes None of it.
+#: How MySQL writes that there is no date; its driver returns None for it.
 _ZERO_DATE = "0000-00-00"
 _DAY_SHAPES = frozenset([b"0000-00-00"])
-#: With up to six decimals: PostgreSQL cuts zeros off at the end.
+#: With up to six decimals: PostgreSQL omits zeros at the end.
 _STAMP_SHAPES = frozenset(
     b"0000-00-00 00:00:00" + decimals
     for decimals in (b"", *(b"." + b"0" * count for count in range(1, 7)))
@@ -51,7 +59,11 @@ class Locations(Protocol):
     """Where the locations of a batch come from, in one language."""
 
     def bulk(self) -> Pieces | None:
-        """Return all locations as escaped pieces, or None if unproved."""
+        """
+        Return all locations as escaped pieces; None if some may be illegal.
+
+        They are not too long behind any origin, but may be too short.
+        """
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location, as a path if it is on ``origin``; raises if illegal."""
@@ -59,19 +71,26 @@ class Locations(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RouteLocations:
-    """Locations made by a compiled route from columns of values."""
+    """Locations that a compiled route builds from columns of values."""
 
     route: CompiledRoute
     columns: Sequence[Sequence[Any]]
 
     def bulk(self) -> Pieces | None:
-        """Quote and escape every column at once."""
-        texts = self.route.texts(self.columns)
-        if texts is None or not self.route.pieces[0].startswith("/"):
-            return None
-        escaped = [escape_column(column) for column in texts]
+        """Encode and escape every column at once."""
         pieces = [escape(piece) for piece in self.route.pieces]
-        return pieces, [escaped[slot] for slot in self.route.slots]
+        room = ALWAYS_FITS - sum(map(len, pieces))
+        slots = self.route.slots
+        if not slots or not pieces[0].startswith("/"):
+            return None
+        most = room // len(slots)
+
+        def finish(joined: str) -> str | None:
+            escaped = escape_joined(joined)
+            return escaped if lines_fit(escaped, most) else None
+
+        texts = self.route.texts(self.columns, finish)
+        return None if texts is None else (pieces, [texts[slot] for slot in slots])
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return what ``reverse()`` gives for one row."""
@@ -87,14 +106,13 @@ class TextLocations:
     values: Sequence[Any]
 
     def bulk(self) -> Pieces | None:
-        """Check all values at once; any that needs a change makes it None."""
-        try:
-            joined = "\n".join(self.values)
-        except TypeError:
+        """Check all values at once; None if one is not a legal path as it is."""
+        joined = _joined(self.values)
+        if joined is None or not plain(joined):
             return None
-        if not plain(joined) or joined.count("\n") != len(self.values) - 1:
-            return None
-        return ("", ""), [escape_column(self.values)]
+        escaped = escape_joined(joined)
+        texts = self.values if escaped is joined else escaped.split("\n")
+        return ("", ""), [texts]
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location as an RFC 3986 path on the origin."""
@@ -104,15 +122,15 @@ class TextLocations:
 @dataclass(frozen=True, slots=True)
 class GivenLocations:
     """
-    Absolute locations that a class makes itself, as Wagtail does for its sites.
+    Absolute locations that a class returns itself, as Wagtail does for its sites.
 
-    They may be on another host than the sitemap: the class answers for that.
+    They may be on another host than the sitemap: that is up to the class.
     """
 
     values: Sequence[Any]
 
     def bulk(self) -> Pieces | None:
-        """Return None: each is looked at for itself."""
+        """Return None: they are checked one by one."""
         return None
 
     def exact(self, index: int, origin: Origin) -> str:
@@ -134,11 +152,11 @@ class Lastmods:
     values: Sequence[Any]
     form: str = "python"
     zone: dt.tzinfo = dt.UTC
-    #: Whether the database takes no time that does not exist. SQLite takes any.
+    #: Whether the database refuses times that do not exist. SQLite stores any text.
     exist: bool = False
 
     def bulk(self) -> tuple[Sequence[str], str] | None:
-        """Return texts and the suffix that each of them wants, or None."""
+        """Return texts and the suffix of each of them; None if some may be illegal."""
         if self.form == "stamp" and self.zone is dt.UTC:
             return self._sliced()
         if self.form == "day":
@@ -151,7 +169,10 @@ class Lastmods:
         joined = _joined(self.values)
         if joined is None or not _have_shapes(joined, _STAMP_SHAPES):
             return None
-        texts = [text[:19] for text in joined.replace(" ", "T").split("\n")]
+        texts = joined.replace(" ", "T").split("\n")
+        if len(joined) >= 20 * len(texts):
+            # Some have decimals.
+            texts = [text[:19] for text in texts]
         known = self.exist or _exist(texts, dt.datetime.fromisoformat)
         return (texts, "+00:00") if known else None
 
@@ -162,12 +183,20 @@ class Lastmods:
         return (self.values, "") if _exist(self.values, dt.date.fromisoformat) else None
 
     def _formatted(self) -> tuple[Sequence[str], str] | None:
-        """Format dates in UTC, which is what the ORM gives."""
+        """Format times in UTC, which is what the ORM returns."""
         if {*map(type, self.values)} != {dt.datetime}:
             return None
         if any(value.tzinfo is not dt.UTC for value in self.values):
             return None
-        return [value.isoformat("T", "seconds")[:19] for value in self.values], "+00:00"
+        # Three times as fast as isoformat().
+        two = _TWO_DIGITS
+        texts = [
+            f"{at.year}-{two[at.month]}-{two[at.day]}"
+            f"T{two[at.hour]}:{two[at.minute]}:{two[at.second]}"
+            for at in self.values
+        ]
+        # A year before 1000 has fewer digits.
+        return (texts, "+00:00") if {*map(len, texts)} == {19} else None
 
     def exact(self, index: int) -> str | None:
         """Return one lastmod as W3C Datetime, None if there is none."""
@@ -182,7 +211,7 @@ class Lastmods:
 
 
 def _parse_stamp(text: str, zone: dt.tzinfo) -> dt.datetime | str:
-    """Read the database's text of a date and time; what it is not stays as it is."""
+    """Read the database's text of a date and time; return any other text as it is."""
     parsed = parse_datetime(text)
     if parsed is None:
         return text
@@ -190,7 +219,7 @@ def _parse_stamp(text: str, zone: dt.tzinfo) -> dt.datetime | str:
 
 
 def _joined(values: Sequence[Any]) -> str | None:
-    """Return texts line by line; None if some are no texts, or have lines."""
+    """Join texts by line breaks; None if one is no text or has a line break itself."""
     try:
         joined = "\n".join(values)
     except TypeError:
@@ -247,7 +276,7 @@ class Batch:
     priorities: Sequence[Any]
     #: Per language, the images, videos and news of each item.
     media: dict[str | None, dict[str, Sequence[Any]]] = field(default_factory=dict)
-    #: Alternates that are given as they are, the same for every item.
+    #: Alternates that are written as they are, the same for every item.
     links: Sequence[tuple[str, str]] = ()
     #: The items, by index, whose own methods failed.
     faults: dict[int, str] = field(default_factory=dict)
@@ -255,15 +284,15 @@ class Batch:
 
 @dataclass(slots=True)
 class Tally:
-    """What was seen while entries were made."""
+    """What was found out while entries were built."""
 
     bad: list[BadRow] = field(default_factory=list)
     newest: dt.datetime | None = None
-    #: Every item's lastmod as declared, where somebody asked for them.
+    #: Every item's lastmod as declared; None if nobody asked for them.
     lastmods: list[Any] | None = None
 
     def see(self, text: str | None) -> None:
-        """Take note of one entry's lastmod."""
+        """Note one entry's lastmod."""
         if text is None:
             return
         try:
@@ -276,19 +305,18 @@ class Tally:
             self.newest = seen
 
 
-def escape_column(values: Sequence[str]) -> Sequence[str]:
-    """Escape the five entities in every value, looking once at all of them."""
-    joined = "\n".join(values)
+def escape_joined(joined: str) -> str:
+    """Escape the five entities of XML; without any, return the same object."""
     if not any(character in joined for character in _ESCAPED):
-        return values
-    return [escape(value) for value in values]
+        return joined
+    return escape(joined)
 
 
 def epoch(value: Any) -> float | None:
     """
     Return a date or a datetime as whole seconds since the epoch.
 
-    None for anything else, and for what is not within the calendar in UTC.
+    None for anything else, and for a time that is outside the calendar in UTC.
     """
     if not isinstance(value, dt.date):
         return None
@@ -297,8 +325,6 @@ def epoch(value: Any) -> float | None:
     if timezone.is_naive(value):
         value = timezone.make_aware(value, timezone.get_default_timezone())
     try:
-        moment = value.astimezone(dt.UTC)
+        return float(value.astimezone(dt.UTC).replace(microsecond=0).timestamp())
     except OverflowError:
         return None
-    # Entries say whole seconds.
-    return float(int(moment.timestamp() // 1))

@@ -1,8 +1,8 @@
 """
-A section's definition: what its bytes depend on beside its rows.
+A section's definition: what its bytes depend on besides its rows.
 
-Pages that were made by another definition are made again, so a deploy that
-declares something else shows at once.
+Pages of another definition are rebuilt, so that a deploy which declares something
+else shows at once.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_conte
 
 from .row_path import RowPlan
 
-#: How bytes are made of rows. Counted up when that changes, so that every page is
-#: made again, and none of them is taken for changed.
+#: How rows become bytes. Counted up when that changes, so that every page is rebuilt,
+#: and none counts as changed.
 VERSION = "1-"
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-#: How the databases are asked for the time, as Django's functions write it.
+#: How a query asks a database for the time, as Django's functions write it.
 _CLOCKS = ("CURRENT_TIMESTAMP", "STATEMENT_TIMESTAMP", "NOW()", "'NOW'", "CURRENT_DATE")
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What a section's bytes depend on beside its rows."""
+    """What a section's bytes depend on besides its rows."""
 
     digest: str
     #: Whether the query depends on the time at which it runs.
@@ -72,7 +72,7 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
     clock = first != second or _mentions_today(first)
     if clock:
         first = [part for part in first if not _is_time(part)]
-    # An object's address is another one in every process.
+    # The address of an object differs from process to process.
     text = _ADDRESS.sub("", repr([base_url, *first]))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return Definition(
@@ -89,15 +89,15 @@ def definition(name: str) -> Definition:
     """
     Return the digest of the running code's definition of the section ``name``.
 
-    Another query, expression, route, constant or list of languages gives another
-    digest. The body of a Python method does not: such a change shows after
+    Another query, expression, route, constant or list of languages has another
+    digest. The body of a Python method does not count: such a change shows after
     ``VERIFY_AFTER``.
     """
     return _definition(name, registry.sources()[name], get_settings().BASE_URL)
 
 
 def _description(found: SectionSource) -> list[Any]:
-    """Return all that defines a section, parameters of its query one by one."""
+    """Return everything that defines a section, with the parameters of its query."""
     sitemap = found.sitemap
     parts: list[Any] = [
         type(sitemap).__module__,
@@ -121,7 +121,7 @@ def _description(found: SectionSource) -> list[Any]:
     if found.key is not None:
         queryset = found.key.order(sitemap.items())
         statement, params = RowPlan.make(sitemap, queryset, found.key).statement
-        # Sorted, for a set of texts has another order in every process.
+        # Sorted: the order of a set of texts differs from process to process.
         parts += [statement, *sorted(params, key=repr)]
     return parts
 
@@ -143,7 +143,7 @@ def _is_time(part: Any) -> bool:
 
 
 def _mentions_today(parts: Sequence[Any]) -> bool:
-    """Tell whether a parameter is today's date, which will be another tomorrow."""
+    """Tell whether a parameter is today's date, which is another tomorrow."""
     now = dt.datetime.now(dt.UTC)
     today = {str(now.date()), str(timezone.localdate(now))}
     if any(_is_time(part) and str(part)[:10] in today for part in parts):

@@ -1,11 +1,11 @@
 """
 How the items of a section are read: the row path and the object path.
 
-The **row path** (see ``row_path``) is taken when nothing that the class declares is a
-Python method. The **object path** walks model instances, or any Python objects, and
-calls the methods.
+The **row path** (see ``row_path``) is used when nothing that the class declares is a
+Python method. The **object path** calls the methods with model instances, or with any
+Python objects.
 
-Either gives ``Batch``es, which ``serializer`` makes into text.
+Both yield ``Batch``es, whose text ``serializer`` writes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from django_sitemaps_plus.sitemaps.attributes import (
     is_method,
     value_of,
 )
+from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
-from django_sitemaps_plus.sitemaps.routes import CompiledRoute, Route
+from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     bounded,
@@ -56,20 +57,21 @@ from .columns import (
 from .row_path import RowPlan, file_url, unchanged
 from .serializer import Serializer, Texts, describe
 
-#: Entries made at a time on the row path: as fast as more, in less memory.
+#: Entries built at a time on the row path: as fast as more, in less memory.
 BLOCK = 1_000
 
 
 @dataclass(frozen=True)
 class Reader:
     """
-    Reads the items of one section for one place, batch by batch.
+    Reads the items of one section for one site address, batch by batch.
 
-    ``bad`` collects the items whose own methods failed.
+    With ``raises`` the errors of the items' own methods are raised; else they are
+    noted in the batch.
     """
 
     source: SectionSource
-    place: SiteAddress
+    site: SiteAddress
     tally: Tally = field(default_factory=Tally)
     raises: bool = False
 
@@ -79,11 +81,11 @@ class Reader:
         return self.source.sitemap
 
     def serializer(self) -> Serializer:
-        """Return the serializer for what this reader reads."""
+        """Return the serializer for this reader's batches."""
         sitemap = self.sitemap
         x_default = sitemap.i18n and sitemap.alternates and sitemap.x_default
         return Serializer(
-            origin=self.place.origin,
+            origin=self.site.origin,
             zone=timezone.get_default_timezone(),
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=django_settings.LANGUAGE_CODE if x_default else None,
@@ -110,7 +112,7 @@ class Reader:
         if key is None:
             raise TypeError(f"the section {self.source.name!r} has no key")
         items = self.sitemap.items()
-        # A replica may not have yet what was recorded of a change.
+        # A replica may not have received yet what was saved.
         queryset = bounded(items.using(database_of(items)), key, lower, upper)
         queryset = key.order(queryset)
         if object_path_reason(self.sitemap):
@@ -119,7 +121,7 @@ class Reader:
             yield from self._rows(queryset, key, most)
 
     def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[Batch]:
-        """The row path: one query on the raw cursor, as long as it is not full."""
+        """The row path: queries on the raw cursor, until one returns too few rows."""
         connection = connections[queryset.db]
         routes = self.routes()
         block = max(1, BLOCK // max(1, len(self.source.languages)))
@@ -174,15 +176,6 @@ class Reader:
         """Return rows that a plan's statement gave, column by column."""
         return plan.batch(rows, self.source.languages, routes, self._attempt)
 
-    def locations(
-        self,
-        plan: RowPlan,
-        rows: Sequence[Sequence[Any]],
-        routes: dict[str | None, CompiledRoute],
-    ) -> Batch:
-        """Return rows of what locations are made of, column by column."""
-        return plan.locations(rows, self.source.languages, routes, self._attempt)
-
     def routes(self) -> dict[str | None, CompiledRoute]:
         """Compile the section's route in each of its languages."""
         location = getattr(self.sitemap, "location", None)
@@ -190,7 +183,7 @@ class Reader:
             return {}
         compiled = {}
         for language in self.source.languages:
-            with rendering_context(self.place, language):
+            with rendering_context(self.site, language):
                 compiled[language] = location.compile()
         return compiled
 
@@ -208,7 +201,7 @@ class Reader:
         """
         Yield the items of a page, counted from 1, by slicing.
 
-        Raises Django's ``EmptyPage`` from a class that makes its own pages.
+        Raises Django's ``EmptyPage`` for a class that builds its own pages.
         """
         if self.source.contrib_pages:
             yield from self._contrib_page(page)
@@ -219,26 +212,24 @@ class Reader:
             yield from self.objects(chunk, [_shown(item) for item in chunk])
 
     def _contrib_page(self, page: int) -> Iterator[Batch]:
-        """Yield what ``get_urls()`` gives, where a class overrides its making."""
-        with rendering_context(self.place):
+        """Yield what ``get_urls()`` returns, for a class that overrides its hooks."""
+        with rendering_context(self.site):
             infos = self.sitemap.get_urls(
                 page=page,
-                site=_Site(self.place.origin.host),
-                protocol=self.place.origin.scheme,
+                site=_Site(self.site.origin.host),
+                protocol=self.site.origin.scheme,
             )
         for info in infos:
             yield _contrib_batch(info)
 
     # Objects
 
-    def objects(
-        self, items: list[Any], labels: Sequence[Any], *, whole: bool = True
-    ) -> Iterator[Batch]:
+    def objects(self, items: list[Any], labels: Sequence[Any]) -> Iterator[Batch]:
         """
-        Yield batches of what the sitemap's methods say of ``items``.
+        Yield batches of what the sitemap's methods return for ``items``.
 
         One batch, unless items have different languages: then one for each run
-        of items that have the same. Not ``whole``, only locations are asked for.
+        of items that have the same.
         """
         faults: dict[int, str] = {}
         for languages, start, stop in self._language_runs(items, faults):
@@ -247,7 +238,6 @@ class Reader:
                 labels[start:stop],
                 languages,
                 {index - start: faults[index] for index in faults if index >= start},
-                whole=whole,
             )
 
     def _language_runs(
@@ -274,14 +264,10 @@ class Reader:
         labels: Sequence[Any],
         languages: tuple[str | None, ...],
         faults: dict[int, str],
-        *,
-        whole: bool,
     ) -> Batch:
-        """Call the sitemap's methods; with which items one fails is noted."""
+        """Call the sitemap's methods; the items for which one fails are noted."""
 
         def column(name: str, language: str | None) -> Sequence[Any]:
-            if not whole and name != "location":
-                return Constant(None, len(items))
             get = self._getter(name, language)
             if isinstance(get, Constant):
                 return replace(get, length=len(items))
@@ -290,12 +276,12 @@ class Reader:
         locations: dict[str | None, Locations] = {}
         media: dict[str | None, dict[str, Sequence[Any]]] = {}
         for language in languages:
-            with rendering_context(self.place, language):
+            with rendering_context(self.site, language):
                 locations[language] = TextLocations(column("location", language))
-                if whole and any(self.source.media.values()):
+                if any(self.source.media.values()):
                     media[language] = {name: column(name, language) for name in MEDIA}
         first = next(iter(languages), None)
-        with rendering_context(self.place):
+        with rendering_context(self.site):
             return Batch(
                 labels=labels,
                 locations=locations,
@@ -315,7 +301,7 @@ class Reader:
         faults: dict[int, str],
         default: Any = None,
     ) -> list[Any]:
-        """Return what ``get`` gives for each item; its errors go to ``faults``."""
+        """Return what ``get`` returns for each item; its errors go to ``faults``."""
         values = []
         for index, item in enumerate(items):
             try:
@@ -332,13 +318,14 @@ class Reader:
     def _getter(
         self, name: str, language: str | None
     ) -> Callable[[Any], Any] | Constant:
-        """Return what gives an attribute of an item, as cheaply as it can be had."""
+        """Return the function that gives an attribute of an item, the cheapest."""
         sitemap = self.sitemap
         if overridden(sitemap, "_get") or overridden(sitemap, "_location"):
             return _hooked(sitemap, name, language)
         value: Any = getattr(sitemap, name, None)
         if is_method(value):
-            return lambda item: value(item)
+            method: Callable[[Any], Any] = value
+            return method
         if isinstance(value, Route):
             return lambda item: value_of(name, value, item)
         if is_expression(value):
@@ -347,7 +334,7 @@ class Reader:
         return Constant(value, 0)
 
     def _conversion(self, name: str) -> Callable[[Any], Any]:
-        """Return what the row path does, beside the ORM, to a column's values."""
+        """Return how the row path, beside the ORM, converts a column's values."""
         try:
             output = self.source.items().query.annotations[alias(name)].output_field
         except FieldError:
@@ -357,7 +344,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class _Site:
-    """What contrib's ``get_urls()`` wants of a Site."""
+    """The part of a Site that contrib's ``get_urls()`` uses."""
 
     domain: str
 
@@ -396,9 +383,9 @@ def instances(
     """
     Yield the instances of ``queryset``, which is in the key's order, and their labels.
 
-    A keyset query for every chunk: ``iterator()`` would hold the whole result in a
-    cursor WITH HOLD on PostgreSQL. Raises ``ConfigurationError`` for rows that come
-    more than once.
+    A keyset query for every chunk: ``iterator()`` would copy the whole result into a
+    cursor WITH HOLD on PostgreSQL. Raises ``ConfigurationError`` for rows that are
+    returned more than once.
     """
     vendor = connections[queryset.db].vendor
     rest = queryset

@@ -1,14 +1,14 @@
 """
 The row path: one query, compiled by the ORM, run on the raw cursor.
 
-No model instance, no ``reverse()`` per row. It is taken when nothing that the class
-declares is a Python method.
+No model instance, no ``reverse()`` per row. Used when nothing that the class declares
+is a Python method.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -30,15 +30,15 @@ from django_sitemaps_plus.sitemaps.attributes import (
     alias,
     declared_expressions,
     is_expression,
-    locating_expressions,
 )
+from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
-from django_sitemaps_plus.sitemaps.routes import CompiledRoute, Route
+from django_sitemaps_plus.sitemaps.routes import Route
 
 from .columns import Batch, Constant, Lastmods, Locations, RouteLocations, TextLocations
 
-#: Takes a function, values and where to note the errors; returns the results.
+#: Calls a function with each value; errors go to the dict, by the value's index.
 Attempt: TypeAlias = Callable[
     [Callable[[Any], Any], Sequence[Any], dict[int, str]], list[Any]
 ]
@@ -48,8 +48,7 @@ class DateText(Func):
     """
     A date or a time as the database's own text, in UTC where it has a zone.
 
-    Slicing a text is ten times cheaper than building a ``datetime`` and
-    formatting it again.
+    Slicing a text is ten times as fast as building a ``datetime`` and formatting it.
     """
 
     output_field = CharField()
@@ -64,7 +63,7 @@ class DateText(Func):
         """
         The text of the type; a timestamp with a zone is moved to UTC first.
 
-        Without the decimals, which are not shown: there is a fifth less to send.
+        Without decimals, which no entry shows: a fifth less to transfer.
         """
         value = "(%(expressions)s)"
         if isinstance(self.source_expressions[0].output_field, DateTimeField):
@@ -77,7 +76,7 @@ class DateText(Func):
 
 @dataclass(frozen=True)
 class RowPlan:
-    """A compiled query, and which of its columns holds what."""
+    """A compiled query, and what its columns hold."""
 
     statement: tuple[str, tuple[Any, ...]]
     key_width: int
@@ -100,24 +99,7 @@ class RowPlan:
         form = "python"
         if alias("lastmod") in expressions:
             expressions, form = textual(queryset, expressions)
-        return cls.compile(sitemap, queryset, key.names, expressions, form)
-
-    @classmethod
-    def of_locations(cls, sitemap: AnySitemap, queryset: QuerySet[Any]) -> RowPlan:
-        """Compile what locations are made of, for ``locations()`` alone."""
-        return cls.compile(sitemap, queryset, (), locating_expressions(sitemap))
-
-    @classmethod
-    def compile(
-        cls,
-        sitemap: AnySitemap,
-        queryset: QuerySet[Any],
-        key: Sequence[str],
-        expressions: Mapping[str, Any],
-        lastmod_form: str = "python",
-    ) -> RowPlan:
-        """Compile a query of the columns ``key`` and of ``expressions``, by alias."""
-        names = [*key, *expressions]
+        names = [*key.names, *expressions]
         selected = queryset.annotate(**expressions).values_list(*names)
         connection = connections[queryset.db]
         compiler = selected.query.get_compiler(connection=connection)
@@ -127,16 +109,16 @@ class RowPlan:
             sql, params = "SELECT 1 WHERE 1 = 0", ()
         return cls(
             statement=(sql, tuple(params)),
-            key_width=len(key),
+            key_width=len(key.names),
             positions={name: index for index, name in enumerate(names)},
             converters=_converters(compiler, connection),
             sitemap=sitemap,
-            lastmod_form=lastmod_form,
+            lastmod_form=form,
             vendor=connection.vendor,
         )
 
     def key(self, raw: KeyValue) -> KeyValue:
-        """Return a key as the ORM takes it, of a key as the driver gave it."""
+        """Convert a key from the driver's values to the ORM's."""
         return tuple(
             self.converters[index](part) if index in self.converters else part
             for index, part in enumerate(raw)
@@ -171,33 +153,17 @@ class RowPlan:
             faults=faults,
         )
 
-    def locations(
-        self,
-        rows: Sequence[Sequence[Any]],
-        languages: tuple[str | None, ...],
-        routes: dict[str | None, CompiledRoute],
-        attempt: Attempt,
-    ) -> Batch:
-        """Return where ``rows`` are listed, and nothing else of them."""
-        columns, faults = self._converted(rows, attempt)
-        nothing = Constant(None, len(rows))
-        return Batch(
-            labels=range(len(rows)),
-            locations=self._locations(columns, languages, routes),
-            lastmods=Lastmods(nothing),
-            changefreqs=nothing,
-            priorities=nothing,
-            faults=faults,
-        )
-
     def _converted(
         self, rows: Sequence[Sequence[Any]], attempt: Attempt
     ) -> tuple[list[Sequence[Any]], dict[int, str]]:
-        """Return the columns as the ORM gives them, and what could not be converted."""
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        """Return the columns as the ORM converts them, and the errors by row."""
+        # Not zip(*rows), which creates an iterator for each row.
+        columns: list[Sequence[Any]] = [
+            [row[index] for row in rows] for index in range(len(rows[0]))
+        ]
         faults: dict[int, str] = {}
         for index, convert in self.converters.items():
-            # Keys are only compared and shown: they stay as the driver gave them.
+            # Keys are only compared and shown: the driver's values will do.
             if index >= self.key_width:
                 columns[index] = attempt(convert, columns[index], faults)
         return columns, faults
@@ -223,7 +189,7 @@ class RowPlan:
             for parameter in location.expressions
         ]
         if not values:
-            # A route of constants: one text, as often as there are rows.
+            # A route of constants: the same text for every row.
             length = len(columns[0])
             return {
                 language: TextLocations([routes[language].exact(())] * length)
@@ -243,7 +209,7 @@ class RowPlan:
 
 
 def row_zone() -> dt.tzinfo:
-    """The zone of the texts that ``DateText`` gives."""
+    """Return the zone of the texts of ``DateText``."""
     return dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
 
 
@@ -251,7 +217,7 @@ def textual(
     queryset: QuerySet[Any], expressions: dict[str, Any]
 ) -> tuple[dict[str, Any], str]:
     """
-    Select lastmod as text where the database's text can be relied upon.
+    Select lastmod as text where the database's text is reliable.
 
     Returns the expressions and the ``form`` of ``Lastmods`` that their values have.
     """

@@ -1,30 +1,28 @@
 """
-Batches of rows become the text of entries.
+Batches of items become the text of entries.
 
-Bytes are made **origin-neutral**: ``ORIGIN_MARK`` stands where scheme and host
-will be, so that one checksum tells whether a page changed, whatever address it
-is served under.
+The text is **origin-neutral**: ``ORIGIN_MARK`` stands for scheme and host, so that
+one checksum tells whether a page changed, whatever address it is served under.
 
-Every batch is first tried in **bulk**: two thousand values are checked, quoted
-and escaped as one joined text, then put into one template. Where that cannot be
-proved to be right, the batch goes **row by row**, which defines what is right:
+Every batch is first tried in **bulk**: each column is checked, percent-encoded and
+escaped as one joined text, and all of them fill one template. Where that is not
+certain to be right, the batch is done **item by item**, which defines what is right:
 a bad row is found, left out and reported there.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from html import unescape
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch
 
 from django_sitemaps_plus.protocol.entries import Image, News, Video
 from django_sitemaps_plus.protocol.errors import EntryError
-from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MAX_LOCATION, MIN_LOCATION
+from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MIN_LOCATION
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin, absolute
 from django_sitemaps_plus.protocol.writers import (
     alternate_xml,
@@ -51,21 +49,21 @@ def _marked(location: str) -> str:
 class Texts:
     """The text of a batch's items, all languages of an item together."""
 
-    #: The items that are not bad, one after the other.
+    #: The text of all items that are not bad.
     whole: str
-    #: How many they are.
+    #: The number of these items.
     good: int
-    #: Gives the text of each item; None for a bad row.
+    #: Returns the text of each item; None for a bad row.
     each: Callable[[], Sequence[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Serializer:
     """
-    Makes the text of entries.
+    Writes the text of entries.
 
-    ``x_default`` is the language whose location is also the ``x-default``;
-    ``raises`` lets a bad row's error through instead of reporting it.
+    ``x_default`` is the language whose location is also the ``x-default``. With
+    ``raises`` the error of a bad row is raised instead of reported.
     """
 
     origin: Origin
@@ -82,48 +80,23 @@ class Serializer:
         """
         if tally.lastmods is not None:
             tally.lastmods.extend(batch.lastmods.values)
-        made = self._bulk(batch, tally)
-        if made is not None:
-            return made
+        texts = self._bulk(batch, tally)
+        if texts is not None:
+            return texts
         each = self._one_by_one(batch, tally)
         good = [text for text in each if text is not None]
         return Texts("".join(good), len(good), lambda: each)
 
-    def paths(self, batch: Batch) -> list[list[str] | None]:
-        """Return where items are listed, a path a language; None for a bad row."""
-        checked = self._checked(batch)
-        if checked is None:
-            texts: Sequence[str | None] = self._one_by_one(batch, Tally())
-            columns = batch.locations.values()
-            return [
-                None
-                if text is None
-                else [column.exact(index, self.origin) for column in columns]
-                for index, text in enumerate(texts)
-            ]
-        length = len(batch.labels)
-        filled = [_row_by_row(*pieces, length) for pieces in checked[0].values()]
-        rows: Iterable[Sequence[str]] = zip(*filled, strict=True)
-        return [list(map(unescape, row)) for row in (rows if filled else [()] * length)]
-
     # In bulk
 
     def _bulk(self, batch: Batch, tally: Tally) -> Texts | None:
-        checked = self._checked(batch)
-        if checked is None:
-            return None
-        locations, links, lastmods, tail = checked
-        tally.see(lastmods.newest)
-        return _fill(locations, tail, links, len(batch.labels))
-
-    def _checked(self, batch: Batch) -> _Checked | None:
-        """Return what items are made of, or None if some may be bad."""
+        """Return the text of a batch; None if some items may be bad."""
         if batch.media or batch.links or batch.faults or not batch.labels:
             return None
         locations: dict[str | None, Pieces] = {}
         for language, column in batch.locations.items():
             pieces = column.bulk()
-            if pieces is None or not self._has_legal_length(pieces):
+            if pieces is None or not self._is_long_enough(pieces):
                 return None
             locations[language] = pieces
         links = self._bulk_links(locations) if self.alternates else []
@@ -138,18 +111,17 @@ class Serializer:
             ]
         except (EntryError, TypeError):
             return None
-        return locations, links, lastmods, tail
+        tally.see(lastmods.newest)
+        return _fill(locations, tail, links, len(batch.labels))
 
-    def _has_legal_length(self, pieces: Pieces) -> bool:
-        """Tell whether every location surely has a length that is allowed."""
-        literal = len(str(self.origin)) + sum(map(len, pieces[0]))
-        longest = sum(max(map(len, column)) for column in pieces[1])
-        return literal >= MIN_LOCATION and literal + longest <= MAX_LOCATION
+    def _is_long_enough(self, pieces: Pieces) -> bool:
+        """Tell whether every location is certain to be as long as the schemas want."""
+        return len(str(self.origin)) + sum(map(len, pieces[0])) >= MIN_LOCATION
 
     def _bulk_links(
         self, locations: dict[str | None, Pieces]
     ) -> list[tuple[str, Pieces]] | None:
-        """Return every language's link; None if the default's cannot be proved."""
+        """Return every language's link; None if the default's is not certain."""
         links = [(str(language), pieces) for language, pieces in locations.items()]
         if self.x_default is None or self.x_default not in locations:
             return links
@@ -162,10 +134,10 @@ class Serializer:
         first = literals[0].replace(segment, "/", 1)
         return [*links, ("x-default", ((first, *literals[1:]), columns))]
 
-    # Row by row
+    # Item by item
 
     def _one_by_one(self, batch: Batch, tally: Tally) -> list[str | None]:
-        made: list[str | None] = []
+        texts: list[str | None] = []
         for index, label in enumerate(batch.labels):
             reason = batch.faults.get(index)
             if reason is None:
@@ -179,14 +151,14 @@ class Serializer:
                     reason = describe(error)
             if reason is not None:
                 tally.bad.append(BadRow(label=str(label), reason=reason))
-                made.append(None)
+                texts.append(None)
                 continue
             tally.see(lastmod)
-            made.append(text)
-        return made
+            texts.append(text)
+        return texts
 
     def _item(self, batch: Batch, index: int) -> tuple[str, str | None]:
-        """Return one item's entries and its lastmod; raises if it has a fault."""
+        """Return one item's entries and its lastmod; raise an error if it is bad."""
         paths = {
             language: column.exact(index, self.origin)
             for language, column in batch.locations.items()
@@ -257,36 +229,29 @@ def _may_hold(
 
 @dataclass(frozen=True, slots=True)
 class _BulkLastmods:
-    """The lastmod elements of a batch, and what they say together."""
+    """The lastmod elements of a batch, and the newest lastmod."""
 
     pieces: Pieces | None
     newest: str | None
 
 
-#: Of a batch without faults: locations by language, alternates, lastmods, the rest.
-_Checked: TypeAlias = tuple[
-    dict[str | None, Pieces],
-    list[tuple[str, Pieces]],
-    _BulkLastmods,
-    list[tuple[str, Pieces | None]],
-]
-
-
 def _bulk_lastmods(lastmods: Lastmods) -> _BulkLastmods | None:
-    """Return a batch's lastmod elements, or None if they cannot be proved."""
-    present = lastmods.values
-    if None in present:
-        present = [value for value in present if value is not None]
+    """Return a batch's lastmod elements; None if some lastmods may be illegal."""
+    found = lastmods.bulk()
+    if found is not None:
+        texts, suffix = found
+        pieces = ("<lastmod>", f"{suffix}</lastmod>"), [texts]
+        return _BulkLastmods(pieces=pieces, newest=max(texts) + suffix)
+    present = [value for value in lastmods.values if value is not None]
     if not present:
         return _BulkLastmods(pieces=None, newest=None)
+    if len(present) == len(lastmods.values):
+        return None
     found = replace(lastmods, values=present).bulk()
     if found is None:
         return None
     texts, suffix = found
     newest = max(texts) + suffix
-    if len(present) == len(lastmods.values):
-        pieces = ("<lastmod>", f"{suffix}</lastmod>"), [texts]
-        return _BulkLastmods(pieces=pieces, newest=newest)
     dated = iter(texts)
     elements = [
         "" if value is None else f"<lastmod>{next(dated)}{suffix}</lastmod>"
@@ -365,15 +330,15 @@ def alternate_start(language: str) -> str:
 def _fragments(
     values: Sequence[Any], xml: Callable[[Any], str]
 ) -> tuple[str, Pieces | None]:
-    """Make each distinct value's fragment once."""
+    """Return the fragment of each value; equal ones are written once."""
     if isinstance(values, Constant):
         return xml(values.value), None
     # By spelling: 0.5 and Decimal("0.50") are equal, but are not written alike.
     spellings = list(map(repr, values))
-    made = {
+    written = {
         spelling: xml(value) for spelling, value in zip(spellings, values, strict=True)
     }
-    return "", (("", ""), [[made[spelling] for spelling in spellings]])
+    return "", (("", ""), [[written[spelling] for spelling in spellings]])
 
 
 def as_images(value: Any) -> Sequence[Image]:

@@ -2,7 +2,7 @@
 Sitemaps: what a project declares.
 
 Sitemap classes and their attributes, ``Route``, the registry, keys, and the site's
-address; importable before the apps are ready.
+address. Can be imported before the apps are ready.
 """
 
 from __future__ import annotations

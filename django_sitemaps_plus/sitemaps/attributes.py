@@ -1,5 +1,5 @@
 """
-The attributes of an entry that a class may declare, and what is declared.
+The attributes of an entry that a class may declare, and what it declares.
 
 Each is a constant, a method of the item, or an ORM expression.
 """
@@ -22,14 +22,14 @@ ATTRIBUTES = (
     "news",
 )
 
-#: Model instances read at a time where items are walked one by one.
+#: How many model instances are read at a time.
 CHUNK = 2_000
 
 _ALIAS = "sitemaps_plus_"
 
 
 def is_expression(value: object) -> bool:
-    """Tell whether ``value`` is something that the ORM can resolve."""
+    """Tell whether ``value`` is an ORM expression."""
     return hasattr(value, "resolve_expression") and not isinstance(value, type)
 
 
@@ -49,7 +49,7 @@ def declared(sitemap: AnySitemap) -> dict[str, Any]:
 
 
 def declared_expressions(sitemap: AnySitemap) -> dict[str, Any]:
-    """Return every declared expression, a route's included, by its alias."""
+    """Return every declared expression, also those of routes, by its alias."""
     found: dict[str, Any] = {}
     for name, value in declared(sitemap).items():
         if isinstance(value, Route):
@@ -60,18 +60,6 @@ def declared_expressions(sitemap: AnySitemap) -> dict[str, Any]:
     return found
 
 
-def locating_expressions(sitemap: AnySitemap) -> dict[str, Any]:
-    """Return those of them that make an item's location."""
-    location = getattr(sitemap, "location", None)
-    names = (
-        [alias("location", parameter) for parameter in location.expressions]
-        if isinstance(location, Route)
-        else [alias("location")]
-    )
-    expressions = declared_expressions(sitemap)
-    return {name: expressions[name] for name in names if name in expressions}
-
-
 def moments(sitemap: AnySitemap) -> dict[str, Any]:
     """Return the expressions that say when an item appears and expires."""
     found = {name: getattr(sitemap, name, None) for name in ("appears", "expires")}
@@ -79,7 +67,7 @@ def moments(sitemap: AnySitemap) -> dict[str, Any]:
 
 
 def value_of(name: str, value: Any, item: Any) -> Any:
-    """Return what a declared route or expression gives for an annotated item."""
+    """Return the value of a declared route or expression for an annotated item."""
     if not isinstance(value, Route):
         return getattr(item, alias(name))
     return value.of(
@@ -88,7 +76,7 @@ def value_of(name: str, value: Any, item: Any) -> Any:
 
 
 def entries_per_item(sitemap: AnySitemap) -> int:
-    """Return how many entries an item has at most: one, or one a language."""
+    """Return how many entries an item has at most: one, or one per language."""
     return max(1, len(sitemap._languages())) if sitemap.i18n else 1
 
 

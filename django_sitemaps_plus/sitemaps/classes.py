@@ -3,7 +3,7 @@
 
 Each of ``location, lastmod, changefreq, priority, images, videos, news`` is a
 constant, a method of the item, or an expression. Where none is a method, entries
-are made straight from database rows (see ``rendering``).
+are built straight from database rows (see ``rendering``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
 
     ``items()`` (or ``model``) gives the items, ``location``, ``lastmod``,
     ``changefreq``, ``priority``, ``images``, ``videos`` and ``news`` the parts of
-    an entry. All that ``django.contrib.sitemaps.Sitemap`` has means the same here.
+    an entry. What ``django.contrib.sitemaps.Sitemap`` has means the same here.
     """
 
     #: The model whose default manager gives the items; ``items()`` overrides it.
@@ -44,11 +44,11 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     page_by: ClassVar[str] = "pk"
 
     #: Whether deleted objects are recorded. False keeps Django's fast delete, which
-    #: tells nobody of them: they are found when their page is next compared.
+    #: sends no signals: they are found when their page is compared with its rows.
     record_deletes: ClassVar[bool] = True
 
-    #: When an item appears and when it expires, as ORM expressions, where ``items()``
-    #: filters by the time: what crossed them is then found once a minute.
+    #: When an item appears and when it expires, as ORM expressions, if ``items()``
+    #: filters by the current time: once a minute both are looked up and recorded.
     appears: ClassVar[Any] = None
     expires: ClassVar[Any] = None
 
@@ -62,8 +62,8 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         """
         Return the items, each carrying the values of the declared expressions.
 
-        A queryset is in some order: its own, or that of its primary key. Raises
-        ``ConfigurationError`` if there are expressions and no queryset.
+        A queryset is ordered: in its own order, or by primary key. Raises
+        ``ConfigurationError`` if there are expressions but no queryset.
         """
         items = in_order(self.items())
         expressions = declared_expressions(self)
@@ -80,9 +80,9 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         """
         Return the newest lastmod of all items, or None if it is not known.
 
-        An expression is asked of the database, to which NULL is not new. A method is
-        asked item by item, and an item without a date makes it unknown, as contrib
-        does it, but without holding all the items in memory.
+        The database computes it of an expression, ignoring NULL. A method is called
+        for each item, and an item without a date makes it unknown, as with contrib,
+        but not all items are in memory at a time.
         """
         lastmod = getattr(self, "lastmod", None)
         if is_expression(lastmod):
@@ -95,16 +95,32 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         if not callable(lastmod):
             return lastmod
         items = self.items()
-        walked = (
-            items.iterator(chunk_size=CHUNK) if isinstance(items, QuerySet) else items
-        )
+        if isinstance(items, QuerySet):
+            items = items.iterator(chunk_size=CHUNK)
         try:
-            return max((lastmod(item) for item in walked), default=None)
+            return max((lastmod(item) for item in items), default=None)
         except TypeError:
             return None
 
+    def records(
+        self, instance: Any, *, created: bool, update_fields: frozenset[str] | None
+    ) -> bool:
+        """
+        Return whether a save of ``instance`` is recorded.
+
+        Override it to decline a save that changes nothing listed, such as that of a
+        view counter::
+
+            def records(self, instance, *, created, update_fields):
+                return created or set(update_fields or ()) != {"views"}
+
+        The arguments are those of the ``post_save`` signal. What is declined although
+        it did change an entry is found when its page is compared with its rows.
+        """
+        return True
+
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
-        """Contrib's look-up of an attribute for an item, with expressions."""
+        """Look up an attribute of an item as contrib does, with expressions."""
         declared = getattr(self, name, default)
         if isinstance(declared, Route) or is_expression(declared):
             return value_of(name, declared, item[0] if self.i18n else item)
@@ -143,7 +159,7 @@ class StaticSitemap(Sitemap):
         return list(self.names)
 
     def location(self, item: Any) -> str:
-        """Return the URL that the name means, as ``reverse()`` gives it."""
+        """Return the URL of the name, as ``reverse()`` does."""
         if isinstance(item, str):
             return reverse(item)
         name, arguments = item
@@ -156,7 +172,7 @@ def in_order(items: Any) -> Any:
     """
     Return a queryset in some order: without one, pages may repeat and miss rows.
 
-    Anything else, and what cannot be ordered any more, stays as it is.
+    Anything else, and a queryset that can no longer be ordered, is returned as it is.
     """
     if not isinstance(items, QuerySet) or items.ordered:
         return items

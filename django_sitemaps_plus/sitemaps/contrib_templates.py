@@ -1,4 +1,4 @@
-"""Whether a project renders sitemaps with a template of its own, as contrib lets it."""
+"""Whether a project renders sitemaps with a template of its own, as contrib allows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_own(name: str, default: str) -> bool:
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:
-    """Look for templates again after a test has overridden the settings."""
+    """Look templates up again after a test has overridden the settings."""
     if setting in ("TEMPLATES", "INSTALLED_APPS"):
         is_own.cache_clear()
 

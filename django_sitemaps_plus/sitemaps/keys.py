@@ -1,9 +1,9 @@
 """
 The column that divides a section into pages, compared by its own database.
 
-Collations, MariaDB's order of UUIDs, a numeric type's precision: Python's order
-is not the database's. So a key is only ever compared in SQL, as a parameter
-against its column, and stored as text in the form of Django's serializers.
+Collations, MariaDB's order of UUIDs, the precision of a numeric type: Python's order
+is not the database's. So keys are compared in SQL only, as parameters against their
+column, and stored as text in the form of Django's serializers.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _OPERATORS = {"gte": ">=", "gt": ">", "lt": "<"}
 
 class RowComparison(Func):
     """
-    ``(a, b) >= (1, 2)``: a comparison of rows, which an index on both answers.
+    ``(a, b) >= (1, 2)``: a comparison of rows, for which an index on both is used.
 
-    Django 5.2's own lookup writes it out with OR on SQLite, which reads the whole
-    index then.
+    Django 5.2's own lookup writes it with OR on SQLite, which then reads the whole
+    index.
     """
 
     output_field = BooleanField()
@@ -70,10 +70,10 @@ class RowComparison(Func):
         return f"({columns}) {self.operator} ({values})", params
 
 
-#: Made once: json.dumps() makes an encoder each time that it is given an option.
+#: Created once: json.dumps() creates an encoder whenever it is called with options.
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
-#: Characters of a signature at most: as many as the ledger's column has.
+#: The maximum length of a signature: that of the ledger's column.
 SIGNATURE = 255
 
 
@@ -95,15 +95,15 @@ class Key:
         return len(self.fields) == 1 and isinstance(self.fields[0], IntegerField)
 
     def order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return ``queryset`` from the first key to the last, whatever order it had."""
+        """Return ``queryset`` ordered by key, whatever order it had."""
         ordered = queryset.order_by(*self.names)
-        # A reverse() of before would turn this order round too.
+        # An earlier reverse() would reverse this order too.
         ordered.query.standard_ordering = True
         return ordered
 
     @property
     def signature(self) -> str:
-        """What the stored bounds depend on: another signature makes them void."""
+        """What the stored bounds depend on: with another signature they are invalid."""
         text = ",".join(_described(field) for field in self.fields)
         if len(text) <= SIGNATURE:
             return text
@@ -114,7 +114,7 @@ class Key:
         return tuple(getattr(item, name) for name in self.names)
 
     def labels(self, items: Iterable[Model]) -> list[Any]:
-        """Return the keys of instances, as plain values where one column is the key."""
+        """Return the keys of instances, as plain values if the key is one column."""
         return list(map(attrgetter(*self.names), items))
 
     def dumps(self, value: KeyValue) -> str:
@@ -126,7 +126,7 @@ class Key:
         )
 
     def loads(self, text: str) -> KeyValue:
-        """Return the value that ``dumps`` made ``text`` of."""
+        """Return the value for which ``dumps`` returned ``text``."""
         parts = json.loads(text)
         return tuple(
             field.to_python(part)
@@ -185,7 +185,7 @@ def _text(field: Field[Any, Any], value: Any) -> str:
 
 
 def _described(field: Field[Any, Any]) -> str:
-    """Say which column this is, and what its order depends on."""
+    """Describe a column and what its order depends on."""
     text = f"{field.model._meta.label_lower}.{field.attname}"
     collation = getattr(field, "db_collation", None)
     order = f"/{collation}" if collation else ""
@@ -198,8 +198,8 @@ def key_of(queryset: QuerySet[Any], page_by: str) -> Key:
     """
     Return the key by which ``queryset`` is paged.
 
-    Raises ``ConfigurationError`` where ``page_by`` is not a unique column without
-    NULLs, because pages need every row to have exactly one place.
+    Raises ``ConfigurationError`` if ``page_by`` is not a unique column without NULLs:
+    every row has to belong to exactly one page.
     """
     model = queryset.model
     fields = _fields(model, page_by)

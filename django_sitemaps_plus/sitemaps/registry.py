@@ -30,7 +30,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._sources: dict[str, Any] = {}
-        #: All sections, those of the settings too; None until they are asked for.
+        #: All sections, also those of the settings; None until first use.
         self._all: dict[str, Any] | None = None
         self._listeners: list[Callable[[], object]] = []
 
@@ -38,8 +38,8 @@ class Registry:
         """
         Register ``source`` as the section ``name``.
 
-        Raises ``ConfigurationError`` for a name that no address could carry, or
-        that another sitemap has already.
+        Raises ``ConfigurationError`` for a name that cannot be part of an address, or
+        that another sitemap already has.
         """
         check_name(name)
         taken = self._sources.get(name)
@@ -53,7 +53,7 @@ class Registry:
         self._changed()
 
     def remove(self, name: str) -> None:
-        """Forget the section ``name``, for tests and for projects that replace one."""
+        """Remove the section ``name``, for tests and projects that replace one."""
         del self._sources[name]
         self._changed()
 
@@ -66,8 +66,8 @@ class Registry:
         """
         Return every section's source by name.
 
-        Raises ``ConfigurationError`` where the dict named by the settings cannot
-        be used, or two names would share an address.
+        Raises ``ConfigurationError`` if the dict named by the settings cannot be used,
+        or if two names would share an address.
         """
         if self._all is None:
             self._all = self._gather()
@@ -89,16 +89,16 @@ class Registry:
         return instance(self.sources()[name])
 
     def subscribe(self, listener: Callable[[], object]) -> None:
-        """Have ``listener`` called whenever a section is added or removed."""
+        """Call ``listener`` whenever a section is added or removed."""
         self._listeners.append(listener)
 
     def forget_settings(self) -> None:
-        """Load the dict named by the settings again at next use."""
+        """Load the dict named by the settings again at its next use."""
         self._changed()
 
 
 def check_name(name: object) -> None:
-    """Raise ``ConfigurationError`` for a section name that no address could carry."""
+    """Raise ``ConfigurationError`` for a name that cannot be part of an address."""
     if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name):
         raise ConfigurationError(
             f"{name!r} cannot name a section: use letters, digits, '-' and '_' (at "
@@ -113,14 +113,14 @@ def check_name(name: object) -> None:
 
 
 def _refuse_look_alikes(names: Iterable[str]) -> None:
-    """Refuse names that are the same to a database that ignores case and accents."""
+    """Refuse names that are equal in a database that ignores case and accents."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(_folded(name), name)
         if other != name:
             raise ConfigurationError(
                 f"The sections {other!r} and {name!r} differ only in case or accents, "
-                "which some databases do not tell apart. Rename one of them."
+                "which some databases do not distinguish. Rename one of them."
             )
 
 
@@ -132,9 +132,9 @@ def _folded(name: str) -> str:
 
 def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
     """
-    Return the names that read like a page of another section.
+    Return the names that look like a page of another section.
 
-    Each as ``(name, other section, page number)``: "news-2" beside "news".
+    Each as ``(name, other section, page number)``: "news-2" besides "news".
     """
     found = []
     for name in names:
@@ -145,12 +145,12 @@ def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
 
 
 def instance(source: Any) -> AnySitemap:
-    """Return the sitemap that ``source`` (an instance, a class, a factory) means."""
+    """Return the sitemap of ``source``: an instance, a class or a factory."""
     return source() if callable(source) else source
 
 
 def _identity(source: Any) -> object:
-    """What stays the same when a module is imported again."""
+    """Return what stays the same when a module is imported again."""
     if isinstance(source, type):
         return source.__module__, source.__qualname__
     return id(source)
@@ -172,7 +172,7 @@ def _load(path: str | None) -> dict[str, Any]:
         ) from error
     if not isinstance(sitemaps, Mapping):
         raise ConfigurationError(
-            f"{NAME}['SITEMAPS'] is {path!r}, which is no dict of sitemaps but "
+            f"{NAME}['SITEMAPS'] is {path!r}, which is not a dict of sitemaps but "
             f"{type(sitemaps).__name__}."
         )
     for name in sitemaps:
@@ -197,11 +197,11 @@ def register(
     """
     Register a sitemap class as a section of the site.
 
-    Used as ``@register`` or ``@register(name="stories")``. Without a name the
-    section is called after the class's model (``Article`` → "article") or, without
-    a model, after the class (``StaticPagesSitemap`` → "staticpages").
+    Used as ``@register`` or ``@register(name="stories")``. The default name is that
+    of the class's model (``Article`` → "article") or, without a model, of the class
+    (``StaticPagesSitemap`` → "staticpages").
 
-    Raises ``ConfigurationError`` if the name is taken or cannot be an address.
+    Raises ``ConfigurationError`` if the name is taken or cannot be part of an address.
     """
 
     def decorate(cls: SitemapType) -> SitemapType:

@@ -35,7 +35,7 @@ class SectionSource:
 
     @property
     def contrib_pages(self) -> bool:
-        """Whether the class makes its own pages, as only contrib's hooks can."""
+        """Whether the class builds its own pages, by overriding contrib's hooks."""
         return self.by_position.startswith("it overrides")
 
     def items(self) -> Any:
@@ -48,13 +48,13 @@ class SectionSource:
     def limit(self) -> int:
         """How many entries a page may have."""
         most = MAX_NEWS if getattr(self.sitemap, "news", None) else MAX_ENTRIES
-        # An item's languages stay together, however low the limit.
+        # The languages of an item stay together, however low the limit is.
         least = entries_per_item(self.sitemap)
         return max(least, min(int(self.sitemap.limit), most))
 
     @property
     def items_per_page(self) -> int:
-        """How many items fit a page, all their languages with them."""
+        """How many items fit on a page, in all their languages."""
         return max(1, self.limit // entries_per_item(self.sitemap))
 
     @property
@@ -68,7 +68,7 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
     """
     Return how the section ``name`` is read.
 
-    Raises ``ConfigurationError`` where ``page_by`` cannot page.
+    Raises ``ConfigurationError`` if ``page_by`` cannot divide it into pages.
     """
     reason, key = _paging(sitemap)
     languages: tuple[str | None, ...] = (None,)
@@ -109,7 +109,7 @@ def overridden(sitemap: AnySitemap, name: str) -> bool:
 def object_path_reason(sitemap: AnySitemap) -> str:
     """Return why ``sitemap`` is read object by object; empty on the row path."""
     if not isinstance(sitemap, Sitemap):
-        return "it is no django_sitemaps_plus.Sitemap"
+        return "its class is not a django_sitemaps_plus.Sitemap"
     for name, value in declared(sitemap).items():
         if is_method(value):
             return f"{name}() is a method"
@@ -130,7 +130,7 @@ def database_of(items: Any) -> str:
 def bounded(
     queryset: QuerySet[Any], key: Key, lower: KeyValue | None, upper: KeyValue | None
 ) -> QuerySet[Any]:
-    """Return the rows from ``lower`` to before ``upper``; None is no bound."""
+    """Return the rows from ``lower`` to before ``upper``; None means no bound."""
     vendor = connections[queryset.db].vendor
     if lower is not None:
         queryset = queryset.filter(key.from_(lower, vendor))

@@ -1,16 +1,15 @@
 """
-Where the site stands: scheme, host and script prefix.
+The site's address: scheme, host and script prefix.
 
-The address of everything published comes from ``BASE_URL`` or the sites
-framework, and only where neither is set from a request whose Host header passed
-``ALLOWED_HOSTS``.
+It comes from ``BASE_URL`` or the sites framework. Only without both it comes from a
+request, whose Host header has to pass ``ALLOWED_HOSTS``.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
@@ -30,13 +29,13 @@ from django_sitemaps_plus.protocol.locations import Origin
 
 @dataclass(frozen=True, slots=True)
 class SiteAddress:
-    """The site as one visitor reaches it."""
+    """Where a visitor reaches the site."""
 
     origin: Origin
     prefix: str = "/"
 
     def with_scheme(self, scheme: str | None) -> SiteAddress:
-        """Return this place under ``scheme`` (a sitemap's ``protocol``), if given."""
+        """Return this address with ``scheme`` (a sitemap's ``protocol``), if given."""
         if scheme is None or scheme == self.origin.scheme:
             return self
         return replace(self, origin=Origin(scheme=scheme, host=self.origin.host))
@@ -47,19 +46,19 @@ class SiteAddress:
 
     @property
     def tag(self) -> str:
-        """A short name of origin and prefix, fit for a file name and an ETag."""
+        """A short name of the address, for file names and ETags."""
         text = f"{self.origin}{self.prefix}".encode()
         return hashlib.blake2b(text, digest_size=6).hexdigest()
 
 
-#: A place that is no request's: for what a page is made of, wherever it stands.
+#: For what does not depend on the site's address.
 PLACEHOLDER_SITE = SiteAddress(origin=Origin(scheme="https", host="localhost"))
 
 
 @lru_cache(maxsize=8)
 def parse_base_url(text: str) -> SiteAddress:
     """
-    Return the place that ``BASE_URL`` names.
+    Return the address that ``BASE_URL`` names.
 
     Raises ``ConfigurationError`` for anything but ``http(s)://host[:port][/prefix]``.
     """
@@ -78,10 +77,10 @@ def parse_base_url(text: str) -> SiteAddress:
 
 def configured(scheme: str = "https") -> SiteAddress | None:
     """
-    Return the place that the project itself names, or None.
+    Return the address that the project itself names, or None.
 
-    ``BASE_URL`` comes first, then the current Site with ``scheme`` (a Site knows
-    only its domain).
+    That is ``BASE_URL``, else the current Site with ``scheme`` (a Site has only a
+    domain).
     """
     base_url = get_settings().BASE_URL
     if base_url:
@@ -89,15 +88,15 @@ def configured(scheme: str = "https") -> SiteAddress | None:
     domain = _site_domain(None)
     if domain is None:
         return None
-    return _site_place(scheme, domain, _own_prefix())
+    return _address_of_site(scheme, domain, _own_prefix())
 
 
 def of_request(request: HttpRequest) -> SiteAddress:
     """
-    Return the place that answers ``request``.
+    Return the address at which the site answers ``request``.
 
-    Raises ``DisallowedHost`` (a 400) where only the Host header could tell, and
-    ``ALLOWED_HOSTS`` refuses it or it is none.
+    Raises ``DisallowedHost`` (a 400) if only the Host header tells, and
+    ``ALLOWED_HOSTS`` refuses it or it is not a legal host.
     """
     base_url = get_settings().BASE_URL
     if base_url:
@@ -105,7 +104,7 @@ def of_request(request: HttpRequest) -> SiteAddress:
     scheme = request.scheme or "http"
     domain = _site_domain(request)
     if domain is not None:
-        return _site_place(scheme, domain, get_script_prefix())
+        return _address_of_site(scheme, domain, get_script_prefix())
     host = request.get_host()
     try:
         origin = Origin.parse(f"{scheme}://{host}")
@@ -132,7 +131,7 @@ def stored_address(site: SiteAddress) -> SiteAddress:
 
 
 def _site_domain(request: HttpRequest | None) -> str | None:
-    """Return the current Site's domain; None without the sites framework."""
+    """Return the current Site's domain; None without one."""
     if not apps.is_installed("django.contrib.sites"):
         return None
     if request is None and not getattr(django_settings, "SITE_ID", ""):
@@ -144,7 +143,7 @@ def _site_domain(request: HttpRequest | None) -> str | None:
         return None
 
 
-def _site_place(scheme: str, domain: str, prefix: str) -> SiteAddress:
+def _address_of_site(scheme: str, domain: str, prefix: str) -> SiteAddress:
     try:
         return SiteAddress(origin=Origin.parse(f"{scheme}://{domain}"), prefix=prefix)
     except LocationError as error:
@@ -155,24 +154,22 @@ def _site_place(scheme: str, domain: str, prefix: str) -> SiteAddress:
 
 
 def _own_prefix() -> str:
-    """Return the script prefix that holds outside of any request."""
+    """Return the script prefix outside of any request."""
     prefix = django_settings.FORCE_SCRIPT_NAME or "/"
     return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
 @contextmanager
-def rendering_context(
-    place: SiteAddress, language: str | None = None
-) -> Iterator[None]:
+def rendering_context(site: SiteAddress, language: str | None = None) -> Iterator[None]:
     """
-    Make entries the same wherever they are made: request, thread or command.
+    Set the context in which entries are built, by a request, thread or command alike.
 
-    Language ``LANGUAGE_CODE`` (or the entry's), zone ``TIME_ZONE``, urlconf
-    ``ROOT_URLCONF``, script prefix from ``place``; never the request's.
+    Language ``LANGUAGE_CODE`` (or the entry's), time zone ``TIME_ZONE``, urlconf
+    ``ROOT_URLCONF``, script prefix of ``site``; never the request's.
     """
     former_prefix, former_urlconf = get_script_prefix(), get_urlconf()
-    set_script_prefix(place.prefix)
-    # By name: where none is set, each reverse() spends a microsecond to find out.
+    set_script_prefix(site.prefix)
+    # By name: where none is set, finding that out costs each reverse() a microsecond.
     set_urlconf(django_settings.ROOT_URLCONF)
     try:
         with (
@@ -183,19 +180,3 @@ def rendering_context(
     finally:
         set_urlconf(former_urlconf)
         set_script_prefix(former_prefix)
-
-
-def as_rendered() -> AbstractContextManager[None]:
-    """
-    Give ``rendering_context(PLACEHOLDER_SITE)``, or nothing where all is so already.
-
-    Outside of requests with a language of their own it is. To find out takes a
-    tenth of the time of setting everything and setting it back.
-    """
-    is_so = (
-        get_script_prefix() == PLACEHOLDER_SITE.prefix
-        and get_urlconf() in (None, django_settings.ROOT_URLCONF)
-        and translation.get_language() == django_settings.LANGUAGE_CODE
-        and timezone.get_current_timezone() is timezone.get_default_timezone()
-    )
-    return nullcontext() if is_so else rendering_context(PLACEHOLDER_SITE)

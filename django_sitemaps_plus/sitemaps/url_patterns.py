@@ -1,25 +1,34 @@
 """
-What Django's URL patterns say, and plain ones taken apart.
+The URL patterns of a name, and the ways to write a URL of them.
 
 What there is to reverse is read from ``URLResolver.reverse_dict``, ``app_dict``
-and ``namespace_dict``. They are Django's own, without documentation, but the
-public interface has no way to ask which patterns a name has, and the three have
-been the same since Django 2.0. They are only read.
+and ``namespace_dict``. They are Django's own and not documented, but the public
+interface cannot list the patterns of a name, and the three have been the same
+since Django 2.0. They are only read.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from django.urls import URLResolver, converters, get_ns_resolver
-from django.utils.http import RFC3986_SUBDELIMS
+from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
-#: What reverse() lets stand unencoded, besides what quote() always does.
+#: A parameter of a URL: its name, or its index among the positional ones.
+Param: TypeAlias = str | int
+#: The parameters of a URL: how many positional ones, or the names of the others.
+Shape: TypeAlias = int | tuple[str, ...]
+
+_Match: TypeAlias = Callable[[str], re.Match[str] | None]
+
+#: What reverse() does not encode, besides what quote() never does.
 SAFE = RFC3986_SUBDELIMS + "/~:@"
-#: All that stands unencoded, and the separator of joined values.
+#: All that is not encoded, and the separator of joined values.
 _SAFE_BYTES = bytes(
     byte for byte in range(128) if quote(chr(byte), safe=SAFE) == chr(byte)
 )
@@ -27,6 +36,10 @@ SEPARATOR = b"\n"
 SAFE_OR_SEPARATOR = _SAFE_BYTES + SEPARATOR
 _SAFE_CLASS = re.escape(_SAFE_BYTES.decode())
 find_unsafe = re.compile(f"[^{_SAFE_CLASS}]").search
+
+#: reverse() passes its keyword arguments to a method with these parameters, and
+#: raises TypeError for a URL parameter of the same name.
+RESERVED = frozenset({"self", "lookup_view", "_prefix"})
 
 #: Converters whose ``to_url()`` gives what ``str()`` gives.
 _WRITTEN_BY_STR = frozenset(
@@ -40,22 +53,25 @@ _WRITTEN_BY_STR = frozenset(
 )
 
 
-class Entry(NamedTuple):
+# Patterns
+
+
+class Pattern(NamedTuple):
     """One URL pattern of a name, as ``reverse_dict`` has it."""
 
     #: Ways to write the pattern, each a template and its parameters: a pattern
     #: with optional groups has several.
-    forms: Sequence[tuple[str, Sequence[str]]]
+    templates: Sequence[tuple[str, Sequence[str]]]
     regex: str
     #: The ``kwargs`` of ``path()`` and of the ``include()`` around it.
     defaults: Mapping[str, Any]
     converters: Mapping[str, Any]
 
 
-def entries_of(resolver: URLResolver, viewname: str) -> list[Entry]:
+def patterns_of(resolver: URLResolver, viewname: str) -> list[Pattern]:
     """Return the patterns of ``viewname`` in the order reverse() tries them."""
     *path, view = viewname.split(":")
-    pattern = ""
+    prefix = ""
     captured: dict[str, Any] = {}
     for namespace in path:
         # The name of an app stands for its default instance, or its first one.
@@ -65,11 +81,11 @@ def entries_of(resolver: URLResolver, viewname: str) -> list[Entry]:
         if namespace not in resolver.namespace_dict:
             return []
         extra, resolver = resolver.namespace_dict[namespace]
-        pattern += extra
+        prefix += extra
         captured.update(resolver.pattern.converters)
-    if pattern:
-        resolver = get_ns_resolver(pattern, resolver, tuple(captured.items()))
-    return [Entry(*entry) for entry in resolver.reverse_dict.getlist(view)]
+    if prefix:
+        resolver = get_ns_resolver(prefix, resolver, tuple(captured.items()))
+    return [Pattern(*found) for found in resolver.reverse_dict.getlist(view)]
 
 
 def known_names(
@@ -84,10 +100,166 @@ def known_names(
             yield from known_names(inner, f"{path}{namespace}:", (*outer, inner))
 
 
-# Regular expressions that are plain enough to be taken apart: characters, and sets
-# of characters, each with or without a greedy quantifier. No alternatives, no
-# look-around, no back-references, nothing possessive: so a text whose parts each
-# match their own part of the pattern matches the whole of it.
+def writer_of(converter: Any) -> Callable[[Any], str]:
+    """Return the function that writes a value as reverse() does."""
+    if converter is None or type(converter) in _WRITTEN_BY_STR:
+        return str
+    return lambda value: str(converter.to_url(value))
+
+
+# Forms: the ways to write a URL
+
+
+class _Plain(NamedTuple):
+    """
+    The parts of a form.
+
+    A text is a URL of the form, not yet encoded, if it consists of the literals
+    and, between them, texts that each match their own group.
+    """
+
+    #: The literals, encoded.
+    pieces: Sequence[str]
+    names: Sequence[str]
+    groups: Sequence[Group]
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write a pattern, for one set of parameters."""
+
+    #: A format string for ``%``, script prefix included.
+    template: str
+    regex: str
+    #: The names of the values, in the order in which they are passed.
+    names: tuple[str, ...]
+    #: Values that are not part of the URL: one that is passed has to be equal.
+    fixed: tuple[tuple[str, Any], ...]
+    converters: Mapping[str, Any]
+
+    # Compiled at first use: an invalid regex is no error before that.
+    @cached_property
+    def search(self) -> _Match:
+        """Search a filled template for the pattern."""
+        return re.compile(self.regex).search
+
+    @cached_property
+    def plain(self) -> _Plain | None:
+        """The parts of the form, if URLs of them are certain to match."""
+        try:
+            re.compile(self.regex)
+            apart = take_apart(self.regex)
+            literals, names = split_template(self.template, self.regex, self.names)
+            pieces = [quote(text, safe=SAFE) for text in literals]
+        except (ValueError, re.error):
+            return None
+        if self.fixed or apart is None or apart[0] != literals:
+            return None
+        return _Plain(pieces, names, apart[1])
+
+    @cached_property
+    def quick(self) -> tuple[str, tuple[tuple[str, _Match, str], ...]] | None:
+        """
+        Return the first piece, and name, check and next piece of each value.
+
+        Only where ``str()`` writes the values.
+        """
+        if self.plain is None or any(
+            writer_of(self.converters.get(name)) is not str for name in self.names
+        ):
+            return None
+        first, *others = self.plain.pieces
+        checks = (group.match_safe for group in self.plain.groups)
+        return first, tuple(zip(self.plain.names, checks, others, strict=True))
+
+    def url(self, given: Mapping[str, Any]) -> str | None:
+        """Return the URL, or None where reverse() tries the next form."""
+        if self.quick is not None:
+            url, values = self.quick
+            for name, match, piece in values:
+                try:
+                    text = str(given[name])
+                except ValueError:
+                    break
+                if match(text) is None:
+                    break
+                url += text + piece
+            else:
+                return escape_leading_slashes(url)
+        return self._url(given)
+
+    def _url(self, given: Mapping[str, Any]) -> str | None:
+        """Return the same, step by step as reverse() does it."""
+        for name, default in self.fixed:
+            if given.get(name, default) != default:
+                return None
+        texts = {}
+        for name, value in given.items():
+            converter = self.converters.get(name)
+            if converter is None:
+                texts[name] = str(value)
+                continue
+            try:
+                texts[name] = converter.to_url(value)
+            except ValueError:
+                return None
+        url = self.template % texts
+        if self.search(url) is None:
+            return None
+        if find_unsafe(url):
+            url = quote(url, safe=SAFE)
+        return escape_leading_slashes(url)
+
+    def rules_out(self, constants: Mapping[str, Any]) -> bool:
+        """Tell whether url() is None for these values, whatever the others are."""
+        for name, default in self.fixed:
+            if constants.get(name, default) != default:
+                return True
+        for name, value in constants.items():
+            if name in self.converters:
+                try:
+                    self.converters[name].to_url(value)
+                except ValueError:
+                    return True
+                except Exception:
+                    # reverse() lets it through: no other form is tried.
+                    return False
+        return False
+
+
+def forms_of(patterns: Iterable[Pattern], prefix: str, shape: Shape) -> Iterator[Form]:
+    """Yield the forms that reverse() tries, in its order."""
+    if isinstance(shape, tuple) and not RESERVED.isdisjoint(shape):
+        return
+    start = prefix.replace("%", "%%")
+    names = shape or ()
+    for pattern in patterns:
+        for template, params in pattern.templates:
+            fixed: tuple[tuple[str, Any], ...] = ()
+            if isinstance(names, int):
+                if names != len(params):
+                    continue
+            else:
+                if set(names).symmetric_difference(params).difference(pattern.defaults):
+                    continue
+                fixed = tuple(
+                    (name, default)
+                    for name, default in pattern.defaults.items()
+                    if name not in params
+                )
+            yield Form(
+                template=start + template,
+                regex=f"^{re.escape(prefix)}{pattern.regex}",
+                names=tuple(params) if isinstance(names, int) else names,
+                fixed=fixed,
+                converters=pattern.converters,
+            )
+
+
+# Plain regular expressions, which can be taken apart: characters, and sets of
+# characters, each with or without a greedy quantifier. No alternatives, no
+# look-around, no back-references, nothing possessive: a text whose parts each match
+# their own part of such an expression matches the whole of it.
 _CHARACTER = r"(?:\\[^a-zA-Z0-9]|[^\\^$*+?{}\[\]|()])"
 _SET = r"(?:\[\^?(?:[^\]\[\\^&~|]|\\[dwsDWS./-])+\]|\\[dwsDWS])"
 _QUANTIFIER = r"(?:[*+?]|\{\d+(?:,\d*)?\})?"
@@ -111,21 +283,27 @@ class Group:
         self._match = re.compile(source).fullmatch
         #: Match a text that, besides, needs no encoding.
         self.match_safe = re.compile(rf"(?=[{_SAFE_CLASS}]*\Z)(?:{source})").fullmatch
-        #: Of these bytes, any text matches that is not empty.
+        #: Any text of these bytes that is not empty matches.
         self._allowed = b""
         if _match_one_set(source):
             ascii_bytes = (byte for byte in range(128) if self._match(chr(byte)))
             self._allowed = bytes(ascii_bytes) + SEPARATOR
             if _match_all_but_ascii(source):
                 self._allowed += bytes(range(128, 256))
+        self._others = bytes({*range(256)} - {*self._allowed})
 
     def matches(self, text: str) -> bool:
-        """Say whether one text matches."""
+        """Tell whether one text matches."""
         return self._match(text) is not None
 
     def matches_all(self, texts: Iterable[str], joined: bytes) -> bool:
-        """Say whether all texts match; none is empty."""
-        return not joined.translate(None, self._allowed) or all(map(self._match, texts))
+        """Tell whether all texts match; none is empty."""
+        return not self._has_others(joined) or all(map(self._match, texts))
+
+    def _has_others(self, joined: bytes) -> bool:
+        if len(self._others) < 4:
+            return any(byte in joined for byte in self._others)
+        return bool(joined.translate(None, self._allowed))
 
 
 def take_apart(regex: str) -> tuple[list[str], list[Group]] | None:
@@ -148,7 +326,7 @@ def split_template(
     """
     Return the literals of a template and the names between them.
 
-    Raises ``ValueError`` if ``%`` cannot fill it from the names given.
+    Raises ``ValueError`` if the values of the names that are given cannot fill it.
     """
     literals, names, end = [""], [], 0
     for field in re.finditer(r"%(?:\((\w+)\)s|(%)?)", template):
@@ -173,10 +351,3 @@ def split_template(
             literals.append("")
     literals[-1] += template[end:]
     return literals, names
-
-
-def writer_of(converter: Any) -> Callable[[Any], str]:
-    """Return the function that writes a value as reverse() does."""
-    if converter is None or type(converter) in _WRITTEN_BY_STR:
-        return str
-    return lambda value: str(converter.to_url(value))

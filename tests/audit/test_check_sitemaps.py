@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from django_sitemaps_plus import GenericSitemap, Route, Sitemap
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.models import EngineState
 from django_sitemaps_plus.rendering import reader
 from django_sitemaps_plus.sitemaps.attributes import ATTRIBUTES
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -470,7 +470,7 @@ def test_contrib_s_classes(register: Register) -> None:
     articles(3)
     register("news", News)
     found = suggest("news")
-    assert found["object_path"] == "it is no django_sitemaps_plus.Sitemap"
+    assert found["object_path"] == "its class is not a django_sitemaps_plus.Sitemap"
     assert found["code"] == (
         "from django.db.models import F\n"
         "from django_sitemaps_plus import Route, Sitemap\n\n\n"
@@ -684,8 +684,9 @@ def test_all_rows_are_on_another_host(register: Register) -> None:
         ),
         (
             lambda item: f"/articles/{item.slug[::-1]}/",
-            "the URL pattern 'article' takes slug '1-a', which no column of Article or "
-            "within two foreign keys of it gives, on all rows that were looked at",
+            "the URL pattern 'article' takes slug '1-a', and no column of Article, or "
+            "of a model up to two foreign keys away, has the value on every row that "
+            "was checked",
         ),
     ],
 )
@@ -887,12 +888,12 @@ def test_how_sections_stand(register: Register) -> None:
         "Section 'article':\n"
         "  Paged by key (id).\n"
         "  On the row path: it declares no method.\n"
-        "  The ledger has 1 page, 1 of them made, with 2 entries and 0 bad rows.\n"
+        "  1 page, built, with 2 entries and 0 bad rows.\n"
         "  Next: nothing to do\n"
         "Section 'plain':\n"
         "  Paged by key (id).\n"
         "  On the object path: location() is a method.\n"
-        "  The ledger has 0 pages so far: not all of them.\n"
+        "  The page boundaries are yet to be found.\n"
         "  Next: run manage.py build_sitemaps plain\n"
         "Section 'pages':\n"
         "  Paged by position: items() returns list, not a queryset.\n"
@@ -913,10 +914,10 @@ def test_pages_of_another_key_are_void(register: Register) -> None:
     NoteFactory.create_batch(2)
     register("note", ByNumber)
     run_command("build_sitemaps")
-    assert "  The ledger has 1 page, 1 of them made" in check()[0]
+    assert "  1 page, built" in check()[0]
     register("note", type("ByPk", (ByNumber,), {"page_by": "pk"}))
     out, _, _ = check()
-    assert "  The ledger has 0 pages so far: not all of them.\n" in out
+    assert "  The page boundaries are yet to be found.\n" in out
     assert out.endswith("  Next: run manage.py build_sitemaps note\n")
 
 
@@ -1045,19 +1046,16 @@ def test_the_database_fails(register: Register, options: list[str]) -> None:
 def test_the_tables_are_missing(register: Register) -> None:
     register("article", ArticleSitemap)
     with connection.schema_editor() as editor:
-        editor.delete_model(Page)
-        editor.delete_model(Section)
+        editor.delete_model(EngineState)
     try:
         out, err, code = check()
     finally:
         with connection.schema_editor() as editor:
-            editor.create_model(Section)
-            editor.create_model(Page)
+            editor.create_model(EngineState)
     assert (err, code) == ("", 0)
     assert "sitemaps_plus.W008" in out
     assert out.endswith(
-        "  The ledger's tables are missing.\n"
-        "  Next: run manage.py migrate sitemaps_plus\n"
+        "  The tables are missing.\n  Next: run manage.py migrate sitemaps_plus\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""``manage.py ping_sitemaps``: what it tells, what it says, and how it ends."""
+"""``manage.py ping_sitemaps``: what it submits, what it says, and how it ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from django.test import override_settings
 
 from django_sitemaps_plus.delivery import outbox
-from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines.base import (
     Answer,
     CheckResult,
@@ -21,8 +20,8 @@ from django_sitemaps_plus.engines.base import (
     SitemapStatus,
 )
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.commands import ping_sitemaps
-from django_sitemaps_plus.models import EngineState, Submission, UrlChange
+from django_sitemaps_plus.models import Change, EngineState, Submission, UrlChange
+from django_sitemaps_plus.testing import engines
 from tests.support.factories import articles
 from tests.support.fakes.site import FakeSite
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
@@ -43,7 +42,7 @@ def as_json(*arguments: str) -> dict[str, Any]:
     return found
 
 
-def test_it_tells_what_is_due_and_says_so(settings: Any) -> None:
+def test_it_submits_what_is_due_and_says_so(settings: Any) -> None:
     engine = use(settings, one="Scripted", NOTIFY_AFTER=60)
     happened("/a/", "/b/")
     out, err, code = ping()
@@ -53,46 +52,10 @@ def test_it_tells_what_is_due_and_says_so(settings: Any) -> None:
     assert line.split() == ["one", "www.example.com", "1", "2", "0", "0", "0"]
     assert sorted(sent(engine)[0]) == ["/a/", "/b/"]
     assert ping() == ("Nothing is due.\n", "", 0)
-
-
-def test_it_makes_the_pages_that_changed_first(settings: Any, register: Any) -> None:
-    engine = use(settings, one="Scripted")
-    register("article", ArticleSitemap)
-    articles(3)
-    run_command("build_sitemaps")
-    ping()
-    article = Article.objects.order_by("pk")[0]
-    article.slug = "moved"
-    article.save()
-    later(1000)
-    ping()
-    assert "/articles/moved/" in sent(engine)[-1]
-
-
-def test_what_could_not_be_told_is_a_failure(settings: Any) -> None:
-    engine = use(settings, one="Scripted", two="Scripted")
-    engine.answers.append(
-        Answer(outcome=Outcome.UNAVAILABLE, status=503, message="It sleeps.")
-    )
-    happened("/a/")
-    out, err, code = ping()
-    assert code == 1
-    assert "It sleeps." in out
-    assert err == "CommandError: Not all could be told: one.\n"
-    out, _err, code = ping()
-    assert (out, code) == ("Nothing is due.\nTo be told later: 1. See --status.\n", 0)
-    happened("/b/")
-    out, _err, code = ping()
-    assert code == 1, "the engine is left alone for a while"
-    assert "It sleeps." in out
-
-
-def test_one_json_object(settings: Any) -> None:
-    use(settings, one="Scripted")
-    happened("/a/")
-    told = as_json()
-    assert told["refusal"] == ""
-    assert told["lines"] == [
+    happened("/c/")
+    submitted = as_json()
+    assert submitted["refusal"] == ""
+    assert submitted["lines"] == [
         {
             "engine": "one",
             "host": "www.example.com",
@@ -106,34 +69,77 @@ def test_one_json_object(settings: Any) -> None:
     ]
 
 
-def test_engines_and_sections_can_be_chosen(settings: Any) -> None:
+def test_it_rebuilds_the_pages_that_changed_first(settings: Any, register: Any) -> None:
+    engine = use(settings, one="Scripted")
+    register("article", ArticleSitemap)
+    articles(3)
+    run_command("build_sitemaps")
+    assert ping() == ("Nothing is due.\n", "", 0)
+    article = Article.objects.order_by("pk")[0]
+    former = article.get_absolute_url()
+    article.slug = "moved"
+    article.save()
+    ping()
+    assert sent(engine) == [["/articles/moved/", former]]
+    assert not Change.objects.exists()
+
+
+def test_what_was_not_accepted_is_a_failure(settings: Any) -> None:
+    engine = use(settings, one="Scripted", two="Scripted")
+    engine.answers.append(
+        Answer(outcome=Outcome.UNAVAILABLE, status=503, message="It sleeps.")
+    )
+    happened("/a/")
+    out, err, code = ping()
+    assert code == 1
+    assert "It sleeps." in out
+    assert err == "CommandError: Not everything was accepted: one.\n"
+    assert ping() == ("Nothing is due.\n1 waiting. See --status.\n", "", 0)
+    happened("/b/")
+    out, _err, code = ping()
+    assert code == 1, "the engine is paused"
+    assert "It sleeps." in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--section", "no"], "There is no section 'no'. Registered: none."),
+        (["--engine", "three"], "There is no engine 'three'. There are: one, two."),
+        (["--url", "https://elsewhere.example/a/"], "--url: "),
+        (["--since", "lately"], "--since 'lately': give a date (2026-01-31), a time"),
+        (["--since", "2026-13-01"], "--since '2026-13-01': give a date"),
+    ],
+)
+def test_misuse_ends_with_two(
+    settings: Any, arguments: list[str], problem: str
+) -> None:
     use(settings, one="Scripted", two="Scripted")
+    out, err, code = ping(*arguments)
+    assert (out, code) == ("", 2)
+    assert err.startswith(f"CommandError: {problem}")
+
+
+def test_engines_and_sections_can_be_chosen(settings: Any, register: Any) -> None:
+    use(settings, one="Scripted", two="Scripted")
+    register("article", ArticleSitemap)
     happened("/a/", section="article")
     happened("/b/", section="pages")
-    _out, err, code = ping("--section", "nothing")
-    assert code == 2
-    assert "There is no section 'nothing'. Registered: none." in err
-    _out, err, code = ping("--engine", "three")
-    assert code == 2
-    assert "There is no engine 'three'. There are: one, two." in err
-    ping("--engine", "two")
+    ping("--engine", "two", "--section", "article")
     done = Submission.objects.filter(state="accepted")
-    assert set(done.values_list("engine", flat=True)) == {"two"}
+    assert list(done.values_list("engine", "url")) == [("two", f"{BASE}/a/")]
 
 
-def test_a_url_can_be_told(settings: Any) -> None:
+def test_a_url_can_be_submitted(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     ping("--url", "/a/", "--url", f"{BASE}/b/")
     assert sent(engine) == [["/a/", "/b/"]]
-    assert {row.kind for row in Submission.objects.all()} == {"asked"}
+    assert {row.kind for row in Submission.objects.all()} == {"requested"}
     ping("--url", "/a/")
     assert len(engine.sent) == 1, "not twice within the interval"
-    _out, err, code = ping("--url", "https://elsewhere.example/a/")
-    assert code == 2
-    assert err.startswith("CommandError: --url: ")
 
 
-def test_all_that_is_listed_can_be_told(settings: Any, register: Any) -> None:
+def test_all_that_is_listed_can_be_submitted(settings: Any, register: Any) -> None:
     engine = use(settings, one="Scripted")
     register("article", ArticleSitemap)
     register("pages", PagesSitemap)
@@ -146,28 +152,18 @@ def test_all_that_is_listed_can_be_told(settings: Any, register: Any) -> None:
     assert len(sent(engine)[1]) == 3
 
 
-def test_what_happened_since_can_be_told_again(settings: Any) -> None:
+def test_what_happened_since_can_be_submitted_again(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     now = time.time()
     happened("/old/", at=now - 3 * 86_400, queued_at=now)
-    happened("/new/", at=now - 3600, kind=Kind.MOVED, former="/was/", queued_at=now)
-    happened("/held/", at=now - 3600, held=True)
+    happened("/new/", at=now - 3600, queued_at=now)
+    happened("/held/", at=now - 3600, on_hold=True)
     ping("--since", "2 00:00:00")
-    assert sent(engine) == [["/new/", "/was/"]]
+    assert sent(engine) == [["/new/"]]
     day = dt.datetime.fromtimestamp(now - 4 * 86_400, dt.UTC).date()
     later(1000)
     ping("--since", str(day))
-    assert sorted(sent(engine)[1]) == ["/new/", "/old/", "/was/"]
-    _out, err, code = ping("--since", "lately")
-    assert code == 2
-    assert "give a date (2026-01-31)" in err
-    assert ping("--since", "2026-13-01")[2] == 2
-
-
-def test_options_that_exclude_each_other(settings: Any) -> None:
-    use(settings, one="Scripted")
-    for pair in (("--all", "--since", "1"), ("--check", "--status")):
-        assert ping(*pair)[2] in (1, 2)
+    assert sorted(sent(engine)[1]) == ["/new/", "/old/"]
 
 
 def test_a_dry_run_writes_nothing(settings: Any) -> None:
@@ -188,12 +184,12 @@ def test_a_dry_run_writes_nothing(settings: Any) -> None:
 
 def test_a_dry_run_shows_what_waits(settings: Any) -> None:
     use(settings, one="Few", NOTIFY_AFTER=60)
+    assert ping("--dry-run") == ("Nothing to send.\n", "", 0)
     happened("/a/")
     outbox.enqueue()
     assert f"{BASE}/a/" in ping("--dry-run")[0]
-    use(settings, one="Few")
-    Submission.objects.all().delete()
-    assert ping("--dry-run")[0] == "Nothing would be told.\n"
+    ping()
+    assert rows() == [("/a/", "pending")], "what is queued waits for its time"
 
 
 # How it stands
@@ -220,6 +216,9 @@ def at(site: FakeSite, settings: Any) -> Any:
     return engines()["one"]
 
 
+NOT_READY = "CommandError: Not ready: see the lines marked WRONG.\n"
+
+
 def test_check_says_what_is_wrong_and_how_to_mend_it(
     settings: Any, site: FakeSite
 ) -> None:
@@ -240,7 +239,7 @@ def test_check_says_what_is_wrong_and_how_to_mend_it(
     out, err, code = ping("--check", "--force")
     assert code == 1
     assert "WRONG  one: Not there. Deploy it." in out
-    assert err == "CommandError: Wrong: one.\n"
+    assert err == NOT_READY
     with override_settings(DEBUG=True):
         found = as_json("--check", "--force")["findings"]
     assert [one["of"] for one in found if not one["is_good"]] == ["site"]
@@ -253,7 +252,7 @@ def test_check_reads_the_robots_txt_that_crawlers_get(
     at(site, settings)
     site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
     out, err, code = ping("--check", "--force")
-    assert (err, code) == ("CommandError: Wrong: site.\n", 1)
+    assert (err, code) == (NOT_READY, 1)
     assert "WRONG  site: The site's live robots.txt blocks all crawlers" in out
 
 
@@ -261,7 +260,7 @@ def test_status_shows_engines_and_what_they_say(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(settings, one="Scripted")
-    assert "Nothing was told so far." in ping("--status")[0]
+    assert "Nothing has been submitted so far." in ping("--status")[0]
     happened("/a/")
     ping()
 
@@ -276,7 +275,7 @@ def test_status_shows_engines_and_what_they_say(
     assert (err, code) == ("", 0)
     assert "web 3" in out
     assert f"{BASE}/sitemap.xml" in out
-    assert "Due for longer than 15 minutes: 0." in out
+    assert "Due for more than 15 minutes: 0 submissions." in out
     [state] = as_json("--status")["engines"]
     assert (state["engine"], state["waiting"], state["status"]) == ("one", 0, 200)
     assert state["last_success"].endswith("Z")
@@ -288,37 +287,32 @@ def test_status_fails_where_something_is_late(settings: Any) -> None:
     outbox.enqueue()
     later(1000)
     _out, err, code = ping("--status")
-    assert (err, code) == ("CommandError: 1 submissions are late.\n", 1)
+    late = "Due for more than 15 minutes: 1 submission."
+    assert (err, code) == (f"CommandError: {late}\n", 1)
     EngineState.objects.update(problem="No key.")
     _out, err, code = ping("--status")
-    assert (err, code) == ("CommandError: Nothing can be told: one.\n", 1)
+    assert (err, code) == ("CommandError: Nothing can be sent: one.\n", 1)
 
 
-def test_confirm_lets_what_is_held_be_told(settings: Any) -> None:
+def test_confirm_submits_what_is_on_hold(settings: Any, register: Any) -> None:
     engine = use(settings, one="Scripted")
-    assert ping("--confirm") == ("Nothing is held.\n", "", 0)
-    happened("/a/", "/b/", kind=Kind.GONE, held=True)
-    assert ping("--confirm") == ("Section 'article': 2 URLs may be told.\n", "", 0)
+    register("article", ArticleSitemap)
+    assert ping("--confirm") == ("Nothing is on hold.\n", "", 0)
+    happened("/a/", "/b/", kind=Kind.REMOVED, on_hold=True)
+    happened("/c/", kind=Kind.REMOVED, on_hold=True, section="other")
+    assert ping() == ("Nothing is due.\n", "", 0)
+    out = "Section 'article': 2 URLs will be submitted.\n"
+    assert ping("--confirm", "--section", "article") == (out, "", 0)
     ping()
     assert sent(engine) == [["/a/", "/b/"]]
+    assert as_json("--confirm") == {"confirmed": {"other": 1}}
 
 
-def test_a_new_key_and_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        ping_sitemaps, "_MAKE_KEY", "tests.support.outbox_engines.make_key"
-    )
-    out, err, code = ping("--new-key")
-    assert (err, code) == ("", 0)
-    assert out.startswith("0123456789abcdef\n")
-    assert 'os.environ["INDEXNOW_KEY"]' in out
-    assert as_json("--new-key") == {"key": "0123456789abcdef"}
-
-
-# From where nothing is told
+# When nothing is sent
 
 
 @pytest.mark.parametrize("arguments", [[], ["--url", "/b/"], ["--dry-run"]])
-def test_nothing_is_told_from_debug_unless_it_is_forced(
+def test_nothing_is_sent_with_debug_unless_it_is_forced(
     settings: Any, arguments: list[str]
 ) -> None:
     engine = use(settings, one="Scripted")
@@ -337,7 +331,7 @@ def test_without_engines_or_an_address_it_is_misused(settings: Any) -> None:
     use(settings)
     _out, err, code = ping()
     assert code == 2
-    assert "No engine is named: set SITEMAPS_PLUS['ENGINES']" in err
+    assert "No engine is configured: set SITEMAPS_PLUS['ENGINES']" in err
     use(settings, one="Scripted")
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BASE_URL": None}
     settings.SITE_ID = None
@@ -364,15 +358,7 @@ def test_long_work_shows_how_far_it_is(
     assert "one, www.example.com: 3 requests, 6 URLs accepted" in err
 
 
-def test_nothing_is_lost_that_waits(settings: Any) -> None:
-    use(settings, one="Scripted", NOTIFY_AFTER=60)
-    happened("/a/")
-    outbox.enqueue()
-    ping()
-    assert rows() == [("/a/", "pending")], "the thread tells it in a minute"
-
-
-def test_a_project_can_test_what_is_told(settings: Any, register: Any) -> None:
+def test_a_project_can_test_what_is_submitted(settings: Any, register: Any) -> None:
     """As docs/notifying.md has it, within the transaction of a test."""
     register("article", ArticleSitemap)
     settings.SITEMAPS_PLUS = {
@@ -385,5 +371,5 @@ def test_a_project_can_test_what_is_told(settings: Any, register: Any) -> None:
     article = Article.objects.create(slug="new")
     run_command("ping_sitemaps")
     memory: Any = engines()["memory"]
-    told = [url for batch in memory.sent for url in batch.urls]
-    assert f"https://www.example.com{article.get_absolute_url()}" in told
+    submitted = [url for batch in memory.sent for url in batch.urls]
+    assert f"https://www.example.com{article.get_absolute_url()}" in submitted

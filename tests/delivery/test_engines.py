@@ -50,7 +50,7 @@ def test_engines_are_made_once_for_as_long_as_the_settings_stay(settings: Any) -
         ({"BACKEND": 7}, "['BACKEND'] is 7, which cannot be imported: "),
         (
             {"BACKEND": f"{PATH}.NoEngine"},
-            f"['BACKEND'] is '{PATH}.NoEngine', which is no subclass of "
+            f"['BACKEND'] is '{PATH}.NoEngine', which is not a subclass of "
             "django_sitemaps_plus.engines.base.Engine.",
         ),
         ({}, ' needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'),
@@ -71,16 +71,16 @@ def test_what_is_no_engine_is_refused(settings: Any, entry: Any, message: str) -
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("Keyed", {"kye": "s3cr3t"}, "['kye'] is no option. Did you mean 'key'?"),
+        ("Keyed", {"kye": "s3cr3t"}, "['kye'] is not an option. Did you mean 'key'?"),
         (
             "Few",
             {"x": "s3cr3t"},
-            "['x'] is no option. Known options: interval, timeout.",
+            "['x'] is not an option. Known options: interval, timeout.",
         ),
-        ("Few", {"alias": "s3cr3t"}, "['alias'] is no option. Known options: "),
-        ("Few", {"sent": ["s3cr3t"]}, "['sent'] is no option. Known options: "),
+        ("Few", {"alias": "s3cr3t"}, "['alias'] is not an option. Known options: "),
+        ("Few", {"sent": ["s3cr3t"]}, "['sent'] is not an option. Known options: "),
         ("Keyed", {}, "['key'] is missing; Memory needs it."),
-        ("Few", ["s3cr3t"], " is no dict."),
+        ("Few", ["s3cr3t"], " is not a dict."),
         ("Picky", {"key": "s3cr3t"}, " cannot be used: … is no key."),
     ],
 )

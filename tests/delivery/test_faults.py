@@ -46,9 +46,7 @@ class World:
         self.file = folder / "told"
         self.trouble = folder / "trouble"
         module = "tests.support.delivery_worker"
-        self.workers = Workers(
-            database_names(), folder / "shelf", folder / "log", module
-        )
+        self.workers = Workers(database_names(), folder / "log", module)
         # Here, too.
         use(settings, log=("Log", self.options()))
 

@@ -1,4 +1,4 @@
-"""Every claim is looked up in an index, however much was told before."""
+"""Every look at the outbox uses an index, however much was submitted before."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
 
-from django_sitemaps_plus.changes import events
-from django_sitemaps_plus.delivery import dispatcher, outbox
+from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.delivery import dispatcher, outbox, requests
 from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.models import EngineState, Submission, UrlChange
-from tests.pagination.test_plans import VENDOR, Statement, analyze, explained
+from tests.pagination.test_plans import (
+    VENDOR,
+    Statement,
+    analyze,
+    explained,
+    statements,
+)
+from tests.support.ledger_world import place
 from tests.support.outbox_world import happened, use
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -25,24 +31,26 @@ TABLES = [Submission._meta.db_table, UrlChange._meta.db_table]
 
 @pytest.fixture
 def full(settings: Any) -> Any:
-    """Give an engine that was told very much, and has some more to be told."""
+    """An engine to which very much was submitted, and a bit more is to be."""
     engine = use(settings, one="Few")
     now = time.time()
-    submissions = (
-        Submission(
-            engine="one",
-            url=f"/{number}/",
-            digest=digest_of(f"/{number}/"),
-            host="www.example.com",
-            kind="changed",
-            state="accepted" if number % 50 else "pending",
-            live=None if number % 50 else True,
-            due_at=None if number % 50 else now + number,
-            created_at=now,
-        )
-        for number in range(ROWS)
+    Submission.objects.bulk_create(
+        (
+            Submission(
+                engine="one",
+                url=f"/{number}/",
+                digest=digest_of(f"/{number}/"),
+                host="www.example.com",
+                kind="changed",
+                state="accepted" if number % 50 else "pending",
+                live=None if number % 50 else True,
+                due_at=None if number % 50 else now + number,
+                created_at=now,
+            )
+            for number in range(ROWS)
+        ),
+        batch_size=500,
     )
-    Submission.objects.bulk_create(submissions, batch_size=500)
     EngineState.objects.create(engine="one", host="www.example.com")
     happened(*(f"/{number}/" for number in range(ROWS)), queued_at=now)
     happened(*(f"/new-{number}/" for number in range(5)))
@@ -51,52 +59,56 @@ def full(settings: Any) -> Any:
     return engine
 
 
-def statements(action: Callable[[], object]) -> list[Statement]:
-    """Collect what is read from the tables of the outbox."""
-    found: list[Statement] = []
-
-    def execute(run: Any, sql: str, params: Any, *args: Any) -> Any:
-        if sql.startswith("SELECT") and any(table in sql for table in TABLES):
-            found.append((sql, params))
-        return run(sql, params, *args)
-
-    with connection.execute_wrapper(execute):
+def read_by(action: Callable[[], object]) -> list[Statement]:
+    """Return what an action reads from the tables of the outbox."""
+    with statements("sitemaps_plus_") as found:
         action()
-    return found
+    return [one for one in found if any(table in one[0] for table in TABLES)]
 
 
-def assert_indexed(statement: Statement) -> None:
-    plan = "\n".join(explained(statement))
-    if VENDOR == "sqlite":
-        assert "SEARCH" in plan or "USING INTEGER PRIMARY KEY" in plan, (
-            statement,
-            plan,
-        )
-        assert "SCAN" not in plan, (statement, plan)
-    elif VENDOR == "postgresql":
-        assert "Index" in plan, (statement, plan)
-        assert "Seq Scan" not in plan, (statement, plan)
-    else:
-        assert "'type': 'ALL'" not in plan, (statement, plan)
-        assert "'type': 'index'" not in plan, (statement, plan)
-
-
-def test_what_is_queued_is_found_by_an_index(full: Any) -> None:
-    found = statements(outbox.enqueue)
-    assert len(found) >= 4
+def check_plans(action: Callable[[], object], count: int) -> None:
+    """Check that an action reads by an index, in ``count`` statements at least."""
+    found = read_by(action)
+    assert len(found) >= count
     for statement in found:
-        assert_indexed(statement)
+        plan = "\n".join(explained(statement))
+        if VENDOR == "sqlite":
+            good, bad = ("SEARCH", "USING INTEGER PRIMARY KEY"), ("SCAN",)
+        elif VENDOR == "postgresql":
+            good, bad = ("Index",), ("Seq Scan",)
+        else:
+            good, bad = ("'type'",), ("'type': 'ALL'", "'type': 'index'")
+        assert any(word in plan for word in good), (statement, plan)
+        assert not any(word in plan for word in bad), (statement, plan)
+
+
+def test_what_is_queued_and_what_is_due_is_found_by_an_index(full: Any) -> None:
+    check_plans(outbox.enqueue, 4)
     assert Submission.objects.filter(url__contains="new").count() == 5
+    for table in TABLES:
+        analyze(table)
+    check_plans(dispatcher.deliver, 6)
+    assert len(full.sent) == 2
 
 
-def test_where_nothing_was_queued_yet_it_is_the_index_of_what_is_not(
+def test_what_waits_is_found_by_an_index(full: Any) -> None:
+    check_plans(outbox.next_due, 1)
+    check_plans(outbox.waiting, 1)
+    check_plans(lambda: outbox.late(900), 1)
+    check_plans(lambda: requests.plan([], place(), ["one"], []), 2)
+    assert outbox.waiting() == ROWS // 50
+    [plan] = requests.plan([], place(), ["one"], [])
+    assert plan.urls == ROWS // 50 + 5
+
+
+def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(
     settings: Any,
 ) -> None:
-    """A planner may think that the first rows are of this kind, whichever they are."""
+    """A planner may expect every row to match, and read the table from its start."""
     use(settings, one="Few")
     happened(*(f"/{number}/" for number in range(ROWS)))
     analyze(UrlChange._meta.db_table)
-    found = statements(outbox.enqueue)
+    found = read_by(outbox.enqueue)
     first = [one for one in found if "queued_at" in one[0].partition(" WHERE ")[2]]
     assert len(first) == ROWS // outbox.CHUNK + 1
     for statement in first:
@@ -105,26 +117,9 @@ def test_where_nothing_was_queued_yet_it_is_the_index_of_what_is_not(
         assert "sort" not in plan.lower().replace("'possible_keys'", ""), plan
 
 
-def test_what_is_due_is_found_by_an_index(full: Any) -> None:
-    outbox.enqueue()
-    for table in TABLES:
-        analyze(table)
-    found = statements(dispatcher.deliver)
-    assert len(full.sent) == 2
-    assert len(found) >= 6
-    for statement in found:
-        assert_indexed(statement)
-
-
-def test_when_to_go_on_is_found_by_an_index(full: Any) -> None:
-    for statement in statements(outbox.next_due):
-        assert_indexed(statement)
-
-
-def test_what_is_old_is_found_at_the_beginning(full: Any) -> None:
-    """By the primary key, and some rows only."""
-    found = statements(outbox.prune) + statements(events.prune)
-    assert found
+def test_what_is_old_is_found_at_the_start_of_the_table(full: Any) -> None:
+    found = read_by(outbox.prune) + read_by(url_changes.prune)
+    assert len(found) == 2
     for sql, params in found:
         assert "ORDER BY" in sql, (sql, params)
-        assert f"LIMIT {events.ROWS}" in sql
+        assert f"LIMIT {url_changes.ROWS}" in sql

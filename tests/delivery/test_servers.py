@@ -58,7 +58,7 @@ class Server:
         self.log = folder / "log"
         options = {"key": KEY, "endpoint": engine.url}
         entry = {"BACKEND": "tests.support.outbox_engines.Trusted", "OPTIONS": options}
-        told = given(folder / "sitemaps", NOTIFY_AFTER=2, ENGINES={"one": entry})
+        told = given(NOTIFY_AFTER=2, ENGINES={"one": entry})
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", *(c.format(port=self.port) for c in command)],

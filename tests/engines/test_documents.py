@@ -70,7 +70,7 @@ def test_the_common_options_are_listed() -> None:
 
 
 def test_every_search_engine_is_listed() -> None:
-    table = sections()["Who can be told"]
+    table = sections()["Who can be notified"]
     rows = re.findall(r"^\| ([A-Z][^|]+?) \|", table, re.MULTILINE)
     named = {name for row in rows for name in row.split(", ")}
     assert {known.name for known in retired.RETIRED} < named

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.publishing import refresh
 from tests.support.ledger_kinds import KINDS, Kind, create_tables
-from tests.support.ledger_plain import LOOKS, PlainLedger, PlainPage
+from tests.support.ledger_plain import PlainLedger, PlainPage
 from tests.support.ledger_world import World, age
+from tests.support.processes import quick_commits
 
 THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 #: Rows above which more are deleted than inserted.
 MANY = 160
 
-pytestmark = pytest.mark.django_db(databases=["default", "other"])
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,9 +33,9 @@ def tables(django_db_setup: None, django_db_blocker: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an index has no time for depends on the machine; the model has no clock."""
-    monkeypatch.setattr(refresh, "HURRY", 600.0)
+def commits_do_not_wait(transactional_db: None) -> Iterator[None]:
+    with quick_commits():
+        yield
 
 
 class Operations:
@@ -61,6 +60,8 @@ class Operations:
             "save_and_roll_back": 3,
             "touch_some": 3,
             "touch_everything": 1,
+            "report": 4,
+            "refresh": 4,
             "request_a_page": 20,
             "request_the_address": 8,
             "request_nothing_there": 1,
@@ -175,6 +176,12 @@ class Operations:
     def touch_everything(self) -> None:
         self.world.touch_everything()
 
+    def report(self) -> None:
+        self.world.report()
+
+    def refresh(self) -> None:
+        self.world.refresh()
+
     # Requests
 
     def request_a_page(self) -> None:
@@ -205,8 +212,7 @@ class Operations:
     def let_grace_pass(self) -> None:
         age(grace=True)
         self.world.forget_crawl()
-        for page in self.plain.pages:
-            page.grace = False
+        self.plain.end_grace()
 
     def change_the_code(self) -> None:
         self.world.deploy(self.rng.choice(["daily", "weekly", "monthly"]))
@@ -258,59 +264,19 @@ def a_seed() -> int:
     return int(asked) if asked else random.SystemRandom().randrange(10**9)
 
 
-def test_what_was_gone_when_the_index_was_read_may_come_back_late(
-    register: Callable[..., Any], tmp_path: Path
-) -> None:
-    """A page that was compared without the row shows it when it is next compared."""
-    world = World(KINDS["integers"], register, tmp_path / "sitemaps", seed=1)
-    world.insert([1, 2])
-    world.get_address()
-    world.forget_crawl()
-    world.publish([1], live=False)
-    (page,) = world.get_address()
-    world.verify(page)
-    world.publish([1], live=True)
-    world.check_crawl()
-    assert page.content is not None
-    assert [entry.rank for entry in page.content.entries] == [2]
-    world.crawl()
-
-
-def test_one_request_looks_into_some_of_many_empty_pages(
-    register: Callable[..., Any], tmp_path: Path
-) -> None:
-    world = World(KINDS["integers"], register, tmp_path / "sitemaps", seed=1, limit=1)
-    ranks = list(range(LOOKS + 2))
-    world.insert(ranks)
-    world.crawl()
-    world.delete(ranks)
-    world.crawl()
-    age(verified=True)
-    for page in world.plain.pages:
-        page.stale = True
-    assert world.get_address() == []
-    world.insert(ranks)
-    shown = []
-    for page in world.plain.pages:
-        world.get_page(page)
-        assert page.content is not None
-        shown.append(len(page.content.entries))
-    assert shown == [0] * LOOKS + [1, 1]
-
-
 @pytest.mark.parametrize("turn", range(6 if THOROUGH else 1))
 def test_a_thousand_operations(
-    turn: int, register: Callable[..., Any], tmp_path: Path, settings: Any
+    turn: int, register: Callable[..., Any], settings: Any
 ) -> None:
     seed = a_seed() + turn
-    world = World(KINDS["integers"], register, tmp_path / "sitemaps", seed)
+    world = World(KINDS["integers"], register, seed)
     run(world, Operations(world, settings), 1000, seed)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=str)
 def test_every_kind_of_key(
-    kind: Kind, register: Callable[..., Any], tmp_path: Path, settings: Any
+    kind: Kind, register: Callable[..., Any], settings: Any
 ) -> None:
     seed = a_seed()
-    world = World(kind, register, tmp_path / "sitemaps", seed)
+    world = World(kind, register, seed)
     run(world, Operations(world, settings), 600 if THOROUGH else 60, seed)

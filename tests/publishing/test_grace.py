@@ -1,311 +1,250 @@
-"""What is told of URLs whose page is split, and goes on showing the bytes it had."""
+"""The hour after a split: former bytes are served, and nothing of it is news."""
 
 from __future__ import annotations
 
-import itertools
-from pathlib import Path
+import time
 from typing import Any
 
 import pytest
-from django.db.models import F
 from django.test import Client
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from django.utils.http import parse_http_date
 
-from django_sitemaps_plus import Route, Sitemap, touch
-from django_sitemaps_plus.models import Change, Page, Section, UrlChange
+from django_sitemaps_plus import touch
+from django_sitemaps_plus.models import Page, PageFile
 from django_sitemaps_plus.publishing import refresh
-from django_sitemaps_plus.publishing.storage import Folder
-from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
-from tests.support.helpers import listed, locations, told
+from tests.support.helpers import settle, told
+from tests.support.ledger_kinds import KINDS, create_tables
+from tests.support.ledger_site import Site
 from tests.support.ledger_world import age, place
-from tests.testapp.models import Article
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+pytestmark = pytest.mark.django_db(transaction=True)
 
-START = "https://www.example.com"
-
-
-class News(Sitemap):
-    location = Route("article", slug=F("slug"))
-    limit = 10
-
-    def items(self) -> Any:
-        return Article.objects.all()
+FORMER = list(range(0, 90, 10))
+SECOND = list(range(90, 180, 10))
+ADDRESS = "/sitemap-site-1.xml"
 
 
-def path(slug: str) -> str:
-    return f"/articles/{slug}/"
-
-
-def insert(*keys: int) -> None:
-    """Add articles behind the signals' back."""
-    Article.objects.bulk_create(Article(pk=key, slug=f"a{key}") for key in keys)
-
-
-def rename(key: int, slug: str) -> None:
-    """Do the same to what an article is called."""
-    assert Article.objects.filter(pk=key).update(slug=slug)
-
-
-def save(key: int, slug: str) -> None:
-    article = Article.objects.get(pk=key)
-    article.slug = slug
-    article.save()
-
-
-def look() -> None:
-    """Refresh as the thread does."""
-    refresh.refresh(sections.source("news"), place())
-
-
-class Site:
-    """Two pages of articles, made and asked for: a10 to a90, a100 to a180."""
-
-    def __init__(self) -> None:
-        self.client = Client()
-
-    def get(self, number: int) -> list[str]:
-        answer = self.client.get(f"/sitemap-news-{number}.xml")
-        return [found.removeprefix(START) for found in locations(answer)]
-
-    def index(self) -> list[int]:
-        found = listed(self.client.get("/sitemap-news.xml"))
-        return [int(url.rpartition("-")[2].removesuffix(".xml")) for url in found]
-
-    def crawl(self) -> set[str]:
-        """Ask for all pages; return what they list."""
-        numbers = list(Page.objects.order_by("number").values_list("number", flat=True))
-        return {found for number in numbers for found in self.get(number)}
+@pytest.fixture(scope="session", autouse=True)
+def tables(django_db_setup: None, django_db_blocker: Any) -> None:
+    with django_db_blocker.unblock():
+        create_tables()
 
 
 @pytest.fixture
 def site(register: Register) -> Site:
-    register("news", News)
-    insert(*range(10, 190, 10))
-    made = Site()
-    assert made.index() == [1, 2]
-    assert len(made.crawl()) == 18
+    """Two full pages, built: 0 to 80 and 90 to 170."""
+    made = Site(register)
+    made.insert(range(0, 180, 10))
+    assert made.crawl() == {1: FORMER, 2: SECOND}
+    settle()
     return made
 
 
-def split(site: Site) -> None:
-    """Split the first page: a10 to a30 stay on it, page 3 has the rest."""
-    insert(1, 2, 3)
+def split(site: Site, *numbers: int) -> None:
+    """Split the first page: 0 to 20 stay on it, page 3 has the rest."""
+    site.insert(numbers or (1, 2, 3))
     age(verified=True)
+    site.get(1)
+
+
+def path(number: int, revision: int = 0) -> str:
+    return f"/things/r{number}-{revision}/"
+
+
+def rename(number: int) -> None:
+    rows = KINDS["integers"].all().filter(pk=number)
+    assert rows.update(slug=f"r{number}-1")
+
+
+def save(number: int) -> None:
+    row = KINDS["integers"].all().get(pk=number)
+    row.slug = f"r{number}-1"
+    row.save()
+
+
+# What is served
+
+
+def test_former_bytes_are_served_until_the_grace_is_over(site: Site) -> None:
     before = site.get(1)
-    assert site.get(1) == before
-    assert "/articles/a50/" in before
+    split(site)
+    assert (site.get(1).content, site.get(1).headers) == (
+        before.content,
+        before.headers,
+    )
+    # The index has the new page; whoever holds the old index misses nothing.
     assert site.index() == [1, 2, 3]
+    assert site.shown(3) == [30, 40, 50, 60, 70, 80]
+    age(grace=True)
+    assert site.crawl() == {
+        1: [0, 1, 2, 3, 10, 20],
+        2: SECOND,
+        3: [30, 40, 50, 60, 70, 80],
+    }
+
+
+def test_the_page_itself_is_new_at_once(site: Site) -> None:
+    """What is built in the grace is stored beside what is served."""
+    split(site)
+    told()
+    for entries in (6, 5):
+        assert site.page(1).entries == entries
+        assert PageFile.objects.filter(page=site.page(1)).count() == 2
+        assert site.shown(1) == FORMER
+        site.delete([10])
+        site.get(1)
+    assert told() == [("removed", path(10))]
+
+
+def test_the_end_of_the_grace_is_when_the_bytes_change(
+    site: Site, client: Client
+) -> None:
+    """Whoever has a copy of the grace gets no false 304 after it."""
+    split(site)
+    copy = site.get(1)
+    conditions = [
+        {"if-none-match": copy.headers["ETag"]},
+        {"if-modified-since": copy.headers["Last-Modified"]},
+    ]
+    for headers in conditions:
+        assert client.get(ADDRESS, headers=headers).status_code == 304
+    over = time.time() - 2
+    Page.objects.filter(number=1).update(grace_until=over)
+    for is_built in (False, True):
+        for headers in conditions:
+            assert client.get(ADDRESS, headers=headers).status_code == 200
+        after = site.get(1)
+        assert after.headers["ETag"] != copy.headers["ETag"]
+        assert parse_http_date(after.headers["Last-Modified"]) >= int(over)
+        if not is_built:
+            age(verified=True)
+    # Built once more, the page is as it was; only its former bytes have gone.
+    assert PageFile.objects.filter(page=site.page(1)).count() == 1
+    assert site.page(1).grace_checksum == ""
+
+
+def test_a_grace_is_never_prolonged(site: Site) -> None:
+    split(site)
+    until = site.page(1).grace_until
+    assert 3500 < until - time.time() <= 3600
+    before = site.shown(1)
+    for numbers in (range(4, 10), range(11, 20)):
+        site.insert(numbers)
+        age(verified=True)
+        assert site.shown(1) == before
+        assert site.page(1).grace_until == until
+    assert len(site.pages()) == 4, "it was split again"
+    site.check()
+
+
+def test_without_grace_the_page_changes_at_once(site: Site, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SPLIT_GRACE": 0}
+    split(site)
+    assert site.shown(1) == [0, 1, 2, 3, 10, 20]
+
+
+def test_nothing_is_served_longer_where_nothing_moved(site: Site) -> None:
+    """New rows behind the last: what is listed stays where it is."""
+    site.insert(range(180, 200))
+    age(verified=True)
+    site.get(2)
+    assert site.page(2).grace_checksum == ""
+    # Nor where the page had listed nothing.
+    site.delete(range(0, 90, 10))
+    assert site.shown(1) == []
+    split(site, *range(1, 13))
+    assert site.shown(1) == [1, 2, 3, 4, 5, 6]
+
+
+def test_bytes_lost_in_the_grace_are_made_of_what_is_left(site: Site) -> None:
+    split(site)
+    PageFile.objects.filter(page=site.page(1)).delete()
+    assert site.shown(1) == [0, 1, 2, 3, 10, 20]
+
+
+def test_in_the_grace_the_address_stays_an_index(register: Register) -> None:
+    """The page shows few entries, and its own are others."""
+    site = Site(register)
+    site.insert(range(0, 40, 10))
+    assert site.shown() == [0, 10, 20, 30]
+    site.insert([1, 2, 3, 4, 5, 6, 7, 8])
+    age(verified=True)
+    assert site.index() == [1, 2]
+    assert (site.shown(1), site.shown(2)) == ([0, 10, 20, 30], [20, 30])
+    # Together they would list some rows twice, and miss others.
+    assert site.index() == [1, 2]
+    site.check()
+
+
+# What is told
 
 
 def end_of_grace(site: Site) -> None:
     age(verified=True, grace=True)
-    site.crawl()
-
-
-def test_a_split_forgets_nothing_that_nobody_recorded(site: Site) -> None:
-    rename(20, "b20")
-    rename(70, "b70")
-    Article.objects.filter(pk__in=(30, 80))._raw_delete("default")
-    insert(4, 5)
-    split(site)
-    end_of_grace(site)
-    new = ["a1", "a2", "a3", "a4", "a5", "b20", "b70"]
-    gone = ["a20", "a30", "a70", "a80"]
-    assert sorted(told()) == sorted(
-        [("added", path(slug), "") for slug in new]
-        + [("gone", path(slug), "") for slug in gone]
-    )
+    for page in site.pages():
+        site.get(page.number)
 
 
 def test_what_a_split_moves_to_another_page_is_no_news(site: Site) -> None:
     split(site)
-    end_of_grace(site)
-    assert sorted(told()) == [("added", path(f"a{key}"), "") for key in (1, 2, 3)]
-
-
-def test_new_rows_at_the_edge_are_told_of_however_many_pages_they_take(
-    site: Site,
-) -> None:
-    insert(*range(190, 600, 10))
-    age(verified=True)
-    site.crawl()
-    site.crawl()
-    new = {("added", path(f"a{key}"), "") for key in range(190, 600, 10)}
-    assert sorted(told()) == sorted(new)
-
-
-def test_an_address_that_was_listed_for_a_moment_in_the_grace_is_gone(
-    site: Site,
-) -> None:
-    """
-    Of two who save an object at once, each reads where it was before the other.
-
-    The one that commits last knows nothing of the address that the first gave it.
-    """
-    split(site)
-    touch(Article)
-    look()
-    told()
-    save(20, "first")
-    old = Change.objects.get().old
-    look()
-    assert told() == [("moved", path("first"), path("a20"))]
-    save(20, "second")
-    Change.objects.update(old=old)
-    look()
-    found = told()
-    assert ("gone", path("first"), "") in found, found
-    assert path("a20") in site.get(1), "it shows what it showed before the split"
-    end_of_grace(site)
-    assert told() == []
-    assert path("second") in site.get(1)
-
-
-def test_what_is_touched_in_the_grace_is_told_in_the_grace(site: Site) -> None:
-    split(site)
-    touch(Article)
-    look()
-    told()
-    rename(10, "b10")
-    Article.objects.filter(pk=30)._raw_delete("default")
-    touch(Article)
-    look()
-    found = told()
-    assert ("gone", path("a30"), "") in found
-    assert path("b10") in {location for _, location, _ in found}
-    look()
-    assert told() == [], "only once"
+    assert sorted(told()) == [("added", path(number)) for number in (1, 2, 3)]
     end_of_grace(site)
     assert told() == []
 
 
-def test_a_page_is_split_again_in_its_grace(site: Site) -> None:
-    """The rows that are new are found by crawlers; those from before stay."""
-    split(site)
-    before = site.get(1)
-    until = Page.objects.get(number=1).grace_until
-    insert(4, 5, 6, 7, 8)
-    save(10, "b10")
-    look()
-    assert site.index() == [1, 2, 3, 4]
-    assert site.get(1) == before
-    assert Page.objects.get(number=1).grace_until == until
-    assert set(before) - {path("a10")} <= site.crawl()
-    end_of_grace(site)
-    site.crawl()
-    new = {path(slug) for slug in ("b10", *(f"a{key}" for key in range(1, 9)))}
+def test_a_split_forgets_nothing_that_nobody_recorded(site: Site) -> None:
+    told()
+    for number in (20, 70):
+        rename(number)
+    KINDS["integers"].all().filter(pk__in=(30, 80))._raw_delete("default")
+    split(site, 1, 2, 3, 4, 5)
     assert sorted(told()) == sorted(
-        [*(("added", location, "") for location in new), ("gone", path("a10"), "")]
+        [("added", path(number)) for number in (1, 2, 3, 4, 5)]
+        + [("added", path(number, 1)) for number in (20, 70)]
+        + [("removed", path(number)) for number in (20, 70, 30, 80)]
     )
+    end_of_grace(site)
+    assert told() == []
 
 
-def test_rows_that_took_each_others_place_are_not_called_gone(site: Site) -> None:
-    """Then nobody knows which of the former entries belongs to which page."""
-    rename(40, "x")
-    rename(20, "a40")
-    rename(40, "a20")
+def test_new_rows_at_the_edge_are_told_however_many_pages_they_take(site: Site) -> None:
+    told()
+    new = range(180, 600, 10)
+    site.insert(new)
+    age(verified=True)
+    site.get(2)
+    assert sorted(told()) == sorted(("added", path(number)) for number in new)
+    site.crawl()
+    assert told() == []
+
+
+def test_what_happens_in_the_grace_is_told_in_the_grace(site: Site) -> None:
+    split(site)
+    told()
+    rename(10)
+    KINDS["integers"].all().filter(pk=20)._raw_delete("default")
+    touch(KINDS["integers"].model)
+    save(50)
+    sources = [site.source]
+    refresh.report_all(sources)
+    refresh.refresh_all(sources, place())
+    assert sorted(told()) == sorted(
+        [
+            ("added", path(10, 1)),
+            ("changed", path(50, 1)),
+            *(("removed", path(number)) for number in (10, 20, 50)),
+        ]
+    )
+    assert site.shown(1) == FORMER
+    end_of_grace(site)
+    assert told() == []
+
+
+def test_rows_that_took_each_others_place_are_not_called_removed(site: Site) -> None:
+    rows = KINDS["integers"].all()
+    for number, slug in ((40, "r0-9"), (20, "r40-0"), (40, "r20-0")):
+        rows.filter(pk=number).update(slug=slug)
     split(site)
     end_of_grace(site)
-    assert not [row for row in told() if row[0] == "gone"]
-    assert len(site.crawl()) == 21
-
-
-def test_a_part_that_cannot_be_kept_ends_no_split(site: Site, tmp_path: Path) -> None:
-    folder = tmp_path / "sitemaps" / "news" / "3"
-    folder.write_text("in the way")
-    split(site)
-    folder.unlink()
-    end_of_grace(site)
-    assert len(site.crawl()) == 21
-    assert not [row for row in told() if row[0] == "gone"]
-
-
-# Whatever happens
-
-_KEYS = st.integers(1, 40)
-_DONE = "insert insert insert rename save delete raw_delete touch"
-_SEEN = "look age grace index get"
-_ACTS = st.lists(
-    st.tuples(
-        st.sampled_from(f"{_DONE} {_SEEN}".split()),
-        _KEYS,
-    ),
-    max_size=40,
-)
-
-
-class Replay:
-    """What is listed, by what was told."""
-
-    def __init__(self) -> None:
-        self.listed = set[str]()
-
-    def follow(self) -> None:
-        """Read on in the stream: what comes is new, and what goes was there."""
-        for kind, location, former in told():
-            if kind in ("gone", "moved"):
-                left = former or location
-                assert left in self.listed, f"{left} goes twice"
-                self.listed.discard(left)
-            if kind in ("added", "moved"):
-                assert location not in self.listed, f"{location} comes twice"
-            if kind == "changed":
-                assert location in self.listed, f"{location} was never added"
-            if kind != "gone":
-                self.listed.add(location)
-
-
-@given(_ACTS)
-@settings(
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-def test_the_stream_is_the_story_of_what_is_listed(
-    register: Register, shelf: Folder, acts: list[tuple[str, int]]
-) -> None:
-    """Saved or not, in the grace or not: what was told adds up to what is there."""
-    register("news", type("News", (News,), {"limit": 4}))
-    for model in (Article, Page, Section, Change, UrlChange):
-        model._default_manager.all()._raw_delete("default")
-    shelf.remove("news")
-    site, replay, names = Site(), Replay(), itertools.count()
-    insert(10, 20, 30)
-    site.client.get("/sitemap-news.xml")
-    replay.listed = site.crawl()
-    for act, key in acts:
-        there = Article.objects.filter(pk=key).exists()
-        name = f"n{next(names)}"
-        if act == "insert" and not there:
-            Article.objects.bulk_create([Article(pk=key, slug=name)])
-        elif act == "rename" and there:
-            rename(key, name)
-        elif act == "save":
-            Article(pk=key, slug=name).save()
-        elif act == "delete" and there:
-            Article.objects.get(pk=key).delete()
-        elif act == "raw_delete" and there:
-            Article.objects.filter(pk=key)._raw_delete("default")
-        elif act == "touch" and there:
-            touch(Article.objects.filter(pk=key))
-        elif act == "look":
-            look()
-        elif act == "age":
-            age(verified=True)
-        elif act == "grace":
-            age(grace=True)
-        elif act == "index":
-            site.client.get("/sitemap-news.xml")
-        elif act == "get":
-            site.crawl()
-        replay.follow()
-    for _ in range(4):
-        age(verified=True, grace=True)
-        site.crawl()
-        replay.follow()
-    true = {path(slug) for slug in Article.objects.values_list("slug", flat=True)}
-    assert site.crawl() == true
-    assert replay.listed == true
+    assert not [kind for kind, _ in told() if kind == "removed"]

@@ -1,29 +1,32 @@
-"""A page's life: made, fresh, compared, changed, in error, well again."""
+"""A page's life: built, in error, well again; and one process that builds it."""
 
 from __future__ import annotations
 
-import datetime as dt
-import os
 import time
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import DatabaseError
+from django.db import connection, transaction
 from django.db.models import F
 from django.test import Client
-from django.utils import timezone
 
-from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.models import Page, PageFile
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.publishing import pages
-from tests.support.factories import articles
+from tests.conftest import Register
+from tests.support.factories import TagFactory, articles
 from tests.support.helpers import ArticleSitemap, index, locations, settle, urlset
-from tests.testapp.models import Article
+from tests.support.ledger_kinds import VENDOR
+from tests.support.processes import at_once, elsewhere
+from tests.testapp.models import Article, Tag
 
 pytestmark = pytest.mark.django_db
 
 PAGE = "/sitemap-article-1.xml"
+BEING_BUILT = "The sitemap is being built. Please try again shortly.\n"
+NOT_NOW = "The sitemap cannot be built at the moment. Please try again later.\n"
 
 
 class Titled(ArticleSitemap):
@@ -46,152 +49,12 @@ def titled(good: int, bad: int) -> None:
     )
 
 
-# Fresh
-
-
-def test_a_page_is_compared_with_its_rows_once_an_hour(
-    client: Client, register: Any
-) -> None:
-    register("article", ArticleSitemap)
-    articles(1)
-    assert len(urlset(client.get(PAGE))) == 1
-    articles(1)
-    grow_older(3500)
-    assert len(urlset(client.get(PAGE))) == 1
-    grow_older(200)
-    assert len(urlset(client.get(PAGE))) == 2
-
-
-def test_the_hour_can_be_set(client: Client, register: Any, settings: Any) -> None:
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": 10}
-    register("article", ArticleSitemap)
-    articles(1)
-    client.get(PAGE)
-    articles(1)
-    grow_older(11)
-    assert len(urlset(client.get(PAGE))) == 2
-
-
-def test_a_clock_that_was_set_back_does_not_freeze_a_page(
-    client: Client, register: Any
-) -> None:
-    register("article", ArticleSitemap)
-    articles(1)
-    client.get(PAGE)
-    articles(1)
-    grow_older(-1_000_000)
-    assert len(urlset(client.get(PAGE))) == 2
-
-
-def test_a_deploy_that_declares_something_else_shows_at_once(
-    client: Client, register: Any
-) -> None:
-    register("article", ArticleSitemap)
-    articles(1)
-    assert urlset(client.get(PAGE))[0].changefreq is None
-    register("article", type("Deployed", (ArticleSitemap,), {"changefreq": "daily"}))
-    assert urlset(client.get(PAGE))[0].changefreq == "daily"
-
-
-def test_a_query_on_the_clock_is_compared_once_a_minute(
-    client: Client, register: Any
-) -> None:
-    class Published(ArticleSitemap):
-        def items(self) -> Any:
-            return Article.objects.filter(updated__lte=timezone.now())
-
-    register("article", Published)
-    (article,) = articles(1, updated=timezone.now() + dt.timedelta(hours=1))
-    assert urlset(client.get(PAGE)) == []
-    Article.objects.update(updated=timezone.now() - dt.timedelta(seconds=1))
-    grow_older(50)
-    assert urlset(client.get(PAGE)) == []
-    grow_older(20)
-    assert len(urlset(client.get(PAGE))) == 1
-    assert article.pk
-
-
-def test_the_same_rows_keep_version_time_and_bytes(
-    client: Client, register: Any
-) -> None:
-    register("article", ArticleSitemap)
-    articles(2)
-    client.get(PAGE)
-    settle()
-    first = client.get(PAGE)
-    before = Page.objects.values("version", "changed_at", "lastmod").get()
-    grow_older(4000)
-    assert client.get(PAGE).headers == first.headers
-    assert Page.objects.values("version", "changed_at", "lastmod").get() == before
-    assert time.time() - Page.objects.get().verified_at < 60
-
-
-def test_kept_files_can_be_lost_without_a_trace(
-    client: Client, register: Any, tmp_path: Path
-) -> None:
-    register("article", ArticleSitemap)
-    articles(2)
-    client.get(PAGE)
-    settle()
-    first = client.get(PAGE)
-    (file,) = (tmp_path / "sitemaps").rglob("*.gz")
-    file.unlink()
-    second = client.get(PAGE)
-    assert (second.content, second.headers) == (first.content, first.headers)
-    assert file.exists()
-
-
-def test_another_base_url_is_a_change_of_every_page(
-    client: Client, register: Any, settings: Any
-) -> None:
-    register("article", ArticleSitemap)
-    articles(1)
-    client.get(PAGE)
-    settle()
-    before = client.get(PAGE).headers["Last-Modified"]
-    settings.SITEMAPS_PLUS = {"BASE_URL": "https://new.example"}
-    response = client.get(PAGE, headers={"if-modified-since": before})
-    assert locations(response)[0].startswith("https://new.example/articles/")
-
-
-def test_a_page_keeps_one_file_however_often_it_changes(
-    client: Client, register: Any, tmp_path: Path
-) -> None:
-    register("article", ArticleSitemap)
-    for _ in range(4):
-        articles(1)
-        grow_older(4000)
-        client.get(PAGE)
-    assert len(list((tmp_path / "sitemaps").rglob("*.gz"))) == 1
-
-
-# Lastmod
-
-
-def test_the_lastmod_of_a_page_never_goes_back(client: Client, register: Any) -> None:
-    register("small", type("Small", (ArticleSitemap,), {"limit": 10}))
-    made = articles(12, updated=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
-    Article.objects.filter(pk=made[0].pk).update(
-        updated=dt.datetime(2020, 2, 2, tzinfo=dt.UTC)
-    )
-    client.get("/sitemap-small-1.xml")
-    assert index(client.get("/sitemap-small.xml"))[0].lastmod == (
-        "2020-02-02T00:00:00+00:00"
-    )
-    made[0].delete()
-    grow_older(4000)
-    client.get("/sitemap-small-1.xml")
-    after = index(client.get("/sitemap-small.xml"))[0].lastmod or ""
-    gone = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(after)
-    assert gone < dt.timedelta(minutes=1), "the page changed now: an entry is gone"
-
-
 # Bad rows
 
 
 @pytest.mark.parametrize(("good", "bad"), [(1, 10), (50, 10), (1980, 20)])
 def test_a_few_bad_rows_are_left_out(
-    client: Client, register: Any, good: int, bad: int
+    client: Client, register: Register, good: int, bad: int
 ) -> None:
     register("article", Titled)
     titled(good, bad)
@@ -206,8 +69,12 @@ def test_a_few_bad_rows_are_left_out(
 
 
 @pytest.mark.parametrize(("good", "bad"), [(1, 11), (0, 11), (1960, 40)])
-def test_above_max_bad_there_is_no_page_and_the_answer_says_why(
-    client: Client, register: Any, good: int, bad: int
+def test_above_max_bad_there_is_no_page_and_the_log_says_why(
+    client: Client,
+    register: Register,
+    good: int,
+    bad: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     register("article", Titled)
     titled(good, bad)
@@ -215,17 +82,20 @@ def test_above_max_bad_there_is_no_page_and_the_answer_says_why(
         response = client.get(address)
         assert response.status_code == 503
         assert response.headers["Retry-After"] == "60"
-        assert response.content.decode().startswith(
-            f"{bad} of the {good + bad} rows of page article-1 are bad; the first is "
-        )
-    assert Page.objects.get().error.endswith(
+        assert response.content.decode() == NOT_NOW
+    error = Page.objects.get().error
+    assert error in caplog.text
+    assert error.startswith(
+        f"{bad} of the {good + bad} rows of page article-1 are bad; the first is "
+    )
+    assert error.endswith(
         ": location 'bad': neither a path nor an http(s) URL. The page keeps its "
         "former bytes."
     )
 
 
 def test_above_max_bad_the_former_bytes_stay_until_it_is_mended(
-    client: Client, register: Any, caplog: pytest.LogCaptureFixture
+    client: Client, register: Register, caplog: pytest.LogCaptureFixture
 ) -> None:
     register("article", Titled)
     titled(20, 0)
@@ -248,20 +118,26 @@ def test_above_max_bad_the_former_bytes_stay_until_it_is_mended(
     assert (Page.objects.get().error, Page.objects.get().bad) == ("", 0)
 
 
-def test_a_page_in_error_is_looked_at_again_after_a_minute_not_before(
-    client: Client, register: Any
+def test_a_page_in_error_is_tried_again_after_a_minute_then_two_then_four(
+    client: Client, register: Register, settings: Any
 ) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": 300}
     register("article", Titled)
     titled(0, 11)
-    assert client.get(PAGE).status_code == 503
+    for failures, seconds in enumerate((60, 120, 240, 300, 300), start=1):
+        assert client.get(PAGE).status_code == 503
+        assert Page.objects.get().failures == failures
+        grow_older(seconds - 10)
+        assert client.get(PAGE).status_code == 503
+        assert Page.objects.get().failures == failures
+        grow_older(20)
     titled(5, 0)
-    assert client.get(PAGE).status_code == 503
-    grow_older(70)
     assert len(urlset(client.get(PAGE))) == 5
+    assert Page.objects.get().failures == 0
 
 
 def test_all_rows_bad_at_once_are_no_reason_to_empty_a_page(
-    client: Client, register: Any
+    client: Client, register: Register
 ) -> None:
     """Five of five: fewer than ten, but a whole section would leave the index."""
     register("article", Titled)
@@ -273,7 +149,9 @@ def test_all_rows_bad_at_once_are_no_reason_to_empty_a_page(
     assert Page.objects.get().error.startswith("5 of the 5 rows of page article-1")
 
 
-def test_rows_that_are_gone_do_empty_a_page(client: Client, register: Any) -> None:
+def test_rows_that_were_deleted_do_empty_a_page(
+    client: Client, register: Register
+) -> None:
     register("article", Titled)
     titled(5, 0)
     client.get(PAGE)
@@ -282,7 +160,7 @@ def test_rows_that_are_gone_do_empty_a_page(client: Client, register: Any) -> No
     assert urlset(client.get(PAGE)) == []
 
 
-def test_max_bad_can_be_set(client: Client, register: Any, settings: Any) -> None:
+def test_max_bad_can_be_set(client: Client, register: Register, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "MAX_BAD": 0.5}
     register("article", Titled)
     titled(50, 50)
@@ -290,7 +168,7 @@ def test_max_bad_can_be_set(client: Client, register: Any, settings: Any) -> Non
 
 
 def test_a_page_of_mostly_bad_rows_is_read_to_its_end(
-    client: Client, register: Any, settings: Any
+    client: Client, register: Register, settings: Any
 ) -> None:
     """A query returns no more rows than a page needs; here one is not enough."""
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "MAX_BAD": 1.0}
@@ -309,24 +187,8 @@ def test_a_page_of_mostly_bad_rows_is_read_to_its_end(
     assert Page.objects.get().items == 101
 
 
-@pytest.mark.django_db(transaction=True)
-def test_an_error_of_the_database_is_no_bad_row(client: Client, register: Any) -> None:
-    """It may be over in a moment, and would leave out every row."""
-
-    class Asking(ArticleSitemap):
-        def priority(self, item: Article) -> Any:
-            return Article.objects.extra(where=["no_such_column = 1"]).count()
-
-    register("article", Asking)
-    articles(2)
-    with pytest.raises(DatabaseError):
-        client.get(PAGE)
-    page = Page.objects.get()
-    assert (page.checksum, page.bad, page.making_until) == ("", 0, 0)
-
-
 def test_on_error_raise_lets_the_first_bad_row_be_seen(
-    client: Client, register: Any, settings: Any
+    client: Client, register: Register, settings: Any
 ) -> None:
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ON_ERROR": "raise"}
     register("article", Titled)
@@ -338,7 +200,7 @@ def test_on_error_raise_lets_the_first_bad_row_be_seen(
 
 
 def test_bad_rows_are_logged_the_first_of_them_by_name(
-    client: Client, register: Any, caplog: pytest.LogCaptureFixture
+    client: Client, register: Register, caplog: pytest.LogCaptureFixture
 ) -> None:
     register("article", Titled)
     titled(2500, 24)
@@ -354,7 +216,7 @@ def test_bad_rows_are_logged_the_first_of_them_by_name(
 
 
 def test_one_page_in_error_leaves_the_others_alone(
-    client: Client, register: Any
+    client: Client, register: Register
 ) -> None:
     register("article", type("Small", (Titled,), {"limit": 20}))
     titled(40, 0)
@@ -375,53 +237,315 @@ def test_one_page_in_error_leaves_the_others_alone(
     assert Page.objects.exclude(error="").count() == 1
 
 
+# Rows that cannot be read
+
+
+class Asking(ArticleSitemap):
+    """Its priorities are asked of the database, which may fail."""
+
+    failing = False
+
+    def priority(self, item: Article) -> float:
+        if Asking.failing:
+            Article.objects.extra(where=["no_such_column = 1"]).count()
+        return 0.5
+
+
+@pytest.fixture
+def asking(register: Any) -> Iterator[type[Asking]]:
+    """A section whose rows can be read until it is said to fail."""
+    yield register("article", Asking)
+    Asking.failing = False
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_error_of_the_database_leaves_the_former_bytes(
+    client: Client,
+    asking: type[Asking],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    articles(2)
+    client.get(PAGE)
+    settle()
+    before = client.get(PAGE)
+    articles(1)
+    grow_older(4000)
+    Asking.failing = True
+    for _ in range(2):
+        response = client.get(PAGE)
+        assert (response.content, response.headers) == (before.content, before.headers)
+    first, second = (r for r in caplog.records if r.name == "django_sitemaps_plus")
+    assert first.levelname == second.levelname == "ERROR"
+    assert first.getMessage().startswith(
+        "Page article-1 keeps its former bytes: the database failed: "
+    )
+    assert "no_such_column" in (first.exc_text or ""), "with its traceback"
+    page = Page.objects.get()
+    assert (page.building_until, page.bad, page.error) == (0, 0, "")
+    # Once they are too old, nothing stands in for them.
+    Page.objects.update(read_at=F("read_at") - pages.FORMER - 10)
+    client.raise_request_exception = False
+    response = client.get(PAGE)
+    assert response.status_code in (500, 503)
+    assert "no_such_column" not in response.content.decode()
+    assert Page.objects.get().building_until == 0
+    Asking.failing = False
+    assert len(urlset(client.get(PAGE))) == 3, "at once, when it is over"
+
+
+def lose_connection() -> None:
+    """End the connection, as a server does that is started again."""
+    own, end = {
+        "postgresql": ("pg_backend_pid()", "SELECT pg_terminate_backend(%s)"),
+        "mysql": ("CONNECTION_ID()", "KILL %s"),
+    }[VENDOR]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {own}")
+        (number,) = cursor.fetchone()
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute(end, [number])
+    other.close()
+
+
+if VENDOR != "sqlite":
+    # There is no server that could be started again.
+
+    @pytest.mark.django_db(transaction=True)
+    def test_a_connection_that_is_lost_while_a_page_is_built(
+        client: Client, register: Register, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """The former bytes are read by another one; the claim ends by itself."""
+
+        class Lost(ArticleSitemap):
+            lost = False
+
+            def priority(self, item: Article) -> float:
+                if Lost.lost:
+                    lose_connection()
+                    Article.objects.count()
+                return 0.5
+
+        register("article", Lost)
+        articles(2)
+        before = client.get(PAGE).content
+        grow_older(4000)
+        Lost.lost = True
+        try:
+            assert client.get(PAGE).content == before
+        finally:
+            connection.close()
+        assert Page.objects.get().building_until > 0
+        assert {r.levelname for r in caplog.records} == {"ERROR", "WARNING"}
+
+
+# Rows that begin to repeat
+
+
+class Tagged(ArticleSitemap):
+    """A join, of which nobody thought that it might list an article twice."""
+
+    def items(self) -> Any:
+        return Article.objects.filter(tags__name="t")
+
+
+def test_rows_that_begin_to_repeat_leave_the_former_bytes(
+    client: Client, register: Register, caplog: pytest.LogCaptureFixture
+) -> None:
+    register("article", Tagged)
+    for article in articles(3):
+        TagFactory(article=article, name="t")
+    client.get(PAGE)
+    settle()
+    before = client.get(PAGE)
+    twice = TagFactory(article=Article.objects.first(), name="t")
+    grow_older(4000)
+    for address in (PAGE, "/sitemap.xml", PAGE):
+        response = client.get(address)
+        assert (response.content, response.headers) == (before.content, before.headers)
+    problem = (
+        "Section 'article': items() returns rows more than once, because it joins a "
+        "relation that has several rows for one item. Add .distinct(), or filter with "
+        "Exists(). The page keeps its former bytes."
+    )
+    said = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
+    assert said == [problem], "once, not at each request"
+    assert Page.objects.get().error == problem
+    Tag.objects.filter(pk=twice.pk).delete()
+    grow_older(70)
+    assert client.get(PAGE).content == before.content
+    assert Page.objects.get().error == ""
+
+
+def test_rows_that_repeat_from_the_beginning_are_an_error(
+    client: Client, register: Register
+) -> None:
+    register("article", Tagged)
+    (article,) = articles(1)
+    for _ in range(2):
+        TagFactory(article=article, name="t")
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="rows more than once"):
+            client.get(PAGE)
+
+
 # Single flight
 
 
-def test_a_maker_that_died_is_followed_by_another(
-    client: Client, register: Any
-) -> None:
+@pytest.fixture
+def claimed(transactional_db: None, register: Register, client: Client) -> Page:
+    """A page that is built, stale, and being built again by somebody else."""
     register("article", ArticleSitemap)
+    articles(2)
+    client.get(PAGE)
     articles(1)
-    client.get("/sitemap-article.xml")
-    Page.objects.update(checksum="", making_by="x", making_until=time.time() - 1)
-    assert len(urlset(client.get(PAGE))) == 1
+    Page.objects.update(verified_at=0, building_by="x", building_until=time.time() + 60)
+    return Page.objects.get()
 
 
-def test_waiting_for_another_maker_ends_when_it_is_done(
-    client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.django_db(transaction=True)
+def test_while_another_builds_a_page_its_former_bytes_are_sent_at_once(
+    client: Client, claimed: Page
 ) -> None:
-    """The other one makes the page while this request is asleep."""
-    register("article", ArticleSitemap)
-    articles(1)
-    expected = client.get(PAGE).content
-    done = Page.objects.values().get()
-    Page.objects.update(checksum="", making_until=time.time() + 60)
+    begun = time.monotonic()
+    assert len(urlset(client.get(PAGE))) == 2
+    assert len(urlset(client.get("/sitemap.xml"))) == 2
+    assert time.monotonic() - begun < pages.WAIT / 2
+    # But not for longer than a day: then it is better to wait.
+    Page.objects.update(read_at=F("read_at") - pages.FORMER - 1)
+    Page.objects.update(building_until=1)
+    assert len(urlset(client.get(PAGE))) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_former_bytes_few_wait_briefly_and_the_others_come_again(
+    claimed: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PageFile.objects.all().delete()
+    monkeypatch.setattr(pages, "WAIT", 1.0)
+
+    def ask(_: int) -> tuple[Any, float]:
+        begun = time.monotonic()
+        return Client().get(PAGE), time.monotonic() - begun
+
+    answers = at_once(pages.WAITERS + 3, ask)
+    for response, _ in answers:
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "5"
+        assert response.headers["Cache-Control"] == "no-store"
+        assert response.content.decode() == BEING_BUILT
+    waited = [seconds >= 1.0 for _, seconds in answers]
+    assert sum(waited) == pages.WAITERS
+    # They have given their places back.
+    assert at_once(1, ask)[0][1] >= 1.0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_gets_what_the_other_has_built_and_holds_no_connection(
+    client: Client, claimed: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = list(PageFile.objects.all())
+    PageFile.objects.all().delete()
     naps = []
 
     def nap(seconds: float) -> None:
-        naps.append(seconds)
-        Page.objects.filter(pk=done["id"]).update(checksum=done["checksum"])
+        naps.append(connection.connection)
+        if len(naps) == 2:
+            # The other one is done while this request is asleep.
+            PageFile.objects.bulk_create(rows)
 
     monkeypatch.setattr(pages.time, "sleep", nap)
-    assert client.get(PAGE).content == expected
-    assert len(naps) == 1
+    assert len(urlset(client.get(PAGE))) == 2
+    assert naps == [None, None]
 
 
-def test_a_request_that_dies_holds_nothing(
-    client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_bad", [False, True])
+def test_who_comes_just_too_late_takes_what_another_has_built(
+    client: Client, register: Register, is_bad: bool
 ) -> None:
-    register("article", ArticleSitemap)
-    articles(1)
+    """It had read that the page is stale before the other one was done."""
+    asked = []
+
+    class Counted(ArticleSitemap):
+        def location(self, item: Article) -> str:  # type: ignore[override]
+            asked.append(item.pk)
+            return "bad" if is_bad else f"/{item.pk}/"
+
+    register("article", Counted)
+    articles(12)
     client.get("/sitemap-article.xml")
-    articles(1)
-    Page.objects.update(checksum="")
+    Page.objects.update(verified_at=1, error="", failures=0)
+    asked.clear()
 
-    def stopped(source: Path, target: Path) -> None:
-        raise KeyboardInterrupt
+    def late(execute: Any, sql: str, *args: Any) -> Any:
+        if sql.startswith("UPDATE") and "building_by" in sql and not asked:
+            elsewhere(lambda: Client().get(PAGE))
+        return execute(sql, *args)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            client.get(PAGE)
+    with connection.execute_wrapper(late):
+        assert client.get(PAGE).status_code == (503 if is_bad else 200)
+    assert len(asked) == 12
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_waits_in_a_transaction(client: Client, claimed: Page) -> None:
+    begun = time.monotonic()
+    with transaction.atomic():
+        assert len(urlset(client.get(PAGE))) == 2
+        PageFile.objects.all().delete()
+        assert client.get(PAGE).status_code == 503
+    assert time.monotonic() - begun < pages.WAIT / 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_builder_that_died_is_followed_by_another(
+    client: Client, claimed: Page
+) -> None:
+    Page.objects.update(building_until=time.time() - 1)
+    assert len(urlset(client.get(PAGE))) == 3
+    page = Page.objects.get()
+    assert (page.building_by, page.building_until) == ("", 0)
+
+
+def test_a_claim_is_renewed_while_its_builder_lives(
+    client: Client, register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between batches of rows: long after it would have ended it is still held."""
+    monkeypatch.setattr(pages, "CLAIM", 0.6)
+    left = []
+
+    class Slow(ArticleSitemap):
+        def priority(self, item: Article) -> None:
+            if item.pk % 2000 == 0:
+                time.sleep(0.3)
+            if item.pk % 2000 == 1999:
+                left.append(Page.objects.get().building_until)
+
+    register("article", Slow)
+    Article.objects.bulk_create(Article(pk=pk, slug="a") for pk in range(2000, 10_000))
+    assert len(urlset(client.get(PAGE))) == 8000
+    assert len(left) == 4
+    assert left == sorted(left)
+    assert left[-1] - left[0] > pages.CLAIM
+
+
+def test_a_request_that_dies_gives_its_claim_back(
+    client: Client, register: Register
+) -> None:
+    """As at a polite stop: SIGTERM ends a worker by SystemExit."""
+
+    class Stopped(ArticleSitemap):
+        stops = True
+
+        def priority(self, item: Article) -> None:
+            if Stopped.stops:
+                raise SystemExit
+
+    register("article", Stopped)
+    articles(2)
+    with pytest.raises(SystemExit):
+        client.get(PAGE)
+    assert Page.objects.get().building_until == 0
+    Stopped.stops = False
     assert len(urlset(client.get(PAGE))) == 2

@@ -1,341 +1,223 @@
-"""Where bytes are kept, and that nobody else can put them there."""
+"""Where bytes are stored: in the ledger's database, in its transactions, once."""
 
 from __future__ import annotations
 
 import gzip
-import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.base import ContentFile
-from django.core.files.storage import FileSystemStorage, InMemoryStorage
+from django.db import transaction
+from django.db.models import F
 from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.publishing import compression
-from django_sitemaps_plus.publishing import storage as page_storage
+from django_sitemaps_plus.models import Change, Page, PageFile, UrlChange
+from django_sitemaps_plus.protocol.locations import Origin
+from django_sitemaps_plus.publishing import compression, storage
+from django_sitemaps_plus.publishing.storage import StoredBytes
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+from tests.conftest import Register
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, urlset
+from tests.support.helpers import (
+    ArticleSitemap,
+    locations,
+    remove_sites,
+    settle,
+    told,
+    urlset,
+)
+from tests.support.ledger_world import age
+from tests.testapp.models import Article
 
+pytestmark = pytest.mark.django_db
 
-@pytest.fixture(params=["folder", "storage", "bounded folder"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> page_storage.Shelf:
-    """Each kind of place."""
-    if request.param == "storage":
-        return page_storage.Stored(InMemoryStorage())
-    most = 1_000_000 if request.param == "bounded folder" else None
-    return page_storage.Folder(tmp_path / "kept", most)
-
-
-# Any place
-
-
-def test_what_is_written_can_be_read(place: page_storage.Shelf) -> None:
-    place.write("статьи/1/a.xml.gz", b"abc")
-    assert place.read("статьи/1/a.xml.gz") == b"abc"
-
-
-def test_what_is_not_there_is_none(place: page_storage.Shelf) -> None:
-    assert place.read("a/1/x") is None
-    place.write("a/1/y", b"")
-    assert place.read("a/1/x") is None
-    assert place.read("a/1/y") == b""
-
-
-def test_a_file_is_never_written_over(place: page_storage.Shelf) -> None:
-    place.write("a/1/x", b"first")
-    place.write("a/1/x", b"second")
-    assert place.read("a/1/x") == b"first"
-    place.keep_only("a/1", lambda name: name == "x")
-    assert place.read("a/1/x") == b"first"
-
-
-def test_only_what_is_wanted_stays_and_other_folders_are_left_alone(
-    place: page_storage.Shelf,
-) -> None:
-    for name in ("a/1/old", "a/1/new", "a/2/old", "b/1/old"):
-        place.write(name, b"x")
-    place.keep_only("a/1", lambda name: name == "new")
-    assert place.read("a/1/old") is None
-    for name in ("a/1/new", "a/2/old", "b/1/old"):
-        assert place.read(name) == b"x"
-
-
-def test_tidying_a_folder_that_is_not_there_does_nothing(
-    place: page_storage.Shelf,
-) -> None:
-    place.keep_only("nothing/here", lambda name: False)
-
-
-def test_of_two_who_write_at_once_one_file_stays() -> None:
-    class Racing(InMemoryStorage):
-        """Says once too often that there is no such file."""
-
-        late = True
-
-        def exists(self, name: str) -> bool:
-            if self.late:
-                self.late = False
-                return False
-            return super().exists(name)
-
-    storage = Racing()
-    with ContentFile(b"first") as content:
-        storage.save("a/1/x", content)
-    storage.late = True
-    page_storage.Stored(storage).write("a/1/x", b"second")
-    assert storage.listdir("a/1") == ([], ["x"])
-    assert page_storage.Stored(storage).read("a/1/x") == b"first"
-
-
-# A folder
-
-
-def test_no_reader_sees_a_file_that_is_half_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = page_storage.Folder(tmp_path)
-    renamed = os.replace
-
-    def replace(source: Path, target: Path) -> None:
-        assert folder.read("a/1/x") is None
-        assert Path(source).read_bytes() == b"whole"
-        folder.keep_only("a/1", lambda name: False)  # another writer tidies up
-        renamed(source, target)
-
-    monkeypatch.setattr(os, "replace", replace)
-    folder.write("a/1/x", b"whole")
-    assert folder.read("a/1/x") == b"whole"
-
-
-def test_a_write_that_fails_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(source: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
-        page_storage.Folder(tmp_path).write("a/x", b"whole")
-    assert list((tmp_path / "a").iterdir()) == []
-
-
-def test_the_oldest_files_make_room(tmp_path: Path) -> None:
-    folder = page_storage.Folder(tmp_path, most=25)
-    for age, name in enumerate(["a/1", "a/2", "a/3"]):
-        folder.write(name, b"0123456789")
-        if (path := tmp_path / name).exists():
-            os.utime(path, (age, age))
-    assert [folder.read(f"a/{n}") is not None for n in (1, 2, 3)] == [
-        False,
-        True,
-        True,
-    ]
-
-
-def test_a_file_larger_than_all_the_room_is_kept_until_the_next(
-    tmp_path: Path,
-) -> None:
-    folder = page_storage.Folder(tmp_path, most=5)
-    folder.write("a/1", b"0123456789")
-    assert folder.read("a/1") == b"0123456789"
-
-
-def test_a_long_build_looks_through_the_folder_now_and_then_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At each write it would cost a build of 10,000 files a hundred million looks."""
-    walk, walks = Path.rglob, []
-
-    def rglob(self: Path, pattern: str) -> Iterator[Path]:
-        walks.append(self)
-        return iter(walk(self, pattern))
-
-    monkeypatch.setattr(Path, "rglob", rglob)
-    folder = page_storage.Folder(tmp_path, most=100_000)
-    for number in range(1_000):
-        folder.write(f"a/{number}/x", bytes(1_000))
-        if number == 50:
-            assert len(walks) <= 6, "nor before it is full"
-    assert len(walks) <= 100
-    sizes = [path.stat().st_size for path in walk(tmp_path, "*") if path.is_file()]
-    assert 90_000 <= sum(sizes) <= 100_000
-    assert folder.read("a/999/x") is not None
-
-
-def test_several_processes_that_write_do_not_pass_the_bound_by_much(
-    tmp_path: Path,
-) -> None:
-    processes = [page_storage.Folder(tmp_path, most=100_000) for _ in range(3)]
-    for number in range(600):
-        processes[number % 3].write(f"a/{number}/x", bytes(1_000))
-        if number % 20 == 0:
-            sizes = [path.stat().st_size for path in tmp_path.rglob("x")]
-            assert sum(sizes) <= 130_000
-    assert sum(path.stat().st_size for path in tmp_path.rglob("x")) >= 70_000
-
-
-# Which place
+PAGE = "/sitemap-article-1.xml"
 
 
 @pytest.fixture
-def no_storage(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project without STORAGES["sitemaps"]; returns its temporary directory."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    settings.STORAGES = {
-        name: value for name, value in settings.STORAGES.items() if name != "sitemaps"
-    }
-    return temporary
+def article(register: Register) -> list[Article]:
+    register("article", ArticleSitemap)
+    return articles(3)
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    "backend",
-    [
-        "django.core.files.storage.FileSystemStorage",
-        "django.core.files.storage.InMemoryStorage",
-    ],
-)
-def test_pages_are_kept_in_the_storage_of_the_settings(
+def stored() -> list[tuple[int, str, int]]:
+    """Return what is stored: the page's number, the version, the piece."""
+    rows = PageFile.objects.order_by("page", "checksum", "part")
+    return list(rows.values_list("page__number", "checksum", "part"))
+
+
+# With the page's row
+
+
+def test_the_bytes_of_a_page_are_stored_once_however_often_it_changes(
+    client: Client, article: list[Article]
+) -> None:
+    for _ in range(3):
+        articles(1)
+        age(verified=True)
+        response = client.get(PAGE)
+        assert stored() == [(1, Page.objects.get().checksum, 0)]
+        packed = gzip.decompress(bytes(PageFile.objects.get().data))
+        assert packed == response.content
+
+
+def test_large_pages_are_stored_in_pieces(
     client: Client,
-    register: Any,
-    settings: Any,
-    tmp_path: Path,
-    backend: str,
+    article: list[Article],
+    monkeypatch: pytest.MonkeyPatch,
     django_assert_num_queries: Any,
 ) -> None:
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "sitemaps": {"BACKEND": backend, "OPTIONS": {"location": str(tmp_path / "s")}},
-    }
-    register("article", ArticleSitemap)
-    articles(2)
-    first = client.get("/sitemap-article-1.xml")
+    """MariaDB refuses packets that are larger than its setting."""
+    assert storage.PIECE == 1_000_000
+    monkeypatch.setattr(storage, "PIECE", 100)
+    articles(40)
+    first = client.get(PAGE)
+    sizes = [len(piece.data) for piece in PageFile.objects.order_by("part")]
+    assert len(sizes) > 3
+    assert set(sizes[:-1]) == {100}
     with django_assert_num_queries(1):
-        assert client.get("/sitemap-article-1.xml").content == first.content
-    files = [path for path in (tmp_path / "s").rglob("*") if path.is_file()]
-    if backend.endswith("FileSystemStorage"):
-        (file,) = files
-        assert gzip.decompress(file.read_bytes()) == first.content
-    else:
-        assert files == []
+        assert client.get(PAGE).content == first.content
+    # A smaller page leaves no piece of the larger one.
+    Article.objects.exclude(pk=article[0].pk).delete()
+    assert len(urlset(client.get(PAGE))) == 1
+    assert len(stored()) < len(sizes)
+    assert {checksum for _, checksum, _ in stored()} == {Page.objects.get().checksum}
 
 
-@pytest.mark.django_db
-def test_without_a_storage_pages_are_kept_in_a_folder_of_this_user_only(
-    client: Client, register: Any, no_storage: Path
+@pytest.mark.django_db(transaction=True)
+def test_a_build_that_is_rolled_back_leaves_nothing(
+    client: Client, article: list[Article]
 ) -> None:
-    register("article", ArticleSitemap)
-    articles(2)
-    assert len(urlset(client.get("/sitemap-article-1.xml"))) == 2
-    (folder,) = no_storage.iterdir()
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert len(list(folder.rglob("*.gz"))) == 1
+    client.get(PAGE)
+    former = stored(), Page.objects.values().get()
+    article[0].delete()
+    with transaction.atomic():
+        assert len(urlset(client.get(PAGE))) == 2
+        assert stored() != former[0]
+        assert UrlChange.objects.exists()
+        transaction.set_rollback(True)
+    assert (stored(), Page.objects.values().get()) == former
+    assert not UrlChange.objects.exists()
+    assert Change.objects.count() == 1, "it still waits"
+    assert len(urlset(client.get(PAGE))) == 2
 
 
-@pytest.mark.django_db
-def test_the_bytes_that_may_be_kept_there_can_be_set(
-    client: Client, register: Any, no_storage: Path, settings: Any
+def test_lost_bytes_are_built_again_and_tell_nobody_what_was_there(
+    client: Client, article: list[Article]
 ) -> None:
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "KEEP_BYTES": 1}
-    register("article", ArticleSitemap)
-    register("other", type("Other", (ArticleSitemap,), {}))
-    articles(2)
-    client.get("/sitemap-article-1.xml")
-    client.get("/sitemap-other-1.xml")
-    (file,) = no_storage.rglob("*.gz")
-    assert "other" in str(file)
+    client.get(PAGE)
+    settle()
+    first = client.get(PAGE)
+    PageFile.objects.all().delete()
+    second = client.get(PAGE)
+    assert (second.content, second.headers) == (first.content, first.headers)
+    assert (len(stored()), told()) == (1, [])
+    # What was saved meanwhile is told all the same; what SQL did is not.
+    PageFile.objects.all().delete()
+    Article.objects.filter(pk=article[0].pk).update(slug="unseen")
+    article[1].slug = "saved"
+    article[1].save()
+    assert len(urlset(client.get(PAGE))) == 3
+    assert told() == [("changed", "/articles/saved/")]
 
 
-def test_each_project_and_each_database_has_a_folder_of_its_own(
-    no_storage: Path, settings: Any
+# Origins
+
+
+@pytest.fixture
+def by_host(settings: Any) -> Any:
+    """Neither BASE_URL nor Sites: the address is the request's."""
+    settings.SITEMAPS_PLUS = {}
+    settings.SITE_ID = None
+    settings.ALLOWED_HOSTS = ["*"]
+    remove_sites(settings)
+
+
+HOSTS = ["example.org", "example.org:8000", "example.com", "[::1]:8000", "[::1]"]
+
+
+@pytest.mark.usefixtures("by_host")
+@pytest.mark.parametrize("first", HOSTS)
+def test_every_host_is_served_from_one_stored_copy(
+    client: Client, article: list[Article], first: str
 ) -> None:
-    folders = {
-        page_storage.temporary_folder("one"),
-        page_storage.temporary_folder("two"),
-    }
-    settings.SECRET_KEY = "another project's"
-    folders.add(page_storage.temporary_folder("one"))
-    assert len(folders) == 3
-    assert page_storage.temporary_folder("one") in folders
+    seen = set()
+    for host in [first, *HOSTS]:
+        response = client.get(PAGE, headers={"host": host})
+        assert {found.partition("/articles/")[0] for found in locations(response)} == {
+            f"http://{host}"
+        }
+        seen.add(response.headers["ETag"])
+        again = {"host": host, "if-none-match": response.headers["ETag"]}
+        assert client.get(PAGE, headers=again).status_code == 304
+        assert (len(stored()), Page.objects.get().version) == (1, 1)
+    assert len(seen) == len(HOSTS)
+    # A port that anybody may invent is not what stored bytes carry.
+    origin = first if first.endswith("]") else first.removesuffix(":8000")
+    assert PageFile.objects.get().origin == f"http://{origin}/"
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o770, 0o755])
-def test_a_folder_that_others_can_open_is_refused(no_storage: Path, mode: int) -> None:
-    folder = page_storage.temporary_folder("one")
-    folder.chmod(mode)
-    with pytest.raises(ConfigurationError) as caught:
-        page_storage.temporary_folder("one")
-    assert str(caught.value) == (
-        f"{folder} is not a folder that only this user can open. Remove it, or set "
-        "STORAGES['sitemaps'] to a storage of the project's own."
+@pytest.mark.usefixtures("by_host")
+def test_another_host_that_changes_a_page_is_no_news_to_the_first(
+    client: Client, article: list[Article]
+) -> None:
+    client.get(PAGE, headers={"host": "example.org"})
+    age(verified=True)
+    client.get(PAGE, headers={"host": "example.com"})
+    assert (len(stored()), Page.objects.get().version) == (1, 1)
+    article[0].delete()
+    client.get(PAGE, headers={"host": "example.com"})
+    assert told() == [("removed", f"/articles/{article[0].slug}/")]
+    response = client.get(PAGE, headers={"host": "example.org"})
+    assert all(found.startswith("http://example.org/") for found in locations(response))
+
+
+def test_only_what_begins_a_location_is_readdressed() -> None:
+    body = (
+        b'<url><loc>http://a.example/x/</loc><xhtml:link rel="alternate" '
+        b'hreflang="de" href="http://a.example/de/"/><image:image><image:loc>'
+        b"http://a.example.org/y.jpg</image:loc></image:image><video:video>"
+        b"<video:title>http://a.example/x/</video:title><video:player_loc>"
+        b"http://a.example/p</video:player_loc></video:video></url>"
     )
-
-
-def test_a_link_to_somewhere_else_is_refused(no_storage: Path, tmp_path: Path) -> None:
-    folder = page_storage.temporary_folder("one")
-    folder.rmdir()
-    (tmp_path / "elsewhere").mkdir(mode=0o700)
-    folder.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ConfigurationError):
-        page_storage.temporary_folder("one")
-
-
-def test_a_file_in_the_folder_s_place_is_refused(no_storage: Path) -> None:
-    folder = page_storage.temporary_folder("one")
-    folder.rmdir()
-    folder.write_text("mine")
-    with pytest.raises(ConfigurationError):
-        page_storage.temporary_folder("one")
-
-
-def test_a_storage_of_files_is_used_as_a_folder(settings: Any, tmp_path: Path) -> None:
-    """So that a file appears at once, by renaming, not while it is written."""
-    place = page_storage.shelf()
-    assert isinstance(place, page_storage.Folder)
-    place.write("a/1/x", b"abc")
-    storage = FileSystemStorage(**settings.STORAGES["sitemaps"]["OPTIONS"])
-    with storage.open("a/1/x") as file:
-        assert file.read() == b"abc"
-
-
-class Sealed(FileSystemStorage):
-    """A project's own way to keep files: no byte lies on the disk as it is."""
-
-    def _save(self, name: str, content: Any) -> str:
-        sealed = bytes(byte ^ 0xFF for byte in content.read())
-        return str(super()._save(name, ContentFile(sealed)))
-
-    def _open(self, name: str, mode: str = "rb") -> Any:
-        with super()._open(name, mode) as file:
-            return ContentFile(bytes(byte ^ 0xFF for byte in file.read()))
-
-
-@pytest.mark.django_db
-def test_a_storage_made_of_django_s_saves_and_opens_in_its_own_way(
-    client: Client, register: Any, settings: Any, tmp_path: Path
-) -> None:
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "sitemaps": {
-            "BACKEND": f"{__name__}.Sealed",
-            "OPTIONS": {"location": str(tmp_path / "sealed")},
-        },
-    }
-    register("article", ArticleSitemap)
-    articles(2)
-    first = client.get("/sitemap-article-1.xml")
-    assert client.get("/sitemap-article-1.xml").content == first.content
-    (file,) = (path for path in (tmp_path / "sealed").rglob("*") if path.is_file())
-    assert gzip.decompress(bytes(byte ^ 0xFF for byte in file.read_bytes())) == (
-        first.content
+    kept = StoredBytes("http://a.example/", compression.pack(body))
+    site = SiteAddress(Origin(scheme="https", host="b.example:8000"))
+    assert kept.body_for(site) == (
+        b'<url><loc>https://b.example:8000/x/</loc><xhtml:link rel="alternate" '
+        b'hreflang="de" href="https://b.example:8000/de/"/><image:image><image:loc>'
+        b"http://a.example.org/y.jpg</image:loc></image:image><video:video>"
+        b"<video:title>http://a.example/x/</video:title><video:player_loc>"
+        b"https://b.example:8000/p</video:player_loc></video:video></url>"
     )
+    under = SiteAddress(Origin(scheme="http", host="a.example"), prefix="/shop/")
+    assert b"<loc>http://a.example/shop/x/</loc>" in kept.body_for(under)
+    assert compression.unpack(kept.for_site(under)) == kept.body_for(under)
+
+
+def test_another_base_url_is_a_change_of_every_page(
+    client: Client, article: list[Article], settings: Any
+) -> None:
+    client.get(PAGE)
+    settle()
+    before = client.get(PAGE).headers["Last-Modified"]
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://new.example"}
+    response = client.get(PAGE, headers={"if-modified-since": before})
+    assert locations(response)[0].startswith("https://new.example/articles/")
+    assert len(stored()) == 1
+
+
+def test_a_row_that_names_the_site_elsewhere_is_left_as_it_is(
+    client: Client, register: Register, by_host: None
+) -> None:
+    class Named(ArticleSitemap):
+        location = F("title")
+
+    register("article", Named)
+    articles(1, title="/?from=http://example.org/")
+    for host in ("example.org", "example.com"):
+        (found,) = locations(client.get(PAGE, headers={"host": host}))
+        assert found == f"http://{host}/?from=http://example.org/"
 
 
 # gzip
@@ -349,8 +231,4 @@ def test_what_is_packed_piece_by_piece_is_unpacked_whole(pieces: list[bytes]) ->
 
 
 def test_the_same_bytes_are_packed_the_same() -> None:
-    def pack() -> bytes:
-        packer = compression.compressor()
-        return packer.compress(b"abc" * 1000) + packer.flush()
-
-    assert pack() == pack()
+    assert compression.pack(b"abc" * 1000) == compression.pack(b"abc" * 1000)

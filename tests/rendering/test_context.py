@@ -1,7 +1,7 @@
 """
-One page, wherever it is made: a request, a thread or a command give the same bytes.
+One page, wherever it is built: a request, a thread or a command give the same bytes.
 
-Each way of making a page differs in one thing that a naive renderer would let
+Each way of building a page differs in one thing that a naive renderer would let
 through: the reader's language, the active time zone, the request's URLconf, its
 script prefix or its Host.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
-import shutil
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +27,9 @@ from django.utils import timezone, translation
 from lxml import etree
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
-from django_sitemaps_plus.pagination import ledger
-from django_sitemaps_plus.publishing import pages
+from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.publishing.page_build import build
 from django_sitemaps_plus.rendering import digest
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.site import configured
@@ -140,7 +140,7 @@ SECTIONS = {
     "paged": Paged,
     "names": Names,
 }
-KEPT = ["row", "object", "languages", "languages-object"]
+STORED = ["row", "object", "languages", "languages-object"]
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def rows(settings: Any, transactional_db: None, register: Any) -> None:
         register(name, sitemap)
 
 
-# Ways to make a page
+# Ways to build a page
 
 
 def ask(name: str, **extra: Any) -> bytes:
@@ -201,18 +201,18 @@ def by_function(name: str) -> bytes:
     place = configured()
     assert place is not None
     source = sections.source(name)
-    ledger.fill(source, None)
-    page = ledger.pages().select_related("section").get(section__name=name, number=1)
-    return pages.make(source, page, place).data
+    fill(source)
+    page = Page.objects.select_related("section").get(section__name=name, number=1)
+    return build(source, page, place).stored.data
 
 
 def by_command(name: str) -> bytes:
     with translation.override("de"), timezone.override(ZONE):
         call_command("build_sitemaps", name, verbosity=0)
-    before = ledger.pages().get(section__name=name, number=1)
+    before = Page.objects.get(section__name=name, number=1)
     data = ask(name)
-    after = ledger.pages().get(section__name=name, number=1)
-    assert after.verified_at == before.verified_at  # served as the command made it
+    after = Page.objects.get(section__name=name, number=1)
+    assert after.verified_at == before.verified_at  # served as the command built it
     return data
 
 
@@ -247,10 +247,9 @@ def ways(settings: Any) -> dict[str, Callable[[str], bytes]]:
     }
 
 
-def forget(shelf: Any) -> None:
-    """Start anew, as a process on another host does."""
-    ledger.sections().delete()
-    shutil.rmtree(shelf._root, ignore_errors=True)
+def forget() -> None:
+    """Start anew, as a process does that finds empty tables."""
+    Section.objects.all().delete()
     digest._definition.cache_clear()
 
 
@@ -297,8 +296,8 @@ def entries(packed: bytes) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.usefixtures("rows")
-@pytest.mark.parametrize("name", KEPT)
-def test_a_kept_page_has_one_checksum(name: str, ways: Any, shelf: Any) -> None:
+@pytest.mark.parametrize("name", STORED)
+def test_a_stored_page_has_one_checksum(name: str, ways: Any) -> None:
     ways |= {
         "a thread": in_thread,
         "a function": by_function,
@@ -306,9 +305,9 @@ def test_a_kept_page_has_one_checksum(name: str, ways: Any, shelf: Any) -> None:
     }
     made, states = {}, set()
     for way, make in ways.items():
-        forget(shelf)
+        forget()
         made[way] = make(name)
-        page = ledger.pages().get(section__name=name, number=1)
+        page = Page.objects.get(section__name=name, number=1)
         states.add((page.checksum, page.digest, page.entries, page.lastmod))
     plain = made["a plain request"]
     assert entries(plain) == EXPECTED[name]
@@ -326,12 +325,12 @@ def test_a_page_by_position_is_the_same_for_every_reader(name: str, ways: Any) -
 
 
 @pytest.mark.usefixtures("rows")
-def test_the_index_is_the_same_for_every_reader(ways: Any, shelf: Any) -> None:
+def test_the_index_is_the_same_for_every_reader(ways: Any) -> None:
     made = {}
     for way, make in ways.items():
-        forget(shelf)
+        forget()
         # Once an index, it stays one until its pages are counted.
-        ledger.sections().create(name="", is_index=True)
+        Section.objects.create(name="", is_index=True)
         made[way] = make("")
     plain = made["a plain request"]
     assert entries(plain) == INDEX

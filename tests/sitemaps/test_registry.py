@@ -139,7 +139,7 @@ def test_names_that_a_database_takes_for_one_are_refused(
         registry.sources()
     assert str(caught.value) == (
         f"The sections {first!r} and {second!r} differ only in case or accents, which "
-        "some databases do not tell apart. Rename one of them."
+        "some databases do not distinguish. Rename one of them."
     )
 
 
@@ -175,8 +175,8 @@ def test_the_dict_of_the_settings_is_registered(settings: Any) -> None:
         ),
         (
             f"{__name__}.NO_DICT",
-            f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.NO_DICT', which is no dict of "
-            "sitemaps but list.",
+            f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.NO_DICT', which is not a dict "
+            "of sitemaps but list.",
         ),
     ],
 )

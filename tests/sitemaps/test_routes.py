@@ -28,7 +28,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps_plus.exceptions import RouteError
-from django_sitemaps_plus.sitemaps.routes import CompiledRoute, Route
+from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
+from django_sitemaps_plus.sitemaps.routes import Route
 from tests.support import route_urls
 
 pytestmark = pytest.mark.urls("tests.support.route_urls")

@@ -147,7 +147,11 @@ class _Cursor:
         if is_ours(sql) and not is_inside:
             log.insert()
             return execute(sql, *params)
-        line = plain(f"[{self._on}] {sql} {', '.join(map(repr, params))}")
+        if " IN (" in str(sql) and params and isinstance(params[0], list | tuple):
+            # Of rows that a query gave in no order.
+            line = f"[{self._on}] {sql} {sorted(params[0], key=repr)}"
+        else:
+            line = f"[{self._on}] {sql} {', '.join(map(repr, params))}"
         came = ""
         try:
             result = execute(sql, *params)
@@ -156,7 +160,7 @@ class _Cursor:
             came = f"{type(error).__name__} {code(error)}"
             raise
         finally:
-            log.write(f"{line} -> {came}", indent=INDENT if is_inside else "")
+            log.write(f"{plain(line)} -> {came}", indent=INDENT if is_inside else "")
         return result
 
     def __iter__(self) -> Iterator[Any]:
@@ -309,8 +313,10 @@ class Situation:
     around: Callable[[], AbstractContextManager[object]] = nullcontext
     #: Whether receivers of the project's own listen: see ``listeners``.
     listens: bool = True
-    #: The set of sections that is registered.
-    sections: str = "all"
+    #: The sets of sections that are registered, one after the other.
+    sections: tuple[str, ...] = ("many",)
+    #: Keys of articles of which a section is to be told.
+    recorded: Iterable[int] = ()
 
 
 @dataclass
@@ -319,12 +325,14 @@ class Outcome:
 
     lines: list[str]
     inserts: list[int]
+    #: All numbers in the keys that were recorded.
+    recorded: set[int]
 
 
 def observe(
     situation: Situation, tables: Sequence[type[Model]], *, with_app: bool
 ) -> Outcome:
-    """Have a situation happen, and leave no connection open."""
+    """Have a situation happen, and put the connections right again."""
     with situation.around():
         for alias in connections:
             connections[alias].savepoint_state = 0
@@ -347,7 +355,7 @@ def observe(
     lines = [line for name, log in logs.all() for line in (f"## {name}", *log.lines)]
     if situation.by_hand:
         lines = _without_ours(lines)
-    return Outcome([*lines, "## rows", *_rows(tables)], inserts)
+    return Outcome([*lines, "## rows", *_rows(tables)], inserts, _recorded())
 
 
 def _left(wrapper: Any, *, by_hand: bool) -> Iterator[str]:
@@ -366,10 +374,11 @@ def _clean_up() -> None:
     for alias in connections:
         wrapper = connections[alias]
         wrapper.execute_wrappers.clear()
-        wrapper.close()
-        # What ``connect()`` resets, too.
-        wrapper.closed_in_transaction = wrapper.in_atomic_block = False
-        wrapper.connection = None
+        if alias == DEFAULT_DB_ALIAS or wrapper.in_atomic_block:
+            wrapper.close()
+            # What ``connect()`` resets, too.
+            wrapper.closed_in_transaction = wrapper.in_atomic_block = False
+            wrapper.connection = None
 
 
 def _without_ours(lines: list[str]) -> list[str]:
@@ -393,6 +402,13 @@ def _rows(tables: Sequence[type[Model]]) -> Iterator[str]:
             yield f"{model.__name__} {row}"
 
 
+def _recorded() -> set[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {connection.ops.quote_name('key')} FROM {TABLE}")  # noqa: S608
+        keys = " ".join(key for (key,) in cursor.fetchall())
+    return {int(number) for number in re.findall(r"\d+", keys)}
+
+
 def complaints(situation: Situation, without: Outcome, having: Outcome) -> list[str]:
     """Return what is wrong with the app, readably: nothing, if all is well."""
     assert without.inserts == [], "something is registered that should not be"
@@ -409,4 +425,6 @@ def complaints(situation: Situation, without: Outcome, having: Outcome) -> list[
             f"{max(having.inserts)} INSERTs into {TABLE} after one commit, "
             f"not {situation.at_once} at most"
         )
+    if missing := {*situation.recorded} - having.recorded:
+        found.append(f"not recorded: {sorted(missing)}")
     return found

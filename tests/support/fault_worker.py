@@ -1,22 +1,17 @@
 """
 Processes that save, delete and refresh articles, and die where they are told.
 
-Run as a module, this is ``ledger_worker`` with other commands:
+Run as a module, this is ``ledger_worker`` with another command:
 
 - ``{"do": "operate", "what": "save"}`` does one of ``OPERATIONS``;
 - ``"kill": 7`` kills the process before its seventh step. A step is a statement that
-  really reaches the database, or a commit: before it, and after it;
-- ``{"do": "background"}`` saves until a time, with the server's own thread running;
-- ``{"do": "serve"}`` is a server with threads;
-- ``{"do": "deploy"}`` asks for pages again and again, and counts what it makes.
+  really reaches the database, or a commit: before it, and after it.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,10 +21,6 @@ from tests.support import ledger_worker
 #: The section that all processes know.
 NAME = "faults"
 LIMIT = 10
-#: Of the variable by which two processes have different code.
-PRIORITY = "SITEMAPS_PLUS_TEST_PRIORITY"
-#: How often to go on after a connection was ended.
-_TRIES = 5
 #: Of an object that an operation creates.
 NEW = 1_000
 
@@ -44,7 +35,7 @@ def register_section(log: Path | None = None) -> None:
 
 
 def article_sitemap() -> type[Any]:
-    """Return the section's class, as the environment has it."""
+    """Return the section's class."""
     from django.db.models import F
 
     from django_sitemaps_plus import Route, Sitemap
@@ -57,36 +48,29 @@ def article_sitemap() -> type[Any]:
         "items": items,
         "limit": LIMIT,
         "location": Route("article", slug=F("slug")),
-        "priority": float(os.environ.get(PRIORITY, "0.5")),
     }
-    return type("FaultSitemap", (Sitemap,), {"__module__": __name__, **declared})
+    # One name wherever it runs: another would be another definition.
+    module = "tests.support.fault_worker"
+    return type("FaultSitemap", (Sitemap,), {"__module__": module, **declared})
 
 
 # Operations: each is prepared, then done
 
 
-def _save() -> Callable[[], object]:
-    article = _article(5)
-    article.slug = "saved"
-    return article.save
-
-
-def _save_fields() -> Callable[[], object]:
-    article = _article(5)
-    article.slug = "saved"
-    return lambda: article.save(update_fields=["slug"])
-
-
-def _save_over() -> Callable[[], object]:
+def _article(pk: int, **values: Any) -> Any:
     from tests.testapp.models import Article
 
-    return Article(pk=5, slug="saved").save
+    article = Article.objects.get(pk=pk)
+    vars(article).update(values)
+    return article
+
+
+def _save() -> Callable[[], object]:
+    return _article(5, slug="saved").save
 
 
 def _unpublish() -> Callable[[], object]:
-    article = _article(12)
-    article.live = False
-    return article.save
+    return _article(12, live=False).save
 
 
 def _create() -> Callable[[], object]:
@@ -95,63 +79,27 @@ def _create() -> Callable[[], object]:
     return lambda: Article.objects.create(pk=NEW, slug="created")
 
 
-def _create_child() -> Callable[[], object]:
-    from tests.testapp.models import Story
-
-    return lambda: Story.objects.create(pk=NEW, slug="created")
-
-
 def _save_child() -> Callable[[], object]:
     from tests.testapp.models import Story
 
     story = Story.objects.get()
-    story.slug = "saved"
+    story.slug = "child"
     return story.save
-
-
-def _delete() -> Callable[[], object]:
-    return _article(20).delete
-
-
-def _delete_child() -> Callable[[], object]:
-    from tests.testapp.models import Story
-
-    return Story.objects.get().delete
 
 
 def _delete_many() -> Callable[[], object]:
     from tests.testapp.models import Article
 
-    return Article.objects.filter(pk__gt=7, pk__lt=23).delete
+    return Article.objects.filter(pk__gt=7, pk__lt=11).delete
 
 
-def _atomic(*operations: Callable[[], Callable[[], object]]) -> Callable[[], Any]:
-    """Do operations together, in one transaction."""
-
-    def prepare() -> Callable[[], object]:
-        from django.db import transaction
-
-        prepared = [operation() for operation in operations]
-
-        def run() -> None:
-            with transaction.atomic():
-                for one in prepared:
-                    one()
-
-        return run
-
-    return prepare
-
-
-def _gathered() -> Callable[[], object]:
+def _in_a_transaction() -> Callable[[], object]:
     from django.db import transaction
 
-    from django_sitemaps_plus import gather_changes
-
-    prepared = [_save(), _create(), _delete_many()]
+    prepared = [one() for one in (_save, _unpublish, _create, _delete_many)]
 
     def run() -> None:
-        with transaction.atomic(), gather_changes():
+        with transaction.atomic():
             for one in prepared:
                 one()
 
@@ -159,49 +107,30 @@ def _gathered() -> Callable[[], object]:
 
 
 def _refresh() -> Callable[[], object]:
-    from django_sitemaps_plus.publishing import refresh
+    from django_sitemaps_plus.publishing.refresh import refresh_all, report_all
     from django_sitemaps_plus.sitemaps import sections
     from django_sitemaps_plus.sitemaps.site import configured
 
-    found, place = sections.source(NAME), configured()
+    found, place = [sections.source(NAME)], configured()
     assert place is not None
-    return lambda: refresh.refresh(found, place)
+    return lambda: (report_all(found), refresh_all(found, place))
 
 
-def _request(path: str) -> Callable[[], Callable[[], object]]:
-    def prepare() -> Callable[[], object]:
-        from django.test import Client
+def _ask() -> Callable[[], object]:
+    from django.test import Client
 
-        return lambda: Client().get(path)
-
-    return prepare
-
-
-def _article(pk: int) -> Any:
-    from tests.testapp.models import Article
-
-    return Article.objects.get(pk=pk)
+    return lambda: Client().get(f"/sitemap-{NAME}-1.xml")
 
 
 #: By name. Those that change objects come first.
 OPERATIONS: dict[str, Callable[[], Callable[[], object]]] = {
     "save": _save,
-    "save fields": _save_fields,
-    "save over": _save_over,
-    "save in a transaction": _atomic(_save),
-    "unpublish": _unpublish,
     "create": _create,
-    "create in a transaction": _atomic(_create),
-    "create a child": _create_child,
     "save a child": _save_child,
-    "delete": _delete,
-    "delete a child": _delete_child,
     "delete many": _delete_many,
-    "all in a transaction": _atomic(_save, _unpublish, _create, _delete_many),
-    "gathered": _gathered,
+    "all in a transaction": _in_a_transaction,
     "refresh": _refresh,
-    "ask for a page": _request(f"/sitemap-{NAME}-1.xml"),
-    "ask for the index": _request(f"/sitemap-{NAME}.xml"),
+    "ask for a page": _ask,
 }
 
 
@@ -243,114 +172,6 @@ def _kill_before(moment: int) -> Callable[[], int]:
     return lambda: count
 
 
-# A server's process
-
-
-def _background(command: dict[str, Any]) -> dict[str, Any]:
-    """Save for some seconds, while the server's own thread makes the pages."""
-    from django.db import Error, connection
-
-    from django_sitemaps_plus.delivery.background import background
-    from tests.testapp.models import Article
-
-    background.request_started()
-    end = time.monotonic() + command["seconds"]
-    failed = turn = 0
-    while time.monotonic() < end:
-        turn += 1
-        number = turn % 25 + 1
-        try:
-            article = Article.objects.get(pk=number)
-            article.slug = f"turn-{turn}"
-            article.save()
-        except (Error, connection.Database.Error):
-            # As the next request does, which finds the connection closed. The driver's
-            # own error is what mysqlclient raises when Django closes a lost cursor.
-            failed += 1
-            connection.close_if_unusable_or_obsolete()
-        time.sleep(0.02)
-    return {"failed": failed, "waiting": _wait_for_pages(command["rest"])}
-
-
-def _wait_for_pages(seconds: float) -> int:
-    """Wait until no change waits any more; returns how many do in the end."""
-    from django.db import Error, connection
-
-    from django_sitemaps_plus.models import Change, Page, Section
-    from tests.testapp.models import Article
-
-    for _ in range(_TRIES):
-        try:
-            # It may be the last one that was ended.
-            connection.close()
-            # Those who were cut off hold their leases for minutes: let these pass.
-            Section.objects.update(refresh_until=0, lease_until=0)
-            Page.objects.update(making_until=0)
-            Article.objects.get(pk=1).save()
-            break
-        except (Error, connection.Database.Error):
-            time.sleep(0.5)
-    end, waiting = time.monotonic() + seconds, -1
-    while waiting and time.monotonic() < end:
-        time.sleep(0.1)
-        try:
-            waiting = Change.objects.count()
-        except (Error, connection.Database.Error):
-            # On a busy machine the last one is ended by now.
-            connection.close()
-    return waiting
-
-
-def _serve(command: dict[str, Any]) -> dict[str, Any]:
-    """Answer requests over a socket, a thread for each, until it is told to stop."""
-    from wsgiref.simple_server import WSGIRequestHandler
-
-    from django.core.handlers.wsgi import WSGIHandler
-    from django.core.servers.basehttp import ThreadedWSGIServer
-
-    class Quiet(WSGIRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Say nothing."""
-
-    class Server(ThreadedWSGIServer):
-        request_queue_size = 500
-        daemon_threads = True
-
-    server = Server(("127.0.0.1", 0), Quiet)
-    server.set_app(WSGIHandler())
-    Path(command["address"]).write_text(str(server.server_address[1]))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    while not Path(command["stop"]).exists():
-        time.sleep(0.05)
-    server.shutdown()
-    return {}
-
-
-def _deploy(command: dict[str, Any]) -> dict[str, Any]:
-    """Ask for pages again and again; count how often rows were read for one."""
-    from django.db import connection
-    from django.test import Client
-
-    read = 0
-
-    def counted(run: Any, sql: str, *args: Any) -> Any:
-        nonlocal read
-        read += sql.startswith("SELECT") and "testapp_article" in sql
-        return run(sql, *args)
-
-    connection.execute_wrappers.append(counted)
-    client, bodies = Client(), dict[str, str]()
-    for _ in range(command["times"]):
-        for path in command["paths"]:
-            answer = client.get(path)
-            assert answer.status_code == 200, answer.content
-            bodies[path] = answer.content.decode()
-        time.sleep(0.02)
-    return {"read": read, "bodies": bodies}
-
-
 if __name__ == "__main__":
-    ledger_worker.COMMANDS.update(
-        operate=_operate, background=_background, serve=_serve, deploy=_deploy
-    )
+    ledger_worker.COMMANDS.update(operate=_operate)
     ledger_worker.main(register_section)

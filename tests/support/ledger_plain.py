@@ -10,10 +10,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from itertools import pairwise
-
-#: How many empty pages one request looks into.
-LOOKS = 20
 
 
 @dataclass
@@ -34,6 +30,11 @@ class Entry:
     revision: int
     updated: int | None
 
+    @property
+    def location(self) -> tuple[int, int]:
+        """What its address is made of."""
+        return self.rank, self.revision
+
 
 @dataclass(frozen=True)
 class Content:
@@ -45,30 +46,32 @@ class Content:
 
 @dataclass(eq=False)
 class PlainPage:
-    """A page: its name for ever, its lower bound (None: −∞), and what it showed."""
+    """A page: its name for ever, its lower bound (None: −∞), and what it lists."""
 
     number: int
     lower: int | None
-    version: int = 0
+    #: What it listed when it was last built.
     content: Content | None = None
-    #: The version of the project's code that made it.
+    #: The version of the project's code that built it.
     code: str = ""
     #: It must be compared with its rows before it is served again.
     stale: bool = False
-    #: It was split since its bytes were made: they hold other pages' entries too.
-    divided: bool = False
-    #: It keeps them for a while.
-    grace: bool = False
-    #: Its bytes are still on the shelf.
-    kept: bool = False
-    #: Since a split: what it alone listed. None: what it shows, or it is not known.
-    own: tuple[Entry, ...] | None = None
-    #: What it was found to list in its grace.
-    found: Content | None = None
-    #: How many entries the ledger believes it has; None if it does not know.
-    count: int | None = None
     #: A range of changed keys crossed it.
     marked: bool = False
+    #: Its bytes are still stored.
+    stored: bool = False
+    #: It was split lately, and what is served until that is over, if it is stored.
+    in_grace: bool = False
+    grace: Content | None = None
+    #: How many entries the ledger believes it has; None if it does not know.
+    count: int | None = None
+
+    @property
+    def shown(self) -> Content:
+        """What is served."""
+        shown = self.grace or self.content
+        assert shown is not None
+        return shown
 
 
 @dataclass
@@ -82,11 +85,15 @@ class PlainLedger:
     #: Whether the section's address holds an index.
     is_index: bool = False
     next_number: int = 1
-    #: Keys that were recorded as changed, and whether all of them were.
+    #: Keys that were recorded as changed, those not reported yet, and whether any
+    #: key may have.
     pending: set[int] = field(default_factory=set)
+    unreported: set[int] = field(default_factory=set)
     all_pending: bool = False
     rows: dict[int, Row] = field(default_factory=dict)
     pages: list[PlainPage] = field(default_factory=list)
+    #: Entries of builds that could not know what was listed before.
+    unsaid: set[tuple[int, int]] = field(default_factory=set)
 
     @property
     def size(self) -> int:
@@ -120,51 +127,47 @@ class PlainLedger:
             if page.lower is None or page.lower <= rank
         )
 
-    def due(self, page: PlainPage) -> bool:
-        """Tell whether a page that was made must be made again."""
-        changed = page.divided or self._is_changed(page)
-        return not page.grace and (changed or self._outdated(page))
-
     def ready(self, page: PlainPage) -> bool:
         """Tell whether a page is served as it is."""
-        return page.content is not None and page.kept and not self.due(page)
+        waits = self.all_pending or any(
+            self.owner(rank) == page.number for rank in self.pending
+        )
+        old = waits or page.stale or page.code != self.changefreq
+        return page.content is not None and page.stored and not old
 
     # What was recorded
 
-    def _changed(self) -> set[int]:
-        """Return the numbers of the pages whose keys were recorded as changed."""
-        return {self.owner(rank) for rank in self.pending} if self.filled else set()
+    def record(self, ranks: list[int]) -> None:
+        """Remember that keys changed."""
+        self.pending.update(ranks)
+        self.unreported.update(ranks)
 
-    def _is_changed(self, page: PlainPage) -> bool:
-        return self.all_pending or page.number in self._changed()
-
-    def _settle(self, page: PlainPage) -> None:
-        """Forget the recorded changes of a page that says them now."""
-        page.marked = False
-        self.pending = {
-            rank for rank in self.pending if self.owner(rank) != page.number
-        }
-
-    def sort(self) -> None:
+    def assign(self) -> None:
         """Let a change of the whole section reach all its pages."""
         if self.all_pending and self.filled:
             self.all_pending = False
             for page in self.pages:
-                page.version += 1
                 page.stale, page.marked = True, True
 
-    def hurry(self) -> None:
-        """Make the pages that changed, as is done before an index is written."""
-        self.sort()
-        changed = self._changed()
-        changed |= {page.number for page in self.pages if page.marked and page.content}
-        for number in sorted(changed):
+    def report(self) -> None:
+        """Report what was recorded: a page that was empty is not any more."""
+        self.assign()
+        for page in self.pages:
+            mine = {rank for rank in self.unreported if rank in self.live()}
+            if page.count == 0 and any(
+                self.owner(rank) == page.number for rank in mine
+            ):
+                page.count = None
+        self.unreported.clear()
+
+    def refresh(self, changed: list[int]) -> None:
+        """Build pages whose rows changed, and those that ranges crossed."""
+        marked = [page for page in self.pages if page.marked and page.content]
+        marked.sort(key=lambda page: page.number)
+        for number in dict.fromkeys([*changed, *(page.number for page in marked)]):
             page = self.page(number)
             assert page is not None
-            if page.grace:
-                self.look(page)
-            else:
-                self.serve(page)
+            self.serve(page)
 
     # What happens to it
 
@@ -191,37 +194,40 @@ class PlainLedger:
     def serve(self, page: PlainPage) -> Content:
         """Return what ``page`` shows when it is asked for."""
         if not self.ready(page):
-            self.sort()
-            return self.make(page)
-        assert page.content is not None
-        return page.content
+            self.assign()
+            mine = {rank for rank in self.pending if self.owner(rank) == page.number}
+            before = page.content
+            former = before if page.stored else None
+            parts = [page, *self._split(page)]
+            for part in parts:
+                self._build(part)
+            listed = {e.location for part in parts for e in _entries(part.content)}
+            if former is None:
+                # Nobody knows what was listed: what was not saved goes unsaid.
+                self.unsaid |= listed | {e.location for e in _entries(before)}
+            elif any(
+                entry.location in {e.location for e in _entries(part.content)}
+                for part in parts[1:]
+                for entry in former.entries
+            ):
+                self._begin_grace(page, former)
+            self.pending -= mine
+            self.unreported -= mine
+        return page.shown
 
-    def make(self, page: PlainPage) -> Content:
-        """Compare ``page`` with its rows, and return what it then shows."""
-        while len(self.ranks(page)) > self.limit:
-            self.split(page)
-            if page.grace and page.kept:
-                assert page.content is not None
-                return page.content
-        content = self.right(page)
-        if content != page.content:
-            page.version += 1
-        page.content = content
-        page.stale, page.divided, page.grace, page.kept = False, False, False, True
-        page.own = page.found = None
-        self._settle(page)
-        page.count, page.code = len(content.entries), self.changefreq
-        return content
+    def _begin_grace(self, page: PlainPage, former: Content) -> None:
+        if self.split_grace and not page.in_grace:
+            page.in_grace, page.grace = True, former
 
-    def look(self, page: PlainPage) -> None:
-        """Find out what a page lists by now whose former bytes are served on."""
-        while len(self.ranks(page)) > self.limit:
-            self.split(page)
-        content = self.right(page)
-        if content != page.found:
-            page.version += 1
-        page.found, page.own = content, content.entries
-        self._settle(page)
+    def end_grace(self) -> None:
+        """Let the hour after a split go by."""
+        for page in self.pages:
+            page.in_grace, page.grace = False, None
+
+    def _build(self, page: PlainPage) -> None:
+        page.content = self.right(page)
+        page.stale, page.marked, page.stored = False, False, True
+        page.count, page.code = len(page.content.entries), self.changefreq
 
     def right(self, page: PlainPage) -> Content:
         """Return what ``page`` must say of its rows as they are now."""
@@ -244,92 +250,52 @@ class PlainLedger:
             if listed:
                 self.is_index = not few
             if not few:
-                return listed, None
-            versions = [page.version for page in listed]
+                return [page for page in listed if not self._is_empty(page)], None
             shown = [self.serve(page) for page in listed]
-            # Listed once more, other empty pages would be looked into.
-            same = versions == [page.version for page in listed]
-            if same or listed == self.listed():
+            if listed == self.listed():
                 return listed, shown
 
     def listed(self) -> list[PlainPage]:
-        """Return the pages not known to be empty, by number; look at those due."""
-        self.hurry()
-        for page in self.unseen()[:LOOKS]:
-            if self.ranks(page):
-                page.count = None
-            else:
-                self.serve(page)
-        listed = [page for page in self.pages if page.count != 0]
+        """Return the pages not known to be empty, by number."""
+        listed = [page for page in self.pages if page.stale or not self._is_empty(page)]
         return sorted(listed, key=lambda page: page.number)
 
-    def unseen(self) -> list[PlainPage]:
-        """Return the empty pages that are due to be looked into, by number."""
-        due = [page for page in self.pages if page.count == 0 and self._outdated(page)]
-        return sorted(due, key=lambda page: page.number)
-
-    def _outdated(self, page: PlainPage) -> bool:
-        return page.stale or page.code != self.changefreq
+    def _is_empty(self, page: PlainPage) -> bool:
+        same = page.code == self.changefreq and not page.in_grace
+        return page.count == 0 and same
 
     def _few(self, listed: list[PlainPage]) -> bool:
-        counts = [None if page.divided else page.count for page in listed]
+        counts = [None if page.in_grace else page.count for page in listed]
         if None in counts and (self.is_index or len(counts) > 1):
             return False
         share = 0.8 if self.is_index else 1
         return sum(count or 0 for count in counts) <= self.limit * share
 
-    def split(self, page: PlainPage) -> None:
+    def _split(self, page: PlainPage) -> list[PlainPage]:
         """Cut a page that has too many rows: its tail off, or else into equal parts."""
         ranks = self.ranks(page)
+        if len(ranks) <= self.limit:
+            return []
         index = self.pages.index(page)
-        edge = index + 1 == len(self.pages)
-        if edge:
+        if index + 1 == len(self.pages):
             cuts = ranks[self.limit :: self.size]
         else:
             pieces = max(2, math.ceil(len(ranks) / self.size))
             cuts = [ranks[len(ranks) * piece // pieces] for piece in range(1, pieces)]
-        page.version += 1
-        parts = self._parts(page, cuts)
-        moves = parts is None or any(parts[1:])
-        if page.content is not None and moves:
-            page.divided = True
-            page.grace = page.grace or self.split_grace
-        self._add(cuts, after=index)
-        if moves:
-            page.own, page.found = None if parts is None else parts[0], None
-        for number in range(1, len(cuts) + 1):
-            self.pages[index + number].own = None if parts is None else parts[number]
+        return self._add(cuts, after=index)
 
-    def _parts(
-        self, page: PlainPage, cuts: list[int]
-    ) -> list[tuple[Entry, ...]] | None:
-        """Divide what a page listed, if that is known."""
-        listed = self._listed(page)
-        if listed is None:
-            return None
-        ends = [0, *(self._place(listed, cut) for cut in cuts), len(listed)]
-        return [listed[start:end] for start, end in pairwise(ends)]
-
-    def _listed(self, page: PlainPage) -> tuple[Entry, ...] | None:
-        """Return what a page alone listed when it was made, if that is known."""
-        if page.own is not None:
-            return page.own
-        if page.content is None or page.divided or not page.kept:
-            return None
-        return page.content.entries
-
-    def _place(self, listed: tuple[Entry, ...], cut: int) -> int:
-        """Return the place of the first of some entries that is still there behind."""
-        for place, entry in enumerate(listed):
-            row = self.rows.get(entry.rank) if entry.rank >= cut else None
-            if row is not None and row.live and row.revision == entry.revision:
-                return place
-        return len(listed)
-
-    def _add(self, lowers: list[int] | list[None], after: int | None = None) -> None:
+    def _add(
+        self, lowers: list[int] | list[None], after: int | None = None
+    ) -> list[PlainPage]:
         index = len(self.pages) if after is None else after + 1
-        self.pages[index:index] = [
+        new = [
             PlainPage(self.next_number + offset, lower)
             for offset, lower in enumerate(lowers)
         ]
+        self.pages[index:index] = new
         self.next_number += len(lowers)
+        return new
+
+
+def _entries(content: Content | None) -> tuple[Entry, ...]:
+    return () if content is None else content.entries

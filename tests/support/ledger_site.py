@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.test import Client
+from django.conf import settings
+from django.test import Client, override_settings
 
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.publishing.refresh import Leisure
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from tests.support.ledger_kinds import KINDS, Kind
-from tests.support.ledger_world import age, read_entries, sitemap_class
+from tests.support.ledger_world import age, place, read_entries, sitemap_class
 
 _PAGE = re.compile(r"<loc>https://www\.example\.com/sitemap-[\w-]+-(\d+)\.xml</loc>")
-
-
-def nothing_moves(first: int, cuts: Sequence[Any]) -> ledger.Parts:
-    """Divide what a page listed: all of it is its own."""
-    return ledger.Parts([""] * (len(cuts) + 1), moves=False)
 
 
 class Site:
@@ -104,6 +100,14 @@ class Site:
             age(verified=True, grace=True)
             self.crawl()
         return self.crawl()
+
+    def rest(self) -> None:
+        """Let the background rebuild at leisure what is due."""
+        leisure = Leisure()
+        given = {**settings.SITEMAPS_PLUS, "BACKGROUND_SHARE": 1.0}
+        with override_settings(SITEMAPS_PLUS=given):
+            while leisure.step([self.source], place()) == 0:
+                pass
 
     def check_ranges(self) -> None:
         """No page shows another's rows, once its grace is over."""

@@ -40,13 +40,9 @@ class Workers:
     """The processes, as the test sees them."""
 
     def __init__(
-        self,
-        databases: dict[str, str],
-        shelf: Path,
-        log: Path,
-        module: str = __name__,
+        self, databases: dict[str, str], log: Path, module: str = __name__
     ) -> None:
-        given = {"databases": databases, "shelf": str(shelf), "log": str(log)}
+        given = {"databases": databases, "log": str(log)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, json.dumps(given)],
             stdin=subprocess.PIPE,

@@ -12,9 +12,7 @@ import datetime as dt
 import math
 import random
 import re
-import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from django.db import connections, transaction
@@ -22,13 +20,14 @@ from django.db.models import F, Q, QuerySet
 from django.test import Client
 
 from django_sitemaps_plus import Route, Sitemap, touch
-from django_sitemaps_plus.changes import assignment
 from django_sitemaps_plus.exceptions import Filling
-from django_sitemaps_plus.models import Page, Section
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.models import Change, Page, PageFile, Section
+from django_sitemaps_plus.pagination import bounds
+from django_sitemaps_plus.publishing import refresh
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
+from tests.support.helpers import told
 from tests.support.ledger_kinds import Key, Kind
 from tests.support.ledger_plain import Content, Entry, PlainLedger, PlainPage, Row
 
@@ -41,6 +40,7 @@ _LISTED = re.compile(
     r"(?:<lastmod>([^<]+)</lastmod>)?</sitemap>\n"
 )
 _EMPTY = re.compile(r"<\?xml [^>]*>\s*<urlset\b[^>]*>\s*</urlset>\s*")
+_PATH = re.compile(r"/things/r(\d+)-(\d+)/")
 
 #: Seconds: more than VERIFY_AFTER, and less than bytes may be old that stand in.
 HOURS = 3 * 3600
@@ -76,14 +76,22 @@ def place() -> SiteAddress:
     return found
 
 
-def age(*, verified: bool = False, grace: bool = False) -> None:
+def age(*, verified: bool = False, grace: bool = False, read: bool = False) -> None:
     """Let time pass, by the ledger's own notes of when something was."""
+    if read:
+        Page.objects.exclude(read_at=0).update(read_at=F("read_at") - HOURS)
     if verified:
         # Zero is no time, but a mark.
-        made = Page.objects.exclude(verified_at=0)
-        made.update(verified_at=F("verified_at") - HOURS)
+        built = Page.objects.exclude(verified_at=0)
+        built.update(verified_at=F("verified_at") - HOURS)
     if grace:
         Page.objects.filter(grace_until__gt=0).update(grace_until=1)
+
+
+def free_leases() -> None:
+    """Let the time pass for which a dead process still holds what it held."""
+    Section.objects.filter(lease_until__gt=0).update(lease_until=1)
+    Page.objects.filter(building_until__gt=0).update(building_until=1)
 
 
 def read_entries(body: str) -> Content:
@@ -144,18 +152,12 @@ class World:
     """A section, and the plain ledger that it must be equal to."""
 
     def __init__(
-        self,
-        kind: Kind,
-        register: Callable[..., Any],
-        shelf: Path,
-        seed: int,
-        limit: int = 10,
+        self, kind: Kind, register: Callable[..., Any], seed: int, limit: int = 10
     ) -> None:
         self.kind = kind
         self.name = "world"
         self.rng = rng = random.Random(seed)  # noqa: S311 (nothing secret)
         self.register = register
-        self.shelf = shelf
         self.keys = kind.universe(rng)
         self.ranks = {key: rank for rank, key in enumerate(self.keys)}
         self.plain = PlainLedger(limit=limit)
@@ -166,6 +168,8 @@ class World:
         self.bytes: dict[tuple[int, Content], tuple[str, bytes]] = {}
         #: What an index listed: the pages, and their entries.
         self.crawled: tuple[list[int], set[Entry]] | None = None
+        #: What engines know that look at each URL of which they are notified.
+        self.known: dict[tuple[int, int], bool] = {}
         self.former: dict[int, dict[str, Any]] = {}
         Section.objects.filter(name=self.name).delete()
         self.deploy("daily")
@@ -211,7 +215,7 @@ class World:
         )
         if self.kind.model._meta.all_parents:
             # Only one by one can they be saved, and that is recorded.
-            self.plain.pending.update(ranks)
+            self.plain.record(ranks)
 
     def _rows(self, rank: int) -> QuerySet[Any]:
         key = dict(zip(self.kind.columns, self.keys[rank], strict=True))
@@ -222,7 +226,7 @@ class World:
         for rank in ranks:
             self._rows(rank).delete()
             del self.plain.rows[rank]
-        self.plain.pending.update(ranks)
+        self.plain.record(ranks)
 
     def update(self, rank: int) -> None:
         """Change what a row's entry says."""
@@ -236,8 +240,12 @@ class World:
         for rank in ranks:
             self.plain.rows[rank].live = live
             self._write(rank, self.plain.rows[rank])
-        if not live and self.crawled is not None:
-            # They may go; whether they come back in time is no matter of the grace.
+        if not live:
+            self._forget_crawled(ranks)
+
+    def _forget_crawled(self, ranks: list[int]) -> None:
+        """Let rows go; whether they come back in time is no matter of the grace."""
+        if self.crawled is not None:
             numbers, entries = self.crawled
             gone = {entry for entry in entries if entry.rank in ranks}
             self.crawled = numbers, entries - gone
@@ -245,63 +253,68 @@ class World:
     def _write(self, rank: int, row: Row) -> None:
         if self.kind.model._meta.all_parents:
             # One UPDATE could not reach two tables.
-            found = self._rows(rank).get()
-            for name, value in self._row(rank, row).items():
-                setattr(found, name, value)
-            found.save()
-            self.plain.pending.add(rank)
+            self._save(rank, row)
+            self.plain.record([rank])
         else:
             self._rows(rank).update(**self._row(rank, row))
+
+    def _save(self, rank: int, row: Row) -> None:
+        found = self._rows(rank).get()
+        for name, value in self._row(rank, row).items():
+            setattr(found, name, value)
+        found.save()
 
     # What is recorded
 
     def save(self, rank: int, *, roll_back: bool = False) -> None:
         """Save a row's object in a transaction, and roll it back if asked to."""
-        row = copy.deepcopy(self.plain.rows[rank])
+        former = self.plain.rows[rank]
+        row = copy.deepcopy(former)
         row.revision += 1
         row.updated = self._date()
         row.live = self.kind.dated is False or self.rng.random() < 0.8
-        found = self._rows(rank).get()
-        for name, value in self._row(rank, row).items():
-            setattr(found, name, value)
         using = self.kind.database
         with contextlib.suppress(_RolledBackError), transaction.atomic(using=using):
-            found.save()
+            self._save(rank, row)
             if roll_back:
                 # What was saved before stands, and so does its record.
                 raise _RolledBackError
-        if not roll_back:
-            self._happened(rank, row)
-
-    def _happened(self, rank: int, row: Row) -> None:
-        former = self.plain.rows[rank]
+        if roll_back:
+            return
         self.plain.rows[rank] = row
-        self.plain.pending.add(rank)
-        if former.live and not row.live and self.crawled is not None:
-            numbers, entries = self.crawled
-            gone = {entry for entry in entries if entry.rank == rank}
-            self.crawled = numbers, entries - gone
+        self.plain.record([rank])
+        if former.live and not row.live:
+            self._forget_crawled([rank])
 
     def touch(self, ranks: list[int]) -> None:
         """Change rows behind the signals, and say so."""
         for rank in ranks:
             self.update(rank)
             touch(self._rows(rank))
-        self.plain.pending.update(ranks)
+        self.plain.record(ranks)
 
     def touch_everything(self) -> None:
         """Say that any row may have changed."""
         touch(self.kind.model)
         self.plain.all_pending = True
 
-    def recorded(self) -> set[int]:
-        """Return the keys for which changes wait."""
-        key = self.source.key
-        assert key is not None
-        texts = (
-            assignment.recorded(self.name).exclude(key="").values_list("key", flat=True)
+    def report(self) -> None:
+        """Report what was saved, as the background does."""
+        refresh.report_all([self.source])
+        self.plain.report()
+
+    def refresh(self) -> None:
+        """Report it, and rebuild the pages that it concerns."""
+        self.report()
+        # In the order of their changes, but first where something may be missing.
+        rows = Change.objects.exclude(page=None).order_by("pk")
+        found = list(rows.values_list("page", "reported"))
+        missing = {page for page, reported in found if reported == "[]"}
+        order = sorted(
+            dict.fromkeys(page for page, _ in found), key=lambda n: n not in missing
         )
-        return {self.ranks[key.loads(text)] for text in texts}
+        refresh.refresh_all([self.source], place())
+        self.plain.refresh(order)
 
     # The ledger, by its parts
 
@@ -320,7 +333,7 @@ class World:
         """Fill as a request does that has no time left."""
         done = self.plain.fill(hurried=True)
         try:
-            ledger.fill(self.source, seconds=0)
+            bounds.fill(self.source, seconds=0)
         except Filling:
             assert not done, "there was more to fill"
         else:
@@ -334,45 +347,34 @@ class World:
         self.get_page(page)
 
     def lose(self, page: PlainPage) -> None:
-        """Lose the bytes of a page, as a host does that is new."""
-        shutil.rmtree(self.shelf / self.name / str(page.number), ignore_errors=True)
-        page.kept, page.own = False, None
+        """Lose the bytes of a page, as somebody does who empties their table."""
+        PageFile.objects.filter(page=self.stored(page)).delete()
+        page.stored, page.grace = False, None
 
     def die_in_request(self, page: PlainPage, moment: int) -> None:
         """
         Ask for a page, and die before the ``moment``-th statement.
 
-        What was committed by then stands, and nothing else: the plain ledger is
-        put into whichever of the states on the way the real one is in.
+        What was committed by then stands, and nothing else: the page is built, or it
+        is as it was.
         """
         before = self.stored(page)
-        states = [copy.deepcopy(self.plain)]
-        if not self.plain.ready(page):
-            self.plain.sort()
-            states.append(copy.deepcopy(self.plain))
-            if len(self.plain.ranks(page)) > self.plain.limit:
-                self.plain.split(page)
-                states.append(copy.deepcopy(self.plain))
-            self.plain.serve(page)
-            states.append(copy.deepcopy(self.plain))
         with contextlib.suppress(Killed), killed_before(moment):
             self.get(f"/sitemap-{self.name}-{page.number}.xml")
         after = self.stored(page)
-        found = self._stored_bounds()
-        reached = [state for state in states if self._bounds(state) == found]
-        assert reached, "it died between two states that should be one step"
-        # Making the same bytes again changes nothing but the time of looking.
-        made = after.verified_at > before.verified_at
-        self.plain = reached[-1] if made else reached[0]
-        self.plain.pending = self.recorded()
-        whole = assignment.recorded(self.name).filter(key="")
-        self.plain.all_pending = whole.exists()
-        now = self.plain.page(page.number)
-        assert now is not None
-        folder = self.shelf / self.name / str(page.number)
-        now.kept = bool(after.checksum) and any(folder.glob(f"{after.checksum}*"))
-        Section.objects.filter(lease_until__gt=0).update(lease_until=1)
-        Page.objects.filter(making_until__gt=0).update(making_until=1)
+        free_leases()
+        if not Change.objects.filter(section=self.name, key="").exists():
+            self.plain.assign()
+        reported = Change.objects.exclude(reported_at=None).filter(page=page.number)
+        if after.read_at > before.read_at:
+            self.plain.serve(page)
+        elif reported.exists():
+            page.count = after.entries
+            self.plain.unreported = {
+                rank
+                for rank in self.plain.unreported
+                if self.plain.owner(rank) != page.number
+            }
 
     # Crawlers
 
@@ -417,11 +419,8 @@ class World:
         found = _LISTED.findall(body)
         numbers = [int(number) for number, _ in found]
         assert numbers == [page.number for page in listed], (numbers, listed)
-        lastmods = dict(
-            Page.objects.filter(section__name=self.name).values_list(
-                "number", "lastmod"
-            )
-        )
+        pages = Page.objects.filter(section__name=self.name)
+        lastmods = dict(pages.values_list("number", "lastmod"))
         for number, stamp in found:
             known = lastmods[int(number)]
             said = dt.datetime.fromisoformat(stamp).timestamp() if stamp else None
@@ -430,12 +429,11 @@ class World:
     def _remember(self, listed: list[PlainPage]) -> None:
         """Keep the index as a crawler does that comes back within the grace."""
         if self.crawled is None and self.plain.split_grace:
-            ready = [page.content for page in listed if self.plain.ready(page)]
+            ready = [page.shown for page in listed if self.plain.ready(page)]
             # A page may still show what is gone. That may go, and come back later.
             entries = {
                 entry
                 for content in ready
-                if content
                 for entry in content.entries
                 if self._is_alive(entry)
             }
@@ -455,60 +453,62 @@ class World:
             page = self.plain.page(number)
             assert page is not None
             self.get_page(page)
-            if page.content is not None:
-                shown.update(page.content.entries)
+            shown.update(page.shown.entries)
         alive = {entry for entry in entries if self._is_alive(entry)}
         assert alive <= shown, alive - shown
 
     def _is_alive(self, entry: Entry) -> bool:
         row = self.plain.rows.get(entry.rank)
-        return (
-            row is not None
-            and row.live
-            and row.revision == entry.revision
-            and row.updated == entry.updated
+        return row is not None and (row.live, row.revision, row.updated) == (
+            True,
+            entry.revision,
+            entry.updated,
         )
+
+    # Engines
+
+    def follow(self) -> None:
+        """Notify engines that look at once: none is told that a listed URL is gone."""
+        there = {(rank, self.plain.rows[rank].revision) for rank in self.plain.live()}
+        for kind, path in told():
+            rank, revision = map(int, _PATH.fullmatch(path).groups())  # type: ignore[union-attr]
+            # No two rows ever have the same address here.
+            assert (kind == "removed") == ((rank, revision) not in there), path
+            self.known[rank, revision] = (rank, revision) in there
+        for location in self.plain.unsaid:
+            self.known[location] = location in there
+        self.plain.unsaid.clear()
 
     # What must hold
 
     def check(self) -> None:
         """Compare both ledgers, and what must never change with how it was."""
+        self.follow()
         section = Section.objects.filter(name=self.name).first()
         if section is None:
             assert not self.plain.pages
             return
         assert section.filled == self.plain.filled
         assert section.next_number == self.plain.next_number
-        stored_bounds, bounds = self._stored_bounds(), self._bounds(self.plain)
-        assert stored_bounds == bounds, (stored_bounds, bounds)
-        stored = Page.objects.filter(section=section).order_by("position").values()
-        for row, page in zip(stored, self.plain.pages, strict=True):
-            self._check_page(row, page)
-        self.former = {row["number"]: row for row in stored}
-
-    def _bounds(self, plain: PlainLedger) -> list[tuple[int, int | None, int]]:
-        return [(page.number, page.lower, page.version) for page in plain.pages]
-
-    def _stored_bounds(self) -> list[tuple[int, int | None, int]]:
+        stored = list(Page.objects.filter(section=section).order_by("position"))
         key = self.source.key
         assert key is not None
-        stored = Page.objects.filter(section__name=self.name).order_by("position")
-        return [
-            (
-                page.number,
-                None if page.lower is None else self.ranks[key.loads(page.lower)],
-                page.version,
-            )
+        found = [
+            (page.number, page.lower and self.ranks[key.loads(page.lower)])
             for page in stored
         ]
+        expected = [(page.number, page.lower) for page in self.plain.pages]
+        assert found == expected, (found, expected)
+        for row, page in zip(stored, self.plain.pages, strict=True):
+            self._check_page(vars(row), page)
+        self.former = {page.number: vars(page) for page in stored}
 
     def _check_page(self, row: dict[str, Any], page: PlainPage) -> None:
-        assert row["making_until"] <= 1, "a claim that nobody gave back"
+        assert row["building_until"] <= 1, "a claim that nobody gave back"
+        assert row["entries"] == page.count, page.number
         if page.content is None:
-            assert row["entries"] is None
             return
         entries = page.content.entries
-        assert row["entries"] == page.count
         assert len(entries) <= self.plain.limit
         newest = max((entry.updated for entry in entries if entry.updated), default=0)
         assert (row["lastmod"] or 0) >= newest
@@ -517,9 +517,9 @@ class World:
             return
         assert row["changed_at"] >= former["changed_at"]
         assert (row["lastmod"] or 0) >= (former["lastmod"] or 0)
-        if row["checksum"] == former["checksum"]:
-            assert row["changed_at"] == former["changed_at"]
-            assert row["lastmod"] == former["lastmod"]
+        if row["checksum"] != former["checksum"]:
+            assert row["changed_at"] > former["changed_at"]
+            assert row["version"] > former["version"]
 
     def owners(self) -> dict[int, int]:
         """
@@ -528,9 +528,9 @@ class World:
         Asked without the package: every bound a condition of plain SQL.
         """
         owners: dict[int, int] = {}
-        bounds = [(page.number, page.lower) for page in self.plain.pages]
-        for index, (number, lower) in enumerate(bounds):
-            upper = bounds[index + 1][1] if index + 1 < len(bounds) else None
+        lowers = [(page.number, page.lower) for page in self.plain.pages]
+        for index, (number, lower) in enumerate(lowers):
+            upper = lowers[index + 1][1] if index + 1 < len(lowers) else None
             rows = self.kind.all()
             if lower is not None:
                 rows = rows.filter(self._at_least(self.keys[lower]))
@@ -554,29 +554,28 @@ class World:
         """
         Verify everything and wait until all grace is over: a complete, exact site.
 
-        Every row is then on one page exactly, every page within its limit.
+        Every row is then on one page exactly, every page within its limit, and engines
+        that looked at each URL of which they were notified know them all.
         """
         for _ in range(2):
             age(verified=True, grace=True)
+            self.plain.end_grace()
             for page in self.plain.pages:
-                page.stale, page.grace = True, False
+                page.stale = True
             self.forget_crawl()
-            listed = self.get_address()
-            # An index looks into some of the empty pages only, then into others.
-            while self.plain.unseen() or not all(map(self.plain.ready, listed)):
-                for page in listed:
-                    self.get_page(page)
-                    self.check()
-                listed = self.get_address()
-        contents = [self.plain.serve(page) for page in listed]
-        shown = [entry for content in contents for entry in content.entries]
+            self.get_address()
+            for page in list(self.plain.pages):
+                self.get_page(page)
+                self.check()
+        listed = self.get_address()
+        shown = [entry for page in listed for entry in page.shown.entries]
         expected = [
             Entry(rank, self.plain.rows[rank].revision, self.plain.rows[rank].updated)
             for rank in self.plain.live()
         ]
         assert sorted(shown, key=lambda entry: entry.rank) == expected
-        for page in self.plain.pages:
-            if page.content is not None and not page.content.entries:
-                self.get_page(page)
         owners = self.owners()
         assert owners == {rank: self.plain.owner(rank) for rank in owners}
+        self.check()
+        known = {location for location, there in self.known.items() if there}
+        assert known == {entry.location for entry in expected}

@@ -23,6 +23,7 @@ from django_sitemaps_plus.engines.indexnow import IndexNow
 from django_sitemaps_plus.engines.memory import Memory
 
 ACCEPTED = Answer(outcome=Outcome.ACCEPTED, status=200)
+GOOD = CheckResult(is_good=True, text="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,9 @@ class Keyed(Scripted):
     """Wants a key on the host."""
 
     key: str = secret()
-    findings: list[CheckResult] = field(default_factory=list, init=False, repr=False)
+    findings: list[CheckResult | Exception] = field(
+        default_factory=list, init=False, repr=False
+    )
     verified: list[str] = field(default_factory=list, init=False, repr=False)
 
     def files(self, host: str) -> Mapping[str, str]:
@@ -75,11 +78,10 @@ class Keyed(Scripted):
 
     def verify(self, origin: str, *, force: bool = False) -> CheckResult:
         self.verified.append(origin)
-        return (
-            self.findings.pop(0)
-            if self.findings
-            else CheckResult(is_good=True, text="")
-        )
+        found = self.findings.pop(0) if self.findings else GOOD
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,11 +162,6 @@ class Pinged(Memory):
     """Has an address."""
 
     url: str
-
-
-def make_key() -> str:
-    """Return a key that looks like one."""
-    return "0123456789abcdef"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What tests of the outbox share: engines in the settings, events in the stream."""
+"""What tests of the outbox share: engines in the settings, and URLs that changed."""
 
 from __future__ import annotations
 
@@ -16,33 +16,36 @@ BASE = "https://www.example.com"
 Kind = UrlChange.Kind
 
 
-def use(settings: Any, *, NOTIFY_AFTER: float = 0, **named: Any) -> Any:  # noqa: N803
-    """Name engines: ``use(settings, a="Scripted")``; returns the first."""
-    entries = {}
-    for alias, entry in named.items():
-        backend, options = entry if isinstance(entry, tuple) else (entry, {})
+def use(settings: Any, **given: Any) -> Any:
+    """
+    Configure engines and other settings: ``use(settings, one="Few", NOTIFY_AFTER=5)``.
+
+    An engine is the name of a class, or that and its options. Returns the first one.
+    """
+    entries, others = {}, {"BASE_URL": BASE, "NOTIFY_AFTER": 0}
+    for name, value in given.items():
+        if name.isupper():
+            others[name] = value
+            continue
+        backend, options = value if isinstance(value, tuple) else (value, {})
         path = backend if "." in backend else f"tests.support.outbox_engines.{backend}"
-        entries[alias] = {"BACKEND": path, "OPTIONS": options}
-    settings.SITEMAPS_PLUS = {
-        "BASE_URL": BASE,
-        "NOTIFY_AFTER": NOTIFY_AFTER,
-        "ENGINES": entries,
-    }
+        entries[name] = {"BACKEND": path, "OPTIONS": options}
+    settings.SITEMAPS_PLUS = {**others, "ENGINES": entries}
     return next(iter(engines().values()), None)
 
 
 def happened(*locations: str, kind: Any = Kind.CHANGED, **values: Any) -> None:
-    """Write down what happened to URLs, as pages do when they are made."""
+    """Write what happened to URLs, as reports and builds do."""
     given = {"section": "article", "at": time.time(), **values}
     UrlChange.objects.bulk_create(
         UrlChange(kind=kind, location=location, **given) for location in locations
     )
 
 
-def run(**order: Any) -> Report:
+def run(**options: Any) -> Report:
     """Enqueue and deliver."""
     outbox.enqueue()
-    return dispatcher.deliver(DeliveryOptions(**order))
+    return dispatcher.deliver(DeliveryOptions(**options))
 
 
 def sent(engine: Any) -> list[list[str]]:
@@ -57,7 +60,7 @@ def rows() -> list[tuple[str, str]]:
 
 
 def later(seconds: float) -> None:
-    """Let time go by, for everything that waits or was sent."""
+    """Let time pass, for everything that waits or was sent."""
     for column in ("due_at", "sent_at", "answered_at", "created_at"):
         Submission.objects.update(**{column: F(column) - seconds})
     EngineState.objects.update(

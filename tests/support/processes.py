@@ -23,10 +23,9 @@ def database_names() -> dict[str, str]:
     return {a: str(connections[a].settings_dict["NAME"]) for a in connections}
 
 
-def given(shelf: Path | None = None, **settings: Any) -> dict[str, Any]:
-    """Return what ``settings.use_given`` takes: databases, pages, our settings."""
-    found: dict[str, Any] = {"databases": database_names(), "settings": settings}
-    return found if shelf is None else {**found, "shelf": str(shelf)}
+def given(**settings: Any) -> dict[str, Any]:
+    """Return what ``settings.use_given`` takes: databases, our settings."""
+    return {"databases": database_names(), "settings": settings}
 
 
 def within(seconds: float, true: Callable[[], bool]) -> bool:

@@ -1,16 +1,19 @@
 """
-A site for real servers, gunicorn or uvicorn, on the test's database.
+A site for real servers, on the test's database, and the simplest server for it.
 
-``SITEMAPS_PLUS_TEST_SERVER`` is JSON: the databases, the folder of pages, and the
-settings. ``/save/<pk>/<slug>/`` saves an article, ``/undo/<pk>/<slug>/`` saves it and
-rolls back, ``/pid/`` tells which process answers.
+``SITEMAPS_PLUS_TEST_SERVER`` is JSON: what ``settings.use_given`` takes, and
+"constants" of modules that are to have other values. What it can be asked for is in
+``urlpatterns``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
+from importlib import import_module
 from typing import Any
+from wsgiref.simple_server import make_server
 
 GIVEN: dict[str, Any] = json.loads(os.environ["SITEMAPS_PLUS_TEST_SERVER"])
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
@@ -18,8 +21,10 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 from tests import settings  # noqa: E402 (which must be changed before it is used)
 
 settings.use_given(GIVEN)
-settings.ROOT_URLCONF = __name__
+settings.ROOT_URLCONF = "tests.support.server_app"
+settings.ALLOWED_HOSTS = ["127.0.0.1"]
 settings.MIDDLEWARE = []
+settings.INSTALLED_APPS.remove("django.contrib.sites")
 
 from django.core.asgi import get_asgi_application  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
@@ -28,7 +33,9 @@ application = get_wsgi_application()
 asgi = get_asgi_application()
 
 from django.db import transaction  # noqa: E402
-from django.http import HttpRequest, HttpResponse  # noqa: E402
+from django.db.backends.signals import connection_created  # noqa: E402
+from django.http import HttpRequest, HttpResponse, JsonResponse  # noqa: E402
+from django.test import Client  # noqa: E402
 from django.urls import path  # noqa: E402
 
 from django_sitemaps_plus.sitemaps.registry import registry  # noqa: E402
@@ -37,6 +44,21 @@ from tests.publishing.test_freshness import News  # noqa: E402
 from tests.testapp.models import Article  # noqa: E402
 
 registry.add("news", News)
+for name, value in GIVEN["constants"].items():
+    module, _, constant = name.rpartition(".")
+    setattr(import_module(f"django_sitemaps_plus.{module}"), constant, value)
+
+THREAD = "django-sitemaps-plus"
+#: Connections to databases that the background thread has opened.
+opened: list[str] = []
+
+
+def count(connection: Any, **kwargs: Any) -> None:
+    if threading.current_thread().name == THREAD:
+        opened.append(connection.alias)
+
+
+connection_created.connect(count)
 
 
 def save(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
@@ -46,6 +68,11 @@ def save(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
     return HttpResponse(str(os.getpid()))
 
 
+def atomic(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
+    with transaction.atomic():
+        return save(request, pk, slug)
+
+
 def undo(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
     with transaction.atomic():
         save(request, pk, slug)
@@ -53,13 +80,35 @@ def undo(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
     return HttpResponse("undone")
 
 
-def pid(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(str(os.getpid()))
+def thread(request: HttpRequest | None = None) -> JsonResponse:
+    """Return whether the background thread runs, and what it has connected to."""
+    runs = THREAD in {thread.name for thread in threading.enumerate()}
+    return JsonResponse({"runs": runs, "opened": opened, "pid": os.getpid()})
+
+
+def fork(request: HttpRequest) -> HttpResponse:
+    """Return the same of a child, before and after it has answered a request."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        before = thread().content
+        Client().get("/robots.txt")
+        os.write(write, b"[%s, %s]" % (before, thread().content))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return HttpResponse(os.read(read, 1000))
 
 
 urlpatterns = [
     path("save/<int:pk>/<slug:slug>/", save),
+    path("atomic/<int:pk>/<slug:slug>/", atomic),
     path("undo/<int:pk>/<slug:slug>/", undo),
-    path("pid/", pid),
+    path("thread/", thread),
+    path("fork/", fork),
     *urls.urlpatterns,
 ]
+
+
+def serve(port: int) -> None:
+    """Serve the site by one process with one thread for requests."""
+    make_server("127.0.0.1", port, application).serve_forever()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +10,12 @@ from textwrap import indent
 from typing import Any
 
 from django.core.checks import ERROR, CheckMessage, run_checks
-from django.core.management.base import BaseCommand, CommandError
 
 from django_sitemaps_plus.audit import suggestions
 from django_sitemaps_plus.audit.suggestions import Progress, Suggestion
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import FAILED, Pace, counted
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.publishing import status
 from django_sitemaps_plus.publishing.status import SectionState
@@ -33,16 +31,16 @@ except ImportError:
     _rich = None
 
 
-class Command(BaseCommand):
+class Command(SitemapsCommand):
     """Say how each section stands, or suggest what puts it on the row path."""
 
     help = (
         "Run this app's system checks, and say of all sections, or of those named, "
-        "how they are paged and read, what the ledger knows of them, and what to do "
-        "next. Nothing is changed. Ends with 0 when done, 1 if a check or a page is in "
-        "error or the database fails, 2 if misused."
+        "how they are paged and read, how many pages they have, and what to do next. "
+        "Nothing is changed. Ends with 0 when done, 1 if a check or a page is in error "
+        "or the database fails, 2 if misused."
     )
-    # Only this app's are run, and told, by handle().
+    # Only this app's are run, and printed, by run().
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -51,7 +49,7 @@ class Command(BaseCommand):
             "sections",
             nargs="*",
             metavar="SECTION",
-            help="the sections to look at; all if none is named",
+            help="the sections to check; all if none is named",
         )
         parser.add_argument(
             "--suggest",
@@ -67,28 +65,24 @@ class Command(BaseCommand):
             help="what to print: sentences, or one JSON object",
         )
 
-    def handle(
+    def run(
         self,
         *,
         sections: list[str],
         suggest: bool,
         format: str,  # noqa: A002 (the option's name)
         **options: Any,
-    ) -> None:
-        """Look at each section; errors at the end."""
-        with utils.sentences():
-            names = utils.sections(sections) or list(registry.sources())
-            if suggest:
-                failed = self._suggest(names, as_json=format == "json")
-            else:
-                failed = self._report(names, as_json=format == "json")
-        if failed:
-            raise CommandError(f"In error: {', '.join(failed)}.", returncode=FAILED)
+    ) -> str:
+        """Check each section; errors at the end."""
+        names = utils.sections(sections) or list(registry.sources())
+        work = self._suggest if suggest else self._report
+        failed = work(names, as_json=format == "json")
+        return f"In error: {', '.join(failed)}." if failed else ""
 
     # How they stand
 
     def _report(self, names: list[str], *, as_json: bool) -> list[str]:
-        """Tell how the sections stand; returns what is in error."""
+        """Print how the sections stand; returns what is in error."""
         messages = [
             message
             for message in run_checks(tags=["sitemaps_plus"], databases=[pages().db])
@@ -96,7 +90,7 @@ class Command(BaseCommand):
         ]
         states = [status.state(name) for name in names]
         if as_json:
-            self._print_json(
+            self.print_json(
                 checks=list(map(_check_as_dict, messages)),
                 sections=list(map(asdict, states)),
             )
@@ -104,13 +98,13 @@ class Command(BaseCommand):
             for message in messages:
                 self.stdout.write(str(message))
             for state in states:
-                self._tell(state)
+                self._print_state(state)
             if not names:
                 self.stdout.write(_NOTHING)
         failed = [str(message.id) for message in messages if message.level >= ERROR]
         return failed + [state.name for state in states if state.errors]
 
-    def _tell(self, state: SectionState) -> None:
+    def _print_state(self, state: SectionState) -> None:
         lines = [f"Section {state.name!r}:"]
         if state.key:
             lines.append(f"  Paged by key ({', '.join(state.key)}).")
@@ -144,14 +138,14 @@ class Command(BaseCommand):
             with self._progress(name) as progress:
                 found.append(suggestions.suggest(source, progress))
             if not as_json:
-                self._print(found[-1])
+                self._print_suggestion(found[-1])
         if as_json:
-            self._print_json(sections=list(map(_suggestion_as_dict, found)))
+            self.print_json(sections=list(map(_suggestion_as_dict, found)))
         elif not names:
             self.stdout.write(_NOTHING)
         return failed
 
-    def _print(self, found: Suggestion) -> None:
+    def _print_suggestion(self, found: Suggestion) -> None:
         start = f"Section {found.name!r}"
         if not found.reason:
             self.stdout.write(f"{start} is on the row path already.")
@@ -174,31 +168,16 @@ class Command(BaseCommand):
                 lines += ["It stays on the object path:", *refused]
         self.stdout.write("\n".join(lines))
 
-    def _print_json(self, **document: Any) -> None:
-        self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
-
     @contextmanager
     def _progress(self, name: str) -> Iterator[Progress]:
         """Give what shows how far one is, on stderr: a bar, or lines without rich."""
         if _rich is None or not self.stderr.isatty():
-            yield self._lines(name)
+            yield self.progress(f"Section {name!r}: {{:,}} of {{:,}} rows compared")
             return
         console = _console.Console(stderr=True)
         with _rich.Progress(console=console, transient=True) as bar:
             task = bar.add_task(f"Section {name!r}", total=None)
             yield lambda rows, total: bar.update(task, completed=rows, total=total)
-
-    def _lines(self, name: str) -> Progress:
-        pace = Pace()
-
-        def write(rows: int, total: int) -> None:
-            if pace.allows():
-                self.stderr.write(
-                    f"Section {name!r}: {rows:,} of {total:,} rows compared",
-                    style_func=str,
-                )
-
-        return write
 
 
 _NOTHING = (
@@ -209,15 +188,18 @@ _NOTHING = (
 
 def _ledger(state: SectionState) -> str:
     if state.filled is None:
-        return "The ledger's tables are missing."
+        return "The tables are missing."
+    pages = counted(state.pages, "page")
     if not state.filled:
-        return f"The ledger has {counted(state.pages, 'page')} so far: not all of them."
-    made = state.pages - state.unbuilt
-    return (
-        f"The ledger has {counted(state.pages, 'page')}, {made:,} of them made, "
-        f"with {counted(state.entries, 'entry', 'entries')} and "
-        f"{counted(state.bad, 'bad row')}."
-    )
+        so_far = f": {pages} so far" if state.pages else ""
+        return f"The page boundaries are yet to be found{so_far}."
+    built = "built" if state.pages == 1 else "all built"
+    if state.unbuilt == state.pages:
+        built = "not built yet"
+    elif state.unbuilt:
+        built = f"{state.pages - state.unbuilt:,} of them built"
+    entries = counted(state.entries, "entry", "entries")
+    return f"{pages}, {built}, with {entries} and {counted(state.bad, 'bad row')}."
 
 
 def _promise(found: Suggestion) -> str:

@@ -1,33 +1,38 @@
-"""``manage.py ping_sitemaps``: tell the search engines what changed."""
+"""``manage.py ping_sitemaps``: notify the search engines of what changed."""
 
 from __future__ import annotations
 
-import json
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
+from django.db import connections
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
-from django.utils.module_loading import import_string
 from django.utils.timezone import get_default_timezone, is_naive
 
-from django_sitemaps_plus.changes import queries as change_queries
-from django_sitemaps_plus.changes import url_changes
-from django_sitemaps_plus.delivery import background, guards, outbox, queries, requests
+from django_sitemaps_plus.changes import url_changes as happened
+from django_sitemaps_plus.changes.queries import url_changes
+from django_sitemaps_plus.changes.recorder import write_remembered
+from django_sitemaps_plus.delivery import background, guards, outbox, requests
 from django_sitemaps_plus.delivery.dispatcher import (
     DeliveryOptions,
-    EngineResult,
     Report,
 )
 from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.queries import states, submissions
 from django_sitemaps_plus.delivery.requests import plan
 from django_sitemaps_plus.engines import robots_check
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import FAILED, MISUSED, Pace, site_place
+from django_sitemaps_plus.management.utils import (
+    MISUSED,
+    SitemapsCommand,
+    counted,
+    site_address,
+)
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -41,22 +46,21 @@ try:
 except ImportError:
     _rich = None
 
-#: Seconds after which what is due should have been told.
+#: Seconds after which what is due should have been submitted.
 _LATE = 900.0
-_MAKE_KEY = "django_sitemaps_plus.engines.indexnow.make_key"
 _QUOTA = (
-    "Every URL is told again. Engines count them against quotas and against the site; "
-    "IndexNow asks for URLs that changed, and for all only after a migration."
+    "Every URL is submitted again. Engines count them against quotas and against the "
+    "site; IndexNow asks for URLs that changed, and for all only after a migration."
 )
 
 
-class Command(BaseCommand):
-    """Tell the engines what is due, or say how they stand."""
+class Command(SitemapsCommand):
+    """Submit what is due to the engines, or say how they stand."""
 
     help = (
-        "Make the pages whose rows changed, and tell the search engines that the "
-        "settings name what happened to URLs. Ends with 0 when done, 1 if something "
-        "could not be told or is wrong, 2 if misused."
+        "Rebuild the pages whose rows changed, and notify the search engines in the "
+        "settings of the URLs that were added, changed or removed. Ends with 0 when "
+        "done, 1 if something could not be submitted or is wrong, 2 if misused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -71,35 +75,31 @@ class Command(BaseCommand):
         add("--section", action="append", default=[], help="only this section")
         asked = parser.add_mutually_exclusive_group()
         asked.add_argument(
-            "--url", action="append", default=[], help="tell of this URL or path, too"
+            "--url", action="append", default=[], help="also submit this URL or path"
         )
         asked.add_argument(
             "--all",
             action="store_true",
-            help="tell of every URL that is listed, too; engines have quotas",
+            help="also submit every URL that is listed; engines have quotas",
         )
         asked.add_argument(
             "--since",
-            help="tell again what happened since a date, a time or a duration such as "
-            "'2 00:00:00' (two days); seven days are known",
+            help="also submit again what happened since a date, a time or a duration "
+            "such as '2 00:00:00' (two days); seven days are known",
         )
         what = parser.add_mutually_exclusive_group()
         for name, text in (
-            ("--dry-run", "only say what would be told to whom; nothing is written"),
-            ("--check", "look at address, robots.txt, keys and credentials"),
-            (
-                "--status",
-                "show how the engines stand, and what they say of the sitemap",
-            ),
-            ("--confirm", "let what is held be told: too many URLs went at once"),
-            ("--new-key", "print a new key for IndexNow, and where to put it"),
+            ("--dry-run", "only say what would be submitted to whom; nothing is sent"),
+            ("--check", "check the address, robots.txt, keys and credentials"),
+            ("--status", "show how the engines stand, and their view of the sitemap"),
+            ("--confirm", "submit the removals that are on hold: too many at once"),
         ):
             what.add_argument(name, action="store_true", help=text)
         add(
             "--force",
             action="store_true",
-            help="also from DEBUG, from a private address, or past a robots.txt that "
-            "keeps crawlers out",
+            help="even with DEBUG, from a private address, or where robots.txt "
+            "disallows everything",
         )
         add(
             "--format",
@@ -108,194 +108,176 @@ class Command(BaseCommand):
             help="what to print: a table, or one JSON object",
         )
 
-    def handle(self, **options: Any) -> None:
+    def run(self, **options: Any) -> str:
         """Do what is asked for; problems at the end."""
         self.options = options
         self.as_json = options["format"] == "json"
-        with utils.sentences():
-            problem = self._run()
-        if problem:
-            raise CommandError(problem, returncode=FAILED)
-
-    def _run(self) -> str:
-        """Return what is wrong in the end; empty if nothing is."""
-        if self.options["new_key"]:
-            return self._new_key()
-        sections = utils.sections(self.options["section"])
-        if self.options["confirm"]:
+        sections = utils.sections(options["section"])
+        if options["confirm"]:
             return self._confirm(sections)
         if not engines():
             raise CommandError(
-                "No engine is named: set SITEMAPS_PLUS['ENGINES'], for example "
+                "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
                 '{"indexnow": {"BACKEND": '
                 '"django_sitemaps_plus.engines.indexnow.IndexNow", '
                 '"OPTIONS": {"key": "…"}}}.',
                 returncode=MISUSED,
             )
-        aliases = _engines(self.options["engine"])
-        if self.options["check"]:
+        aliases = _engines(options["engine"])
+        if options["check"]:
             return self._check(aliases)
-        place = site_place()
-        if self.options["status"]:
-            return self._status(aliases, place)
-        asked = self._asked(sections, place)
-        if self.options["dry_run"]:
-            return self._dry_run(asked, place, aliases, sections)
-        return self._deliver(asked, place, aliases, sections)
+        site = site_address()
+        if options["status"]:
+            return self._status(aliases, site)
+        asked = self._asked(sections, site)
+        if options["dry_run"]:
+            return self._dry_run(asked, site, aliases, sections)
+        return self._deliver(asked, site, aliases, sections)
 
-    # Telling
+    # Submitting
 
     def _asked(
-        self, sections: Sequence[str], place: SiteAddress
+        self, sections: Sequence[str], site: SiteAddress
     ) -> Iterable[tuple[str, str]]:
         """Return what is asked for beside what is due: locations and sections."""
         if self.options["all"]:
             self.stderr.write(_QUOTA, style_func=self.style.WARNING)
-            return requests.everything(sections or list(registry.sources()), place)
+            return requests.everything(sections or list(registry.sources()), site)
         if self.options["since"]:
             return requests.since(_moment(self.options["since"]), sections)
         try:
-            return requests.given(self.options["url"], place)
+            return requests.given(self.options["url"], site)
         except LocationError as error:
             raise CommandError(f"--url: {error}", returncode=MISUSED) from error
 
     def _dry_run(
         self,
         asked: Iterable[tuple[str, str]],
-        place: SiteAddress,
+        site: SiteAddress,
         aliases: Sequence[str],
         sections: Sequence[str],
     ) -> str:
-        plans = [asdict(one) for one in plan(asked, place, aliases, sections)]
+        plans = [asdict(one) for one in plan(asked, site, aliases, sections)]
         refusal = "" if self.options["force"] else guards.refusal()
         if self.as_json:
-            self._print_json(refusal=refusal, plan=plans)
+            self.print_json(refusal=refusal, plan=plans)
             return refusal
-        self._table(plans, empty="Nothing would be told.")
+        self._table(plans, empty="Nothing to send.")
         return refusal
 
     def _deliver(
         self,
         asked: Iterable[tuple[str, str]],
-        place: SiteAddress,
+        site: SiteAddress,
         aliases: Sequence[str],
         sections: Sequence[str],
     ) -> str:
         force = self.options["force"]
         refusal = "" if force else guards.refusal()
         if refusal:
-            return self._tell(Report(refusal=refusal))
-        line = self._line("{} URLs asked for so far")
-        outbox.ask(asked, place, aliases, lambda done: line(f"{done:,}"))
-        told = self._line("{}")
+            return self._print(Report(refusal=refusal))
+        for alias in connections:
+            # What this transaction changed so far, as in a TestCase.
+            write_remembered(alias)
+        asking = self.progress("{:,} URLs asked for so far")
+        outbox.request(asked, site, aliases, asking)
+        sending = self.progress(
+            "{0.engine}, {0.host}: {0.requests:,} requests, "
+            "{0.accepted:,} URLs accepted"
+        )
         report = background.drain(
             DeliveryOptions(
                 engines=aliases,
                 sections=sections,
                 force=force,
-                is_asked=True,
-                progress=lambda one: told(_sentence(one)),
+                is_requested=True,
+                progress=sending,
             )
         )
-        return self._tell(report)
+        return self._print(report)
 
-    def _tell(self, report: Report) -> str:
-        lines = [line for line in report.lines if line.requests or line.note]
+    def _print(self, report: Report) -> str:
+        lines = [line for line in report.results if line.requests or line.note]
         if self.as_json:
-            self._print_json(
+            self.print_json(
                 refusal=report.refusal, lines=[asdict(one) for one in lines]
             )
         elif not report.refusal:
             self._table([asdict(one) for one in lines], empty="Nothing is due.")
             waiting = outbox.waiting()
             if waiting:
-                self.stdout.write(f"To be told later: {waiting:,}. See --status.")
+                self.stdout.write(f"{waiting:,} waiting. See --status.")
         wrong = [
             line.engine
             for line in lines
             if line.rejected or line.failed or line.postponed or not line.requests
         ]
         if wrong:
-            return f"Not all could be told: {', '.join(dict.fromkeys(wrong))}."
+            return f"Not everything was accepted: {', '.join(dict.fromkeys(wrong))}."
         return report.refusal
 
     # How they stand
 
     def _check(self, aliases: Sequence[str]) -> str:
-        found = [("site", finding) for finding in guards.findings()]
-        place = configured()
-        if place:
-            force, origin = self.options["force"], str(place.origin)
+        found = [("site", one) for one in guards.check()]
+        site = configured()
+        if site:
+            force, origin = self.options["force"], str(site.origin)
             found.append(
                 ("site", robots_check.look(origin, timeout=5.0, private=force))
             )
             for alias in aliases:
                 checked = engines()[alias].check(origin, force=force)
-                found += [(alias, finding) for finding in checked]
+                found += [(alias, one) for one in checked]
         if self.as_json:
-            self._print_json(
+            self.print_json(
                 findings=[{"of": name, **asdict(one)} for name, one in found]
             )
         else:
-            for name, finding in found:
-                self.stdout.write(_checked(name, finding))
-        wrong = [name for name, finding in found if not finding.is_good]
-        return f"Wrong: {', '.join(dict.fromkeys(wrong))}." if wrong else ""
+            for name, one in found:
+                self.stdout.write(_checked(name, one))
+        is_ready = all(one.is_good for _, one in found)
+        return "" if is_ready else "Not ready: see the lines marked WRONG."
 
-    def _status(self, aliases: Sequence[str], place: SiteAddress) -> str:
-        states = queries.states().filter(engine__in=aliases).order_by("engine", "host")
-        known = [_state(state, engines()[state.engine]) for state in states]
-        addresses = index.addresses(place)
+    def _status(self, aliases: Sequence[str], site: SiteAddress) -> str:
+        rows = states().filter(engine__in=aliases).order_by("engine", "host")
+        known = [_state(row, engines()[row.engine]) for row in rows]
+        addresses = index.addresses(site)
         said = [
             {"engine": alias, **asdict(status)}
             for alias in aliases
             for status in engines()[alias].status(addresses)
         ]
         late = outbox.late(_LATE)
+        text = f"Due for more than 15 minutes: {counted(late, 'submission')}."
         if self.as_json:
-            self._print_json(engines=known, sitemaps=said, late=late)
+            self.print_json(engines=known, sitemaps=said, late=late)
         else:
-            self._table(known, empty="Nothing was told so far.")
+            self._table(known, empty="Nothing has been submitted so far.")
             if said:
                 self._table(said)
-            self.stdout.write(f"Due for longer than 15 minutes: {late}.")
+            self.stdout.write(text)
         wrong = [one["engine"] for one in known if one["problem"]]
         if wrong:
-            return f"Nothing can be told: {', '.join(wrong)}."
-        return f"{late} submissions are late." if late else ""
+            return f"Nothing can be sent: {', '.join(wrong)}."
+        return text if late else ""
 
     def _confirm(self, sections: Sequence[str]) -> str:
-        held = change_queries.url_changes().filter(on_hold=True).order_by()
-        names = list(held.values_list("section", flat=True).distinct())
-        chosen = [name for name in names if not sections or name in sections]
-        told = {name: url_changes.confirm(name, time.time()) for name in sorted(chosen)}
+        waiting = url_changes().filter(on_hold=True).order_by()
+        names = waiting.values_list("section", flat=True).distinct()
+        chosen = sorted(name for name in names if not sections or name in sections)
+        done = {name: happened.confirm(name, time.time()) for name in chosen}
         if self.as_json:
-            self._print_json(confirmed=told)
-        elif not told:
-            self.stdout.write("Nothing is held.")
-        for name, count in told.items() if not self.as_json else ():
-            self.stdout.write(f"Section {name!r}: {count:,} URLs may be told.")
-        return ""
-
-    def _new_key(self) -> str:
-        key = import_string(_MAKE_KEY)()
-        if self.as_json:
-            self._print_json(key=key)
+            self.print_json(confirmed=done)
             return ""
-        self.stdout.write(
-            f"{key}\n\n"
-            "Keep it where the settings find it, an environment variable for example:\n"
-            '  "OPTIONS": {"key": os.environ["INDEXNOW_KEY"]}\n'
-            'Instead of another key: leave that one among "old_keys" for some days.\n'
-            "Then deploy, and run: manage.py ping_sitemaps --check"
-        )
+        if not done:
+            self.stdout.write("Nothing is on hold.")
+        for name, count in done.items():
+            urls = counted(count, "URL")
+            self.stdout.write(f"Section {name!r}: {urls} will be submitted.")
         return ""
 
     # Printing
-
-    def _print_json(self, **document: Any) -> None:
-        text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
-        self.stdout.write(text)
 
     def _table(self, rows: Sequence[dict[str, Any]], empty: str = "") -> None:
         """Print a table: rich's on a terminal, plain columns elsewhere."""
@@ -316,16 +298,6 @@ class Command(BaseCommand):
                 text.ljust(width) for text, width in zip(line, widths, strict=True)
             )
             self.stdout.write("  ".join(padded).rstrip())
-
-    def _line(self, text: str) -> Callable[[str], None]:
-        """Return what prints a line of progress, at most every other second."""
-        pace = Pace()
-
-        def write(shown: str) -> None:
-            if pace.allows():
-                self.stderr.write(text.format(shown), style_func=str)
-
-        return write
 
 
 def _engines(names: Sequence[str]) -> list[str]:
@@ -362,13 +334,8 @@ def _moment(text: str) -> float:
     )
 
 
-def _sentence(line: EngineResult) -> str:
-    start = f"{line.engine}, {line.host}: {line.requests:,} requests"
-    return f"{start}, {line.accepted:,} URLs accepted"
-
-
 def _state(state: Any, engine: Engine) -> dict[str, Any]:
-    waiting = queries.submissions().waiting(state.engine, state.host)
+    waiting = submissions().waiting(state.engine, state.host)
     return {
         "engine": state.engine,
         "host": state.host,
@@ -389,9 +356,9 @@ def _when(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def _checked(name: str, finding: CheckResult) -> str:
-    text = f"{'ok' if finding.is_good else 'WRONG':5}  {name}: {finding.text}"
-    return f"{text} {finding.fix}" if finding.fix else text
+def _checked(name: str, found: CheckResult) -> str:
+    text = f"{'ok' if found.is_good else 'WRONG':5}  {name}: {found.text}"
+    return f"{text} {found.fix}" if found.fix else text
 
 
 def _cell(value: Any) -> str:

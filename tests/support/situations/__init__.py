@@ -20,6 +20,9 @@ Act: TypeAlias = Callable[[World], object]
 
 SITUATIONS: dict[str, Situation] = {}
 
+#: Several sections, and one alone, which is simple.
+BOTH = ("many", "one")
+
 POSTGRESQL = connection.vendor == "postgresql"
 MYSQL = connection.vendor == "mysql"
 SQLITE = connection.vendor == "sqlite"
@@ -41,7 +44,8 @@ def situation(
     Add a situation.
 
     ``inserts`` is how many statements of ours may follow its commits: 1 by default,
-    because one statement writes five hundred keys.
+    because one statement writes five hundred keys. ``on`` tells whether it can happen
+    on this database.
     """
     allowed = (inserts, inserts) if isinstance(inserts, int) else inserts
 

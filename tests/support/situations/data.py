@@ -60,9 +60,12 @@ def empty() -> None:
         names = [m._meta.db_table for m in reversed(TABLES) if database(m) == alias]
         if _has_changes(alias):
             names.append(TABLE)
+        statements = [f"DELETE FROM {name}" for name in names]  # noqa: S608
+        if connections[alias].vendor == "postgresql":
+            statements = ["; ".join(statements)]
         with transaction.atomic(using=alias), connections[alias].cursor() as cursor:
-            for name in names:
-                cursor.execute(f"DELETE FROM {name}")  # noqa: S608
+            for sql in statements:
+                cursor.execute(sql)
 
 
 @cache

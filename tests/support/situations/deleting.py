@@ -17,10 +17,10 @@ from tests.testapp.models import (
     Tag,
 )
 
-from . import situation
+from . import BOTH, situation
 
 
-@situation(inserts=2)
+@situation(inserts=2, recorded=[1])
 def delete_in_autocommit(world: World) -> None:
     article = Article.objects.get(pk=1)
     world.note(article.delete())
@@ -30,7 +30,7 @@ def delete_in_autocommit(world: World) -> None:
     world.note(note.delete())
 
 
-@situation()
+@situation(recorded=[1])
 def delete_in_atomic(world: World) -> None:
     with transaction.atomic():
         article = Article.objects.get(pk=1)
@@ -50,7 +50,7 @@ def a_delete_that_is_rolled_back(world: World) -> None:
     world.note(Article.objects.count())
 
 
-@situation(inserts=2)
+@situation(inserts=2, recorded=[1, 2, 6, 7])
 def querysets(world: World) -> None:
     world.note(Article.objects.filter(live=False).delete())
     with transaction.atomic():
@@ -58,14 +58,16 @@ def querysets(world: World) -> None:
         world.note(Article.objects.filter(category__slug="none").delete())
 
 
-@situation(inserts=(1, 2), at_once=2)
+@situation(
+    inserts=(1, 2), at_once=2, sections=(*BOTH, "chosen"), recorded=range(200, 440)
+)
 def a_filter_by_as_many_keys(world: World) -> None:
     keys = range(200, 440)
     Article.objects.bulk_create(Article(pk=pk, slug=f"m{pk}") for pk in keys)
     world.note(Article.objects.filter(pk__in=list(keys)).delete())
 
 
-@situation(inserts=(1, 4), at_once=4)
+@situation(inserts=(1, 4), at_once=4, sections=BOTH, recorded=range(200, 640))
 def a_filter_by_as_many_slugs_in_atomic(world: World) -> None:
     keys = range(200, 640)
     Article.objects.bulk_create(Article(pk=pk, slug=f"m{pk}") for pk in keys)
@@ -74,7 +76,7 @@ def a_filter_by_as_many_slugs_in_atomic(world: World) -> None:
         world.note(articles.delete())
 
 
-@situation(inserts=2)
+@situation(inserts=2, sections=BOTH, recorded=[1, 2, 5, 7])
 def cascades(world: World) -> None:
     world.note(Category.objects.get(pk=1).delete())
     with transaction.atomic():
@@ -95,7 +97,7 @@ def a_protected_object(world: World) -> None:
     world.tries(work)
 
 
-@situation(inserts=3)
+@situation(inserts=3, recorded=[7, 101])
 def a_child_and_its_parent(world: World) -> None:
     story = Story.objects.get(pk=7)
     world.note(story.delete(keep_parents=True))
@@ -106,7 +108,7 @@ def a_child_and_its_parent(world: World) -> None:
         transaction.set_rollback(True)
 
 
-@situation()
+@situation(recorded=[1, 2])
 def a_proxy_is_deleted(world: World) -> None:
     with transaction.atomic():
         world.note(ArticleProxy.objects.get(pk=1).delete())
@@ -131,7 +133,7 @@ def objects_that_nobody_lists(world: World) -> None:
         world.note(Tag.objects.filter(name="z").delete())
 
 
-@situation(inserts=(0, 1), listens=False, sections="fast")
+@situation(inserts=(0, 1), listens=False, sections=("fast",))
 def a_section_that_does_not_record_deletes(world: World) -> None:
     """Django's fast path stays: see ``record_deletes``."""
     world.note(Note.objects.filter(number__lt=3).delete())
@@ -140,7 +142,7 @@ def a_section_that_does_not_record_deletes(world: World) -> None:
         Note.objects.create(number=4)
 
 
-@situation(inserts=2)
+@situation(inserts=2, recorded=[3, 4])
 def deleted_by_sql_and_by_the_orm(world: World) -> None:
     with transaction.atomic():
         world.note(Article.objects.filter(pk=2)._raw_delete("default"))

@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.support.alike import World
 from tests.testapp.models import Article, Category, Label, Note, Spot
 
-from . import MYSQL, POSTGRESQL, SENDS_SEVERAL, SQLITE, receiving, run, situation
+from . import BOTH, MYSQL, POSTGRESQL, SENDS_SEVERAL, SQLITE, receiving, run, situation
 from .saving import changed
 from .transactions import Stop
 
@@ -44,7 +44,7 @@ def work(world: World) -> None:
 # Receivers
 
 
-@situation()
+@situation(sections=BOTH)
 def receivers_of_theirs(world: World) -> None:
     def note(signal: Any, sender: Any, **values: Any) -> None:
         values.pop("instance", None)
@@ -59,7 +59,7 @@ def receivers_of_theirs(world: World) -> None:
         work(world)
 
 
-@situation()
+@situation(recorded=[2])
 def receivers_that_raise(world: World) -> None:
     def stop(instance: Any, **kwargs: Any) -> None:
         if instance.pk == 1:
@@ -92,7 +92,7 @@ def receivers_that_raise_in_autocommit(world: World) -> None:
     world.state(article)
 
 
-@situation(inserts=(4, 5), at_once=2)
+@situation(inserts=(4, 5), at_once=2, recorded=[1, 2])
 def receivers_that_save(world: World) -> None:
     def follow(instance: Any, **kwargs: Any) -> None:
         if instance.pk == 1:
@@ -110,7 +110,7 @@ def receivers_that_save(world: World) -> None:
 # Execute wrappers
 
 
-@situation()
+@situation(sections=BOTH)
 def a_wrapper_that_looks(world: World) -> None:
     def look(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
         result = execute(sql, params, many, context)
@@ -126,7 +126,7 @@ def a_wrapper_that_looks(world: World) -> None:
         transaction.set_rollback(True)
 
 
-@situation(inserts=2)
+@situation(inserts=2, sections=BOTH)
 def a_wrapper_that_looks_in_autocommit(world: World) -> None:
     def look(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
         world.statement(sql, params)
@@ -137,7 +137,7 @@ def a_wrapper_that_looks_in_autocommit(world: World) -> None:
         Article.objects.get(pk=2).delete()
 
 
-@situation(inserts=0)
+@situation(inserts=0, sections=BOTH)
 def a_wrapper_that_refuses_all_but_some(world: World) -> None:
     def refuse(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
         if "testapp_" not in sql and "SAVEPOINT" not in sql:
@@ -155,7 +155,7 @@ def a_wrapper_that_refuses_all_but_some(world: World) -> None:
         transaction.set_rollback(True)
 
 
-@situation()
+@situation(sections=BOTH, recorded=[1, 2])
 def a_wrapper_that_counts(world: World) -> None:
     """A budget of queries for a block."""
     budget = [4]
@@ -173,7 +173,7 @@ def a_wrapper_that_counts(world: World) -> None:
     world.note(budget)
 
 
-@situation()
+@situation(sections=BOTH)
 def a_wrapper_that_rewrites(world: World) -> None:
     """As sqlcommenter does, and those that send a query elsewhere."""
 
@@ -190,7 +190,7 @@ def _with_settings(execute: Any, sql: Any, params: Any, many: Any, context: Any)
 
     psycopg then gives several results, of which the last one counts.
     """
-    if sql.lower().startswith(("select", "savepoint", "release", "rollback")):
+    if sql.lower().startswith(("select", "set", "begin")):
         return execute(sql, params, many, context)
     before = "SELECT set_config('app.id', %s, true), set_config('app.user', %s, true); "
     given = ("8ae7", '{"user": 1}', *(params or ()))
@@ -200,7 +200,7 @@ def _with_settings(execute: Any, sql: Any, params: Any, many: Any, context: Any)
     return result
 
 
-@situation(on=SENDS_SEVERAL)
+@situation(on=SENDS_SEVERAL, sections=BOTH, recorded=[1, 101])
 def a_wrapper_that_sends_more(world: World) -> None:
     with connection.execute_wrapper(_with_settings):
         with transaction.atomic():
@@ -213,13 +213,13 @@ def a_wrapper_that_sends_more(world: World) -> None:
         transaction.set_rollback(True)
 
 
-@situation(on=SENDS_SEVERAL)
+@situation(on=SENDS_SEVERAL, sections=BOTH, recorded=[1])
 def a_wrapper_that_sends_more_in_autocommit(world: World) -> None:
     with connection.execute_wrapper(_with_settings):
         changed().save()
 
 
-@situation()
+@situation(sections=BOTH)
 def the_log_of_queries(world: World) -> None:
     """``connection.queries``, as toolbars and ``assertNumQueries`` read it."""
     with CaptureQueriesContext(connection) as captured:
@@ -317,14 +317,14 @@ def _audited(world: World) -> None:
         world.note("audit", *row)
 
 
-@situation(around=_audit)
+@situation(around=_audit, sections=BOTH)
 def an_audit_trigger(world: World) -> None:
     with transaction.atomic():
         work(world)
         _audited(world)
 
 
-@situation(around=_audit, inserts=(2, 3), on=not SQLITE)
+@situation(around=_audit, inserts=(2, 3), on=not SQLITE, sections=BOTH)
 def an_audit_trigger_in_autocommit(world: World) -> None:
     changed().save()
     Article.objects.create(slug="made")
@@ -380,16 +380,19 @@ situation(
     on=POSTGRESQL,
     name="a_trigger_that_raises",
     around=_trigger("RAISE EXCEPTION 'not now' USING ERRCODE = 'P0099';"),
+    sections=BOTH,
 )(_saves)
 situation(
     on=POSTGRESQL,
     name="a_trigger_that_skips_the_update",
     around=_trigger("RETURN NULL;"),
+    sections=BOTH,
 )(_saves)
 situation(
     on=POSTGRESQL,
     name="a_trigger_that_changes_the_row",
     around=_trigger("NEW.title = 'by trigger'; RETURN NEW;"),
+    sections=BOTH,
     inserts=3,
 )(_saves)
 
@@ -403,7 +406,14 @@ def _rule() -> Iterator[None]:
         yield
 
 
-situation(on=POSTGRESQL, name="a_rule", around=_rule, inserts=3)(_saves)
+situation(
+    on=POSTGRESQL,
+    name="a_rule",
+    around=_rule,
+    inserts=3,
+    sections=BOTH,
+    recorded=[1, 2, 3],
+)(_saves)
 
 
 @contextmanager

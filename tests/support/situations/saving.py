@@ -23,7 +23,7 @@ from tests.testapp.models import (
     Story,
 )
 
-from . import situation
+from . import BOTH, situation
 
 
 def changed(pk: int = 1, slug: str = "new") -> Article:
@@ -33,14 +33,14 @@ def changed(pk: int = 1, slug: str = "new") -> Article:
     return article
 
 
-@situation()
+@situation(sections=BOTH, recorded=[1])
 def save_in_autocommit(world: World) -> None:
     article = changed()
     article.save()
     world.state(article)
 
 
-@situation()
+@situation(sections=BOTH, recorded=[1])
 def save_in_atomic(world: World) -> None:
     with transaction.atomic():
         article = changed()
@@ -49,7 +49,7 @@ def save_in_atomic(world: World) -> None:
     world.state(article)
 
 
-@situation(inserts=2)
+@situation(inserts=2, sections=BOTH, recorded=[101, 102])
 def create_in_autocommit(world: World) -> None:
     world.state(Article.objects.create(slug="made", category_id=1))
     article = Article(slug="saved")
@@ -57,7 +57,7 @@ def create_in_autocommit(world: World) -> None:
     world.state(article)
 
 
-@situation()
+@situation(recorded=[101, 102])
 def create_in_atomic(world: World) -> None:
     with transaction.atomic():
         world.state(Article.objects.create(slug="made", category_id=1))
@@ -68,7 +68,7 @@ def create_in_atomic(world: World) -> None:
         world.state(article)
 
 
-@situation(inserts=(1, 2))
+@situation(inserts=(1, 2), sections=BOTH, recorded=[1])
 def update_fields(world: World) -> None:
     article = changed()
     article.title = "not written"
@@ -80,7 +80,7 @@ def update_fields(world: World) -> None:
     world.tries(lambda: article.save(update_fields=["nothing"]))
 
 
-@situation()
+@situation(sections=BOTH, recorded=[101])
 def force_insert(world: World) -> None:
     Article(slug="forced").save(force_insert=True)
     taken = Article(pk=1, slug="taken")
@@ -105,7 +105,7 @@ def force_update_of_a_missing_row(world: World) -> None:
     world.state(missing)
 
 
-@situation(inserts=2)
+@situation(inserts=2, sections=BOTH, recorded=[4, 5])
 def save_of_a_row_that_vanished(world: World) -> None:
     article, other = changed(4), changed(5)
     Article.objects.filter(pk__in=[4, 5]).update(slug="off")
@@ -116,7 +116,7 @@ def save_of_a_row_that_vanished(world: World) -> None:
     world.state(article)
 
 
-@situation()
+@situation(sections=BOTH, recorded=[2, 98])
 def save_under_the_key_of_another(world: World) -> None:
     with transaction.atomic():
         article = Article(pk=2, slug="over")
@@ -127,7 +127,7 @@ def save_under_the_key_of_another(world: World) -> None:
         world.state(article)
 
 
-@situation(inserts=2)
+@situation(inserts=2, sections=BOTH, recorded=[1])
 def expressions(world: World) -> None:
     article = Article.objects.get(pk=1)
     article.weight = F("weight") + 1
@@ -142,7 +142,7 @@ def expressions(world: World) -> None:
         world.note(Article.objects.values_list("slug", "weight").get(pk=1))
 
 
-@situation(inserts=3)
+@situation(inserts=3, sections=BOTH, recorded=[1, 2, 3])
 def deferred_fields(world: World) -> None:
     only = Article.objects.only("slug").get(pk=1)
     only.slug = "only"
@@ -158,7 +158,7 @@ def deferred_fields(world: World) -> None:
     world.state(key)
 
 
-@situation()
+@situation(recorded=[101, 102])
 def a_copy_without_its_key(world: World) -> None:
     with transaction.atomic():
         article = changed()
@@ -191,7 +191,7 @@ def get_or_create_in_atomic(world: World) -> None:
         world.note(note.count())
 
 
-@situation()
+@situation(recorded=[101, 4])
 def related_managers(world: World) -> None:
     category = Category.objects.get(pk=1)
     with transaction.atomic():
@@ -217,7 +217,7 @@ def bulk_writes(world: World) -> None:
 # Inheritance
 
 
-@situation(inserts=(2, 3))
+@situation(inserts=(2, 3), sections=("many", "one", "child"), recorded=[101])
 def a_child_of_multi_table_inheritance(world: World) -> None:
     story = Story.objects.create(slug="made", source="s")
     with transaction.atomic():
@@ -228,7 +228,7 @@ def a_child_of_multi_table_inheritance(world: World) -> None:
     world.state(story)
 
 
-@situation(inserts=(2, 3))
+@situation(inserts=(2, 3), sections=("many", "one", "child"), recorded=[7])
 def a_childs_own_fields(world: World) -> None:
     story = Story.objects.get(pk=7)
     for turn in range(2):
@@ -241,7 +241,7 @@ def a_childs_own_fields(world: World) -> None:
         world.note(Story.objects.get(pk=7).source)
 
 
-@situation(inserts=2)
+@situation(inserts=2, sections=("many", "one", "child"), recorded=[7])
 def the_parent_of_a_child(world: World) -> None:
     changed(7).save()
     with transaction.atomic():
@@ -249,7 +249,7 @@ def the_parent_of_a_child(world: World) -> None:
         world.note(Story.objects.get(pk=7).slug)
 
 
-@situation(inserts=2)
+@situation(inserts=2, recorded=[1, 2])
 def a_child_is_added_to_a_parent(world: World) -> None:
     for pk in (1, 2):
         story = Story(article_ptr_id=pk, source="added")
@@ -260,7 +260,7 @@ def a_child_is_added_to_a_parent(world: World) -> None:
         world.state(story)
 
 
-@situation(inserts=2)
+@situation(inserts=2, sections=BOTH, recorded=[1])
 def a_proxy(world: World) -> None:
     proxy = ArticleProxy.objects.get(pk=1)
     proxy.slug = "proxy"
@@ -366,7 +366,7 @@ def fixtures(world: World) -> None:
         changed(2).save_base(raw=True)
 
 
-@situation(inserts=3)
+@situation(inserts=3, recorded=[1, 101])
 def coroutines(world: World) -> None:
     async def main() -> None:
         article = await Article.objects.aget(pk=1)
@@ -379,7 +379,7 @@ def coroutines(world: World) -> None:
     async_to_sync(main)()
 
 
-@situation()
+@situation(recorded=[1])
 def coroutines_in_a_transaction_of_a_thread(world: World) -> None:
     @transaction.atomic
     def work() -> None:
@@ -404,7 +404,7 @@ def reading(world: World) -> None:
     world.note(Article.objects.in_bulk([1, 2]), Article.objects.exists())
 
 
-@situation(inserts=(1, 2), at_once=2)
+@situation(inserts=(1, 2), at_once=2, recorded=[*range(1, 8), *range(200, 500)])
 def hundreds_of_saves_in_one_transaction(world: World) -> None:
     with transaction.atomic():
         for number in range(200, 500):
@@ -413,10 +413,10 @@ def hundreds_of_saves_in_one_transaction(world: World) -> None:
             article.save()
 
 
-@situation()
+@situation(sections=BOTH, recorded=[1])
 def one_object_saved_again_and_again(world: World) -> None:
     article = Article.objects.get(pk=1)
     with transaction.atomic():
-        for number in range(600):
+        for number in range(300):
             article.slug = f"s{number}"
             article.save(update_fields=["slug"])

@@ -18,7 +18,7 @@ from tests.support.somebody_else import PAUSE
 from tests.testapp.models import Article, Category, Note, Story, Tag
 from tests.urls import urlpatterns as project_urlpatterns
 
-from . import MYSQL, POSTGRESQL, run, situation
+from . import BOTH, MYSQL, POSTGRESQL, run, situation
 from .saving import changed
 
 #: Django 6.1 has another name for it.
@@ -32,7 +32,7 @@ class Stop(Exception):
 # Blocks
 
 
-@situation(inserts=(1, 3), at_once=3)
+@situation(inserts=(1, 3), at_once=3, recorded=[1, 2, 3, 4])
 def nested_blocks(world: World) -> None:
     with transaction.atomic():
         changed(1, "outer").save()
@@ -44,7 +44,7 @@ def nested_blocks(world: World) -> None:
         world.note(connection.savepoint_ids)
 
 
-@situation(inserts=(1, 2), at_once=2)
+@situation(inserts=(1, 2), at_once=2, recorded=[1, 2, 3])
 def an_inner_block_is_rolled_back_by_an_error(world: World) -> None:
     with transaction.atomic():
         changed(1, "outer").save()
@@ -79,7 +79,7 @@ def set_rollback(world: World) -> None:
         world.note(transaction.get_rollback())
 
 
-@situation(inserts=(1, 2), at_once=2)
+@situation(inserts=(1, 2), at_once=2, recorded=[1, 2, 3])
 def blocks_without_savepoints(world: World) -> None:
     with transaction.atomic():
         changed(1).save()
@@ -105,7 +105,7 @@ def an_error_in_a_block_without_a_savepoint(world: World) -> None:
     world.tries(work)
 
 
-@situation(inserts=2)
+@situation(inserts=2, recorded=[1, 3])
 def durable_blocks(world: World) -> None:
     with transaction.atomic(durable=True):
         changed().save()
@@ -131,7 +131,7 @@ def one_transaction_after_another(world: World) -> None:
 # Savepoints by hand
 
 
-@situation()
+@situation(sections=BOTH, recorded=[1, 5])
 def savepoint_rolled_back_by_hand(world: World) -> None:
     with transaction.atomic():
         article, other = changed(1, "attempt"), changed(5)
@@ -145,7 +145,7 @@ def savepoint_rolled_back_by_hand(world: World) -> None:
         world.note(connection.savepoint_ids)
 
 
-@situation()
+@situation(sections=BOTH, recorded=[1, 3])
 def savepoint_released_by_hand(world: World) -> None:
     with transaction.atomic():
         transaction.clean_savepoints()
@@ -168,7 +168,7 @@ def savepoint_by_hand_and_rolled_back_altogether(world: World) -> None:
         transaction.set_rollback(True)
 
 
-@situation(on=not MYSQL)
+@situation(on=not MYSQL, sections=BOTH, recorded=[2])
 def savepoints_in_sql(world: World) -> None:
     with transaction.atomic():
         run("SAVEPOINT mine")
@@ -191,7 +191,7 @@ def _by_hand() -> Iterator[None]:
         transaction.set_autocommit(True)
 
 
-@situation(inserts=0, by_hand=True)
+@situation(inserts=0, by_hand=True, sections=BOTH, recorded=[1, 2, 101])
 def autocommit_off(world: World) -> None:
     with _by_hand():
         article = changed(1, "undone")
@@ -246,7 +246,7 @@ def _atomic_requests() -> Iterator[None]:
         settings["ATOMIC_REQUESTS"] = False
 
 
-@situation(around=_atomic_requests)
+@situation(around=_atomic_requests, sections=BOTH, recorded=[1])
 def atomic_requests(world: World) -> None:
     client = Client(raise_request_exception=False)
     for slug in ("good", "error"):
@@ -257,7 +257,7 @@ def atomic_requests(world: World) -> None:
 # Callbacks
 
 
-@situation()
+@situation(recorded=[1, 2])
 def callbacks_in_their_order(world: World) -> None:
     transaction.on_commit(world.callback("at once"))
     with transaction.atomic():
@@ -269,7 +269,7 @@ def callbacks_in_their_order(world: World) -> None:
         world.note("body")
 
 
-@situation(inserts=(1, 2), at_once=2)
+@situation(inserts=(1, 2), at_once=2, recorded=[3, 4])
 def callbacks_of_savepoints(world: World) -> None:
     with transaction.atomic():
         transaction.on_commit(world.callback("outer"))
@@ -283,7 +283,7 @@ def callbacks_of_savepoints(world: World) -> None:
         changed(4, "4").save()
 
 
-@situation()
+@situation(recorded=[1])
 def a_callback_that_raises_after_ours(world: World) -> None:
     def work() -> None:
         with transaction.atomic():
@@ -305,7 +305,39 @@ def a_callback_that_raises_before_ours(world: World) -> None:
     world.tries(work)
 
 
-@situation()
+@situation(inserts=(1, 2), sections=BOTH, recorded=[2, 3])
+def an_error_that_is_kept(world: World) -> None:
+    """With all that its traceback refers to, as loggers and debuggers keep it."""
+    kept = []
+    try:
+        with transaction.atomic():
+            transaction.on_commit(world.callback("raises", Stop("callback")))
+            changed(1).save()
+    except Stop as error:
+        kept.append(error)
+    with transaction.atomic():
+        changed(2, "2").save()
+        changed(3, "3").save()
+    world.note(kept)
+
+
+@situation(inserts=0, sections=BOTH)
+def an_error_that_is_kept_of_a_block(world: World) -> None:
+    kept = []
+    try:
+        with transaction.atomic():
+            changed(1).save()
+            Article.objects.get(pk=5).delete()
+            raise Stop
+    except Stop as error:
+        kept.append(error)
+    with transaction.atomic():
+        Article.objects.count()
+        transaction.on_commit(world.callback("after"))
+    world.note(kept)
+
+
+@situation(recorded=[1])
 def a_robust_callback_that_raises(world: World) -> None:
     with transaction.atomic():
         transaction.on_commit(world.callback("raises", Stop("robust")), robust=True)
@@ -313,7 +345,7 @@ def a_robust_callback_that_raises(world: World) -> None:
         transaction.on_commit(world.callback("called"))
 
 
-@situation(inserts=(2, 4), at_once=2)
+@situation(inserts=(2, 4), at_once=2, recorded=[1, 2, 3])
 def callbacks_that_save(world: World) -> None:
     def saves() -> None:
         world.note(connection.get_autocommit(), connection.in_atomic_block)
@@ -331,7 +363,7 @@ def callbacks_that_save(world: World) -> None:
 # Errors
 
 
-@situation()
+@situation(sections=BOTH, recorded=[1, 2])
 def an_integrity_error_and_going_on(world: World) -> None:
     with transaction.atomic():
         changed(1).save()
@@ -346,7 +378,7 @@ def an_integrity_error_and_going_on(world: World) -> None:
         changed(2, "2").save()
 
 
-@situation(inserts=0)
+@situation(inserts=0, sections=BOTH)
 def an_integrity_error_without_a_savepoint(world: World) -> None:
     def work() -> None:
         with transaction.atomic():
@@ -401,7 +433,7 @@ def a_value_that_the_database_refuses(world: World) -> None:
     world.tries(note.save)
 
 
-@situation(inserts=0)
+@situation(inserts=0, sections=BOTH)
 def sql_that_fails(world: World) -> None:
     def work() -> None:
         with transaction.atomic():
@@ -413,7 +445,7 @@ def sql_that_fails(world: World) -> None:
     world.tries(work)
 
 
-@situation()
+@situation(sections=BOTH, recorded=[1, 2])
 def raw_sql_in_the_same_transaction(world: World) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("UPDATE testapp_article SET title = %s WHERE id < 4", ["raw"])
@@ -432,7 +464,7 @@ def raw_sql_in_the_same_transaction(world: World) -> None:
 _ALL = "SELECT * FROM testapp_article"
 
 
-@situation()
+@situation(sections=BOTH)
 def the_key_that_was_given_last(world: World) -> None:
     """The session's own memory of the last INSERT."""
     sql = {
@@ -447,7 +479,7 @@ def the_key_that_was_given_last(world: World) -> None:
         world.note(run(sql))
 
 
-@situation()
+@situation(recorded=range(1, 8))
 def iterating_while_saving(world: World) -> None:
     with transaction.atomic():
         for article in Article.objects.order_by("pk").iterator(chunk_size=2):
@@ -456,7 +488,7 @@ def iterating_while_saving(world: World) -> None:
             world.note(article.pk)
 
 
-@situation(inserts=7)
+@situation(inserts=7, sections=BOTH, recorded=range(1, 8))
 def iterating_while_saving_in_autocommit(world: World) -> None:
     for article in Article.objects.order_by("pk").iterator(chunk_size=2):
         article.title = "seen"
@@ -486,7 +518,7 @@ def the_connection_is_closed_between(world: World) -> None:
     connection.close()
 
 
-@situation(inserts=0)
+@situation(inserts=0, sections=BOTH)
 def two_threads(world: World) -> None:
     """Each with rows of its own; nothing is recorded twice or for the other."""
 
@@ -503,7 +535,7 @@ def two_threads(world: World) -> None:
     world.threads(first=first, second=second)
 
 
-@situation(inserts=2)
+@situation(inserts=2, recorded=[1, 3])
 def a_thread_commits_while_another_rolls_back(world: World) -> None:
     changed(3, "here").save()
 
@@ -520,7 +552,7 @@ def a_thread_commits_while_another_rolls_back(world: World) -> None:
 # What the server knows of a transaction
 
 
-@situation(on=POSTGRESQL)
+@situation(on=POSTGRESQL, sections=BOTH)
 def rows_belong_to_the_transaction_itself(world: World) -> None:
     """In a savepoint they would have the number of a subtransaction."""
     with transaction.atomic():
@@ -534,7 +566,7 @@ def rows_belong_to_the_transaction_itself(world: World) -> None:
         )
 
 
-@situation(on=POSTGRESQL)
+@situation(on=POSTGRESQL, sections=BOTH)
 def locks_that_a_transaction_holds(world: World) -> None:
     with transaction.atomic():
         changed(1).save()
@@ -549,7 +581,7 @@ def locks_that_a_transaction_holds(world: World) -> None:
         world.note(held)
 
 
-@situation(on=MYSQL)
+@situation(on=MYSQL, sections=BOTH)
 def locks_that_a_transaction_has(world: World) -> None:
     with transaction.atomic():
         changed(1).save()
@@ -559,13 +591,13 @@ def locks_that_a_transaction_has(world: World) -> None:
         # InnoDB shows the same for a tenth of a second after somebody looked.
         time.sleep(PAUSE)
         held: Any = world.somebody.runs(
-            "SELECT trx_tables_locked, trx_rows_locked, trx_rows_modified "  # noqa: S608
+            "SELECT trx_tables_locked, trx_rows_modified "  # noqa: S608
             f"FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {pid}"
         )
         world.note(held)
 
 
-@situation()
+@situation(recorded=[1, 2])
 def updates_beside_saves(world: World) -> None:
     with transaction.atomic():
         Article.objects.filter(category__slug="news").update(weight=F("weight") + 1)

@@ -1,0 +1,269 @@
+"""
+A route for whole columns of values: a URL for each row, a few passes over all of them.
+
+The values of a column are joined by line breaks, then checked, percent-encoded and
+taken apart again. Where that is not certain to give what ``reverse()`` gives, the rows
+are done one by one, which defines what is right.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from django.urls import NoReverseMatch
+from django.utils.http import escape_leading_slashes
+
+from .url_patterns import (
+    SAFE,
+    SAFE_OR_SEPARATOR,
+    SEPARATOR,
+    Form,
+    Group,
+    Param,
+    split_template,
+    writer_of,
+)
+
+_HEX = b"0123456789ABCDEF"
+#: A character for each byte: itself if it is safe. UTF-8 writes each of the others in
+#: three bytes: E1, then 80 and 80 plus the values of its two hexadecimal digits.
+_WIDENED = "".join(
+    chr(byte)
+    if byte in SAFE_OR_SEPARATOR
+    else chr(0x1000 + ((byte >> 4) << 6) + (byte & 15))
+    for byte in range(256)
+)
+#: Makes "%" and two digits of these three.
+_DIGITS = bytes.maketrans(b"\xe1" + bytes(range(0x80, 0x90)), b"%" + _HEX)
+
+
+def _percent_encoded(joined: bytes) -> str:
+    """Encode joined texts as quote() does each of them, in three passes in C."""
+    widened, _ = codecs.charmap_decode(joined, "strict", _WIDENED)
+    return widened.encode().translate(_DIGITS).decode("ascii")
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a route was declared with."""
+
+    given: Mapping[Param, Any]
+    #: The parameters whose values are expressions; the others are constants.
+    expressions: Sequence[Param]
+
+    def constants(self, form: Form) -> dict[str, Any]:
+        """Return the constants by the names that a form has for them."""
+        params = dict(zip(form.names, self.given, strict=True))
+        return {
+            name: self.given[param]
+            for name, param in params.items()
+            if param not in self.expressions
+        }
+
+
+class CompiledRoute:
+    """
+    A route under one URLconf, language and script prefix. See ``Route.compile()``.
+
+    ``params``
+        The names of the pattern's parameters, in the order of the URL.
+    ``pieces``, ``slots``
+        The URL is ``pieces[0] + text(values[slots[0]]) + pieces[1] + …``, where
+        ``values`` are in the order of ``Route.expressions``. The pieces are
+        percent-encoded, with the constants in them. They belong to the form that
+        ``reverse()`` tries first; ``texts()`` knows whether it is the one for the
+        values of a row.
+    """
+
+    def __init__(self, viewname: str, values: Values, forms: Sequence[Form]) -> None:
+        self._viewname = viewname
+        self._forms = forms
+        self._params = list(values.given)
+        # The constants, with room for the other values.
+        self._values = list(values.given.values())
+        self._indexes = [self._params.index(param) for param in values.expressions]
+        form = forms[0]
+        literals, names = split_template(form.template, form.regex, form.names)
+        self.params: tuple[str, ...] = tuple(names)
+        self.slots: tuple[int, ...] = ()
+        try:
+            self._search = form.search
+        except re.error as error:
+            msg = f"the URL pattern {form.regex!r} is invalid: {error}."
+            raise ValueError(msg) from error
+        if not values.expressions:
+            self.pieces: tuple[str, ...] = (self.exact(()),)
+            return
+        constants = {
+            name: writer_of(form.converters.get(name))(value)
+            for name, value in values.constants(form).items()
+        }
+        # Of several positional parameters of one name the last one counts.
+        columns = {
+            form.names[index]: column
+            for column, index in enumerate(self._indexes)
+            if form.names[index] not in constants
+        }
+        self._writers = [
+            writer_of(form.converters.get(form.names[index])) for index in self._indexes
+        ]
+        self._groups = _groups_of_expressions(form, constants)
+        folded = [literals[0]]
+        for name, literal in zip(names, literals[1:], strict=True):
+            if name in constants:
+                folded[-1] += constants[name] + literal
+            else:
+                folded.append(literal)
+        self.slots = tuple(columns[name] for name in names if name in columns)
+        # Whether a value equals a default is left to exact().
+        self._is_provable = len(self.slots) > 0 and not any(
+            name in columns for name, _ in form.fixed
+        )
+        self._fill = "%s".join(text.replace("%", "%%") for text in folded).__mod__
+        self.pieces = (
+            escape_leading_slashes(quote(folded[0], safe=SAFE)),
+            *(quote(text, safe=SAFE) for text in folded[1:]),
+        )
+
+    def exact(self, values: Sequence[Any]) -> str:
+        """
+        Return the URL of one row, its values in the order of ``Route.expressions``.
+
+        Raises ``NoReverseMatch`` where ``reverse()`` does, and whatever a value or
+        its converter raises there: ``UnicodeEncodeError`` for half a surrogate
+        pair.
+        """
+        given = values
+        if len(self._indexes) < len(self._values):
+            given = self._values.copy()
+            for index, value in zip(self._indexes, values, strict=True):
+                given[index] = value
+        for form in self._forms:
+            url = form.url(dict(zip(form.names, given, strict=True)))
+            if url is not None:
+                return url
+        arguments = described(dict(zip(self._params, given, strict=True)))
+        msg = (
+            f"No URL pattern named {self._viewname!r} matches "
+            f"{', '.join(arguments) or 'without parameters'}."
+        )
+        raise NoReverseMatch(msg)
+
+    def texts(
+        self,
+        columns: Sequence[Sequence[Any]],
+        finish: Callable[[str], str | None] = str,
+    ) -> list[Sequence[str]] | None:
+        """
+        Return what goes between ``pieces`` for many rows, percent-encoded.
+
+        ``columns`` has the values of each expression, in the order of
+        ``Route.expressions``, and the result a text for each of them. ``finish`` is
+        called with all texts of a column, joined by line breaks; it returns the same
+        object where it has nothing to change, and None to refuse. None means that
+        some row may have another URL: ``exact()`` knows.
+        """
+        if not columns or not len(columns[0]):
+            return [[] for _ in columns]
+        if not self._is_provable:
+            return None
+        try:
+            texts = [
+                values
+                if write is str and {*map(type, values)} == {str}
+                else list(map(write, values))
+                for write, values in zip(self._writers, columns, strict=True)
+            ]
+            joined = ["\n".join(column) for column in texts]
+            encoded = [column.encode() for column in joined]
+        except Exception:
+            # A value that cannot be written: exact() raises it again for its row.
+            return None
+        if any("" in column for column in texts):
+            return None
+        if self.pieces[0] == "/" and _has_leading_slash(encoded[self.slots[0]]):
+            return None
+        if not self._all_match(texts, encoded):
+            return None
+        finished = []
+        for column, text, data in zip(texts, joined, encoded, strict=True):
+            lines = _finished(column, text, data, finish)
+            if lines is None:
+                return None
+            finished.append(lines)
+        return finished
+
+    def _all_match(
+        self, texts: Sequence[Sequence[str]], encoded: Sequence[bytes]
+    ) -> bool:
+        """Tell whether the URL of each row, before it is encoded, matches."""
+        if self._groups is not None:
+            return all(
+                group.matches_all(texts[column], encoded[column])
+                for column, group in zip(self.slots, self._groups, strict=True)
+            )
+        rows = zip(*(texts[column] for column in self.slots), strict=True)
+        return all(map(self._search, map(self._fill, rows)))
+
+
+def _groups_of_expressions(
+    form: Form, constants: Mapping[str, str]
+) -> list[Group] | None:
+    """
+    Return the groups that the expressions have to match, in the order of the URL.
+
+    None if the whole pattern may not match although they do.
+    """
+    if form.plain is None:
+        return None
+    groups = []
+    for name, group in zip(form.plain.names, form.plain.groups, strict=True):
+        if name not in constants:
+            groups.append(group)
+        elif not group.matches(constants[name]):
+            return None
+    return groups
+
+
+def _finished(
+    texts: Sequence[str],
+    joined: str,
+    data: bytes,
+    finish: Callable[[str], str | None],
+) -> Sequence[str] | None:
+    """Encode and finish the texts of a column; None if one has a line break itself."""
+    if joined.isascii() and not data.translate(None, SAFE_OR_SEPARATOR):
+        finished = finish(joined)
+    else:
+        finished = finish(_percent_encoded(data))
+    if finished is None:
+        return None
+    if finished is joined:
+        return texts if joined.count("\n") == len(texts) - 1 else None
+    lines = finished.split("\n")
+    return lines if len(lines) == len(texts) else None
+
+
+def _has_leading_slash(joined: bytes) -> bool:
+    return joined.startswith(b"/") or SEPARATOR + b"/" in joined
+
+
+def described(given: Mapping[Param, Any]) -> list[str]:
+    """Write arguments as in a call, none at great length."""
+    return [
+        f"{param}={_shown(value)}" if isinstance(param, str) else _shown(value)
+        for param, value in given.items()
+    ]
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.80}"
+    except Exception:
+        # An int of some thousand digits has no repr(): the message goes without.
+        return f"<{type(value).__name__}>"

@@ -1,0 +1,580 @@
+"""
+The algorithm that tells what happened to URLs, as a model that runs.
+
+Users, reports and builds are generators. Each ``yield`` is a moment at which any of
+the others may go on, so that every order of their steps can be tried. There is no
+database and no Django: transactions are what ``World.transaction()`` says. Each method
+stands for a part of the code, and both change together:
+
+- ``commit`` and ``hint``: a project's transaction, and the INSERT that follows it
+  (``changes/recorder``);
+- ``report``: ``changes/reporting.report``;
+- ``build`` and ``write``: ``publishing/page_build.build``, a split included;
+- ``known`` and ``difference``: ``changes/events.take`` and ``Comparison``;
+- ``kind_of_missing``: ``changes/url_changes.reported_by_others``.
+
+``Rules`` names what the algorithm relies on. Break a rule, and the worlds that go wrong
+say what it is for.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+ADDED, CHANGED, REMOVED = "added", "changed", "removed"
+
+#: The moments at which others may go on.
+Steps: TypeAlias = Generator[str, None, None]
+#: The keys from the first to below the second.
+Range: TypeAlias = tuple[int, int]
+EVERYTHING: Range = (0, 10**9)
+#: A row as users write it: its location and its entry's hash. None: it is not listed.
+Row: TypeAlias = tuple[str, int] | None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the algorithm relies on."""
+
+    #: A build reads the changes before it reads the rows.
+    claims_first: bool = True
+    #: What a build did not read before the rows, it neither counts nor deletes.
+    keeps_to_its_claim: bool = True
+    #: A build deletes no change whose report it has not read.
+    awaits_reports: bool = True
+    #: A page that somebody else built meanwhile is not written.
+    compares_versions: bool = True
+    #: All pages of a split are written in one transaction.
+    splits_at_once: bool = True
+    #: A report of which a part was reported or deleted by others is abandoned.
+    counts_changes: bool = True
+    #: The older changes of a key are deleted in the transaction of the report.
+    deletes_with_report: bool = True
+    #: Whoever writes events locks the section, then takes the time and reads events.
+    locks_section: bool = True
+    #: A missing URL of which others told since the page was read may still be there.
+    doubts_removal: bool = True
+    #: ... or since the report that made the URL known, if that is earlier.
+    doubts_since_report: bool = True
+    #: A change notes when its key was looked up, not when that was told.
+    dates_looks: bool = True
+    #: What was looked up before the page was read does not overrule what it lists.
+    orders_looks: bool = True
+    #: What the page itself told is no reason for doubt.
+    trusts_itself: bool = True
+    #: ... but of its builds only what was about URLs that it lists since.
+    trusts_its_listing: bool = True
+    #: A listed URL whose last event is "removed" is told again.
+    relists: bool = True
+
+
+@dataclass(frozen=True)
+class State:
+    """What a URL shows from one commit to the next."""
+
+    location: str
+    #: The row that has the URL, or the one that gave it up.
+    key: int
+    #: Of the entry. None: nothing is there.
+    hash: int | None
+    #: The commit's number.
+    commit: int
+    #: Whether a hint tells of that commit.
+    is_recorded: bool
+
+
+@dataclass
+class Change:
+    """A hint: look at this key again."""
+
+    key: int
+    is_created: bool
+    is_reported: bool = False
+    #: What was reported; None if the key was not listed.
+    entry: State | None = None
+    #: Just before the look, and in the transaction of the report.
+    looked_at: int = 0
+    told_at: int = 0
+
+
+@dataclass(eq=False)
+class Page:
+    """A page: what it lists, when its rows were read, and when it was written."""
+
+    lower: int = 0
+    #: None: it was never built.
+    listing: Mapping[str, int] | None = None
+    version: int = 0
+    read_at: int = -1
+    events_at: int = -1
+
+
+@dataclass(frozen=True)
+class Event:
+    """What engines are told of a URL."""
+
+    at: int
+    kind: str
+    location: str
+    #: What was seen there, if anything.
+    seen: State | None = None
+
+
+@dataclass
+class Known:
+    """What the world was told of a location."""
+
+    #: Of its entry. None: not certain.
+    hash: int | None
+    #: When it was known at the latest; a URL that others told of later may be theirs.
+    since: int
+    #: When the page itself told of it.
+    own: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The rows of a page, and what all URLs showed when they were read."""
+
+    read_at: int
+    rows: Sequence[State]
+    urls: Mapping[str, State]
+
+
+@dataclass
+class Report:
+    """Changes that are being reported: of each key the newest, and the older ones."""
+
+    newest: dict[int, int]
+    older: list[int]
+    created: set[int]
+    looked_at: int = 0
+    looks: dict[int, State | None] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> list[int]:
+        """The numbers of all of them."""
+        return [*self.newest.values(), *self.older]
+
+
+@dataclass
+class Claim:
+    """The page as a build found it, and the changes that the build is to end."""
+
+    page: Page
+    former: Page
+    keys: Range
+    changes: dict[int, Change] = field(default_factory=dict)
+    events_at: int = 0
+
+
+class World:
+    """Rows, the ledger's tables, and an engine that looks at the URLs it is told of."""
+
+    def __init__(self, rules: Rules, *, limit: int = 4, batch: int = 100) -> None:
+        self.rules = rules
+        #: Entries of a page, and changes that one report takes.
+        self.limit, self.batch = limit, batch
+        self.clock = 0
+        self.commits, self.numbers = itertools.count(1), itertools.count(1)
+        self.rows: dict[int, State] = {}
+        self.urls: dict[str, State] = {}
+        self.changes: dict[int, Change] = {}
+        self.pages = [Page(listing={})]
+        self.events: dict[str, list[Event]] = {}
+        self.locked: set[object] = set()
+        #: What the engine saw last of each URL.
+        self.views: dict[str, State] = {}
+        #: What was looked at and noted, and what events told of.
+        self.noted: set[State] = set()
+        self.told: set[State | None] = set()
+        #: Of URLs where nothing was: the keys of pages that were read meanwhile.
+        self.missed: dict[State, list[Range]] = {}
+        #: What must never happen, as it happens.
+        self.faults: list[str] = []
+
+    def tick(self) -> int:
+        """Return the time; no two moments have the same."""
+        self.clock += 1
+        return self.clock
+
+    # Users
+
+    def commit(self, new: Mapping[int, Row], *, is_recorded: bool = True) -> None:
+        """Commit rows, as a transaction of the project's does."""
+        number = next(self.commits)
+        self.tick()
+        for key in new:
+            if key in self.rows:
+                former = self.rows.pop(key)
+                self.urls[former.location] = replace(
+                    former, hash=None, commit=number, is_recorded=is_recorded
+                )
+        for key, row in new.items():
+            if row is not None:
+                state = State(row[0], key, row[1], number, is_recorded)
+                self.rows[key] = self.urls[row[0]] = state
+
+    def hint(
+        self,
+        keys: Iterable[int],
+        created: Collection[int] = (),
+        numbers: Iterator[int] | None = None,
+    ) -> None:
+        """Write down which keys to look at."""
+        for key, number in zip(keys, numbers or self.numbers, strict=False):
+            self.changes[number] = Change(key, key in created)
+
+    # Transactions
+
+    def transaction(self, *rows: object) -> Generator[str, None, set[object]]:
+        """Lock some rows once nobody else has any of them locked; return them."""
+        wanted = {*rows, "section"} if self.rules.locks_section else {*rows}
+        while wanted & self.locked:
+            yield "waiting"
+        self.locked |= wanted
+        return wanted
+
+    # Reports
+
+    def report(self, keys: Range = EVERYTHING) -> Steps:
+        """Tell of the keys that changed."""
+        report = self.unreported(keys)
+        if not report.newest:
+            return
+        if not self.rules.deletes_with_report:
+            while report.older:
+                del self.changes[report.older.pop()]
+        yield "found changes"
+        report.looked_at = self.tick()
+        yield "dated look"
+        report.looks = {key: self.rows.get(key) for key in report.newest}
+        yield "looked"
+        locks = yield from self.transaction(*report.changes)
+        try:
+            told_at = self.tick()
+            if not self.rules.counts_changes or all(map(self.waits, report.changes)):
+                yield "telling"
+                self.write_report(report, told_at)
+        finally:
+            self.locked -= locks
+
+    def unreported(self, keys: Range) -> Report:
+        """Return the oldest changes that were not reported yet."""
+        found = [number for number in self.within(keys) if self.waits(number)]
+        found = found[: self.batch]
+        newest = {self.changes[number].key: number for number in found}
+        older = [number for number in found if number not in newest.values()]
+        created = {
+            self.changes[number].key
+            for number in found
+            if self.changes[number].is_created
+        }
+        return Report(newest, older, created)
+
+    def waits(self, number: int) -> bool:
+        """Tell whether a change is there, and is not reported."""
+        return number in self.changes and not self.changes[number].is_reported
+
+    def within(self, keys: Range) -> list[int]:
+        """Return the changes of some keys, the oldest first."""
+        first, end = keys
+        return [
+            number
+            for number, change in sorted(self.changes.items())
+            if first <= change.key < end
+        ]
+
+    def write_report(self, report: Report, told_at: int) -> None:
+        """Write what was found, and tell of it."""
+        for key, number in report.newest.items():
+            if number in self.changes:
+                change = self.changes[number]
+                change.is_reported, change.entry = True, report.looks[key]
+                change.looked_at, change.told_at = report.looked_at, told_at
+        for number in report.older:
+            self.changes.pop(number, None)
+        for key, state in report.looks.items():
+            if state is not None:
+                kind = ADDED if key in report.created else CHANGED
+                self.noted.add(state)
+                self.tell(Event(told_at, kind, state.location, state))
+
+    # Pages
+
+    def build(self, page: Page) -> Steps:
+        """Build a page, and tell what is different."""
+        claim = Claim(page, replace(page), self.keys_of(page))
+        early = None if self.rules.claims_first else self.read(claim.keys, self.tick())
+        asked = [] if self.rules.awaits_reports else self.within(claim.keys)
+        yield "read page"
+        yield from self.report(claim.keys)
+        yield "reported"
+        claim.changes = self.reported(claim.keys)
+        yield "took changes"
+        read_at = self.tick()
+        claim.keys = self.keys_of(page)
+        yield "dated reading"
+        reading = early or self.read(claim.keys, read_at)
+        yield "read rows"
+        locks = yield from self.transaction(page, *claim.changes)
+        try:
+            claim.events_at = self.tick()
+            if not self.rules.keeps_to_its_claim:
+                claim.changes = self.reported(claim.keys)
+            if self.stands(claim):
+                events = self.difference(claim, reading)
+                yield "writing"
+                self.write(claim, reading, events)
+                self.end([*claim.changes, *asked])
+        finally:
+            self.locked -= locks
+
+    def keys_of(self, page: Page) -> Range:
+        """Return the keys that are a page's own."""
+        above = [other.lower for other in self.pages if other.lower > page.lower]
+        return page.lower, min(above, default=EVERYTHING[1])
+
+    def reported(self, keys: Range) -> dict[int, Change]:
+        """Return the changes of some keys that were reported."""
+        found = {number: self.changes[number] for number in self.within(keys)}
+        return {n: change for n, change in found.items() if change.is_reported}
+
+    def read(self, keys: Range, read_at: int) -> Reading:
+        """Read the rows of some keys, in one statement."""
+        first, end = keys
+        rows = [self.rows[key] for key in sorted(self.rows) if first <= key < end]
+        return Reading(read_at, rows, dict(self.urls))
+
+    def stands(self, claim: Claim) -> bool:
+        """Tell whether nobody else built the page, or ended changes of it."""
+        is_same = claim.page.version == claim.former.version
+        return (is_same or not self.rules.compares_versions) and all(
+            number in self.changes for number in claim.changes
+        )
+
+    def end(self, changes: Iterable[int]) -> None:
+        """Delete changes."""
+        for number in changes:
+            self.changes.pop(number, None)
+
+    # What is different
+
+    def difference(self, claim: Claim, reading: Reading) -> list[Event]:
+        """Compare what is known of a page with what is there."""
+        known = self.known(claim)
+        new = {state.location: state for state in reading.rows}
+        at = claim.events_at
+        events = [
+            Event(at, self.kind_of_missing(location, known[location]), location)
+            for location in sorted(known.keys() - new.keys())
+        ]
+        was_built = claim.former.listing is not None
+        for location, state in sorted(new.items()):
+            kind = self.kind_of_listed(state, known.get(location), was_built)
+            if kind:
+                events.append(Event(at, kind, location, state))
+        return events
+
+    def known(self, claim: Claim) -> dict[str, Known]:
+        """Return the former listing, updated with what the changes reported."""
+        former = claim.former
+        known = {
+            location: Known(digest, former.read_at, {former.events_at})
+            for location, digest in (former.listing or {}).items()
+        }
+        for change in sorted(claim.changes.values(), key=self.date):
+            if change.entry is not None:
+                self.update(known, change, change.entry, former)
+        return known
+
+    def date(self, change: Change) -> int:
+        """Return when a change was reported, as it is noted."""
+        return change.looked_at if self.rules.dates_looks else change.told_at
+
+    def update(
+        self, known: dict[str, Known], change: Change, entry: State, former: Page
+    ) -> None:
+        """Note what a change reported."""
+        date = self.date(change)
+        own = () if self.rules.trusts_its_listing else (former.events_at,)
+        item = Known(None, former.read_at, {*own})
+        item = known.setdefault(entry.location, item)
+        if not self.rules.orders_looks or date > former.events_at:
+            item.hash = entry.hash
+        elif item.hash != entry.hash:
+            item.hash = None
+        if self.rules.doubts_since_report:
+            item.since = min(item.since, date)
+        item.own.add(change.told_at)
+
+    def kind_of_missing(self, location: str, known: Known) -> str:
+        """Return "removed", or "changed" where others may list the URL by now."""
+        is_doubtful = any(
+            event.kind != REMOVED
+            and event.at > known.since
+            and not (self.rules.trusts_itself and event.at in known.own)
+            for event in self.events.get(location, [])
+        )
+        return CHANGED if is_doubtful and self.rules.doubts_removal else REMOVED
+
+    def kind_of_listed(
+        self, state: State, known: Known | None, was_built: bool
+    ) -> str | None:
+        """Return what to tell of a URL that is there, if anything."""
+        since = known.since if known else -1
+        last = self.events.get(state.location, [])[-1:]
+        was_removed = any(e.kind == REMOVED and e.at >= since for e in last)
+        is_relisted = was_removed and self.rules.relists
+        if known is None:
+            return ADDED if was_built or is_relisted else None
+        return CHANGED if known.hash != state.hash or is_relisted else None
+
+    # Writing
+
+    def write(self, claim: Claim, reading: Reading, events: Sequence[Event]) -> None:
+        """Write a page, or those into which it is split, and tell of it."""
+        pieces = self.pieces(claim.page, reading.rows)
+        if len(pieces) > 1 and not self.rules.splits_at_once:
+            events = self.put_off(claim, pieces, events)
+        for piece, rows in pieces:
+            piece.listing = {state.location: state.hash or 0 for state in rows}
+            piece.version += 1
+            piece.read_at, piece.events_at = reading.read_at, claim.events_at
+            if piece not in self.pages:
+                self.pages.append(piece)
+        self.note(claim, reading, events)
+        for event in events:
+            self.tell(event)
+
+    def pieces(
+        self, page: Page, rows: Sequence[State]
+    ) -> list[tuple[Page, Sequence[State]]]:
+        """Divide rows between a page and as many new ones as are needed."""
+        size = self.limit if len(rows) <= self.limit else max(1, self.limit - 1)
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+        pieces: list[tuple[Page, Sequence[State]]] = [(page, parts[0] if parts else [])]
+        return pieces + [(Page(lower=part[0].key), part) for part in parts[1:]]
+
+    def put_off(
+        self,
+        claim: Claim,
+        pieces: list[tuple[Page, Sequence[State]]],
+        events: Sequence[Event],
+    ) -> list[Event]:
+        """Write only the first piece now: another page has what is left of the rest."""
+        here = {state.location for state in pieces[0][1]}
+        former, second = claim.former, pieces[1][0]
+        rest = {k: v for k, v in (former.listing or {}).items() if k not in here}
+        second.listing, second.read_at = rest, former.read_at
+        second.events_at = former.events_at
+        self.pages.append(second)
+        del pieces[1:]
+        claim.changes = {
+            n: change
+            for n, change in claim.changes.items()
+            if change.key < second.lower
+        }
+        return [event for event in events if event.location in here]
+
+    def note(self, claim: Claim, reading: Reading, events: Sequence[Event]) -> None:
+        """Note what a build has seen; crawlers read a page that is built first."""
+        self.noted.update(reading.rows)
+        for state in reading.urls.values():
+            if state.hash is None:
+                self.missed.setdefault(state, []).append(claim.keys)
+        listing = claim.former.listing
+        if listing is None:
+            for state in reading.rows:
+                self.look(state.location)
+        elif any(e.kind == ADDED and e.location in listing for e in events):
+            self.faults.append("what the page listed was told as added")
+
+    # Engines
+
+    def tell(self, event: Event) -> None:
+        """Write an event, and let the engine know."""
+        now = self.urls.get(event.location)
+        if now is None:
+            self.faults.append(f"{event.location} was never listed")
+            return
+        if event.kind == REMOVED and now.hash is not None and now in self.told:
+            self.faults.append(f"{event.location} was told, and then told as removed")
+        self.told.add(event.seen)
+        self.events.setdefault(event.location, []).append(event)
+        self.notify(event.location)
+
+    def notify(self, location: str) -> None:
+        """Let the engine look at a URL at once."""
+        self.look(location)
+
+    def look(self, location: str) -> None:
+        """Let the engine see what is at a URL."""
+        self.views[location] = self.urls[location]
+
+    # The end
+
+    def rest(self) -> None:
+        """Report and build until nothing is left to do."""
+        for _ in range(2):
+            while any(map(self.waits, self.changes)):
+                finish(self.report())
+            for page in self.pages:
+                finish(self.build(page))
+
+    def old_views(self) -> list[str]:
+        """Return the URLs of which the engine did not see the last state."""
+        return [url for url, now in self.urls.items() if not self.is_seen(url, now)]
+
+    def is_seen(self, location: str, now: State) -> bool:
+        """Tell whether the engine knows; of what was recorded it was told since."""
+        view = self.views.get(location)
+        if view is None or now.hash is None or not now.is_recorded:
+            return (view and view.hash) == now.hash
+        return view == now
+
+    def glimpsed(self) -> list[str]:
+        """
+        Return the old views of what was there for a moment, and looked at by nobody.
+
+        A URL is told as removed, say, while another row has just got it; the engine
+        finds it there; and the row loses it before anybody looks at that row.
+        """
+        return [
+            url
+            for url in self.old_views()
+            if url in self.views and not self.is_noted(self.views[url], self.urls[url])
+        ]
+
+    def is_noted(self, view: State, now: State) -> bool:
+        """Tell whether anybody of ours saw what the engine saw."""
+        if view.hash is not None:
+            return view in self.noted
+        pages = self.missed.get(view, [])
+        return any(first <= now.key < end for first, end in pages)
+
+    def false_removals(self) -> list[str]:
+        """Return the URLs that are there, though the last word was "removed"."""
+        return [
+            location
+            for location, events in self.events.items()
+            if events[-1].kind == REMOVED and self.urls[location].hash is not None
+        ]
+
+    def wrong(self) -> list[str]:
+        """Return what is wrong at rest, but for what was only glimpsed."""
+        glimpsed = self.glimpsed()
+        return [
+            *self.faults,
+            *(f"old view of {u}" for u in self.old_views() if u not in glimpsed),
+            *(f"{u} is there, and told as removed" for u in self.false_removals()),
+        ]
+
+
+def finish(steps: Steps) -> None:
+    """Let somebody finish while all others stand still."""
+    for _ in steps:
+        pass

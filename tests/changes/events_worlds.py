@@ -1,0 +1,189 @@
+"""
+Worlds in which users, reporters and builders do things at random, in any order.
+
+The same seed is the same world, as long as nothing in here changes.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from .events_model import Page, Row, Rules, State, Steps, World
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What may happen in a world at random."""
+
+    #: Entries come back as they were: without a date they are always the same.
+    has_same_entries: bool = True
+    #: The section has rows before it is first built.
+    has_rows_before: bool = True
+    #: The engine looks some time after it was told, and not at once.
+    has_late_looks: bool = True
+
+
+class RandomWorld(World):
+    """A world in which users, two reporters and two builders do things at random."""
+
+    def __init__(self, seed: int, rules: Rules, kind: Kind) -> None:
+        self.random = rnd = random.Random(seed)  # noqa: S311 (nothing secret)
+        super().__init__(
+            rules, limit=rnd.choice([2, 4, 8]), batch=rnd.choice([2, 5, 100])
+        )
+        self.kind = kind
+        self.keys = range(rnd.choice([6, 12, 24, 40]))
+        self.is_all_recorded = rnd.random() < 0.4
+        self.hashes = rnd.choice([1, 2, 10**9]) if kind.has_same_entries else 10**9
+        self.drafts: dict[int, State] = {}
+        #: Of which the engine was told, and has not looked at yet.
+        self.unlooked: list[str] = []
+        if kind.has_rows_before and rnd.random() < 0.4:
+            self.begin_with_rows()
+
+    def begin_with_rows(self) -> None:
+        """Begin with rows, on one or two pages that were never built."""
+        some = self.random.sample(self.keys, len(self.keys) // 2)
+        self.commit({key: (f"u{key}", self.any_hash()) for key in some})
+        middle = len(self.keys) // 2
+        self.pages = [Page(), Page(lower=middle)][: self.random.choice([1, 2])]
+
+    def run(self) -> None:
+        """Let all of them work, in any order, until everything is at rest."""
+        rnd = self.random
+        users = [self.writer(rnd.choice([4, 12])) for _ in range(rnd.choice([2, 4]))]
+        jobs = [self.reporter(), self.reporter(), self.builder(), self.builder()]
+        jobs += users
+        while jobs:
+            job = rnd.choice(jobs)
+            # Some go on for a while, others stand still, and some are killed.
+            for _ in range(rnd.choice([1, 1, 1, 3])):
+                if rnd.random() < 0.003 and job not in users:
+                    job.close()
+                if next(job, None) is None:
+                    jobs.remove(job)
+                    break
+            if self.unlooked and rnd.random() < 0.3:
+                self.look(self.unlooked.pop(rnd.randrange(len(self.unlooked))))
+        self.rest()
+        while self.unlooked:
+            self.look(self.unlooked.pop())
+
+    def notify(self, location: str) -> None:
+        """Let the engine look at a URL, at once or later."""
+        if self.kind.has_late_looks and self.random.random() < 0.5:
+            self.unlooked.append(location)
+        else:
+            self.look(location)
+
+    def reporter(self) -> Steps:
+        """Report now and then."""
+        for _ in range(6):
+            yield from self.report()
+            yield "done"
+
+    def builder(self) -> Steps:
+        """Build one page after the other."""
+        for _ in range(8):
+            yield from self.build(self.random.choice(self.pages))
+            yield "done"
+
+    # Users
+
+    def writer(self, times: int) -> Steps:
+        """Save, delete, update() and so on; some hints are lost."""
+        for _ in range(times):
+            is_lost = not self.is_all_recorded and self.random.random() < 0.3
+            # Written in the user's transaction: numbered before it is committed.
+            is_inside = self.random.random() < 0.1
+            numbers = iter([next(self.numbers) for _ in range(3 * is_inside)])
+            if is_inside:
+                yield "numbered"
+            former = {*self.rows, *self.drafts}
+            new = self.operation()
+            self.commit(new, is_recorded=not is_lost)
+            if not is_inside:
+                yield "committed"
+            if not is_lost:
+                self.hint(new, new.keys() - former, numbers if is_inside else None)
+
+    def operation(self) -> dict[int, Row]:
+        """Return rows that a user writes."""
+        some = self.random.sample(self.keys, self.random.choice([1, 1, 2, 3]))
+        operations = [self.save, self.save, self.delete, self.unpublish, self.publish]
+        operations += [self.change_slug, self.swap, self.hand_over]
+        return self.random.choice(operations)(some)
+
+    def save(self, keys: list[int]) -> dict[int, Row]:
+        """Save objects, or create them."""
+        owners = {location: state.key for location, state in self.there().items()}
+        locations = {key: self.rows[key].location for key in keys if key in self.rows}
+        return {
+            key: (location, self.any_hash())
+            for key in keys
+            if owners.get(location := locations.get(key, f"u{key}"), key) == key
+        }
+
+    def delete(self, keys: list[int]) -> dict[int, Row]:
+        """Delete objects."""
+        return {key: None for key in keys if key in self.rows}
+
+    def unpublish(self, keys: list[int]) -> dict[int, Row]:
+        """Save objects so that they are not listed."""
+        here = self.delete(keys)
+        self.drafts.update((key, self.rows[key]) for key in here)
+        return here
+
+    def publish(self, keys: list[int]) -> dict[int, Row]:
+        """Let drafts be listed where they were."""
+        new: dict[int, Row] = {}
+        taken = self.there()
+        for key in keys:
+            draft = self.drafts.get(key)
+            if draft and key not in self.rows and draft.location not in taken:
+                taken[draft.location] = draft
+                new[key] = (draft.location, self.this_or_other(draft))
+        return new
+
+    def change_slug(self, keys: list[int]) -> dict[int, Row]:
+        """Give an object another location."""
+        return {key: self.elsewhere() for key in keys[:1] if key in self.rows}
+
+    def swap(self, keys: list[int]) -> dict[int, Row]:
+        """Let two objects change places."""
+        here = [self.rows[key] for key in keys if key in self.rows][:2]
+        if len(here) < 2:
+            return {}
+        one, two = here
+        return {
+            one.key: (two.location, self.any_hash()),
+            two.key: (one.location, self.any_hash()),
+        }
+
+    def hand_over(self, keys: list[int]) -> dict[int, Row]:
+        """Give the location of one object to another."""
+        one, two = self.rows.get(keys[0]), self.random.choice(self.keys)
+        if one is None or one.key == two:
+            return {}
+        rest = self.random.choice([None, self.elsewhere()])
+        return {one.key: rest, two: (one.location, self.this_or_other(one))}
+
+    def there(self) -> dict[str, State]:
+        """Return the rows by their locations."""
+        return {state.location: state for state in self.rows.values()}
+
+    def elsewhere(self) -> Row:
+        """Return a row at a location that no other has."""
+        taken = self.there()
+        free = [f"u{n}" for n in range(len(self.keys) + 4) if f"u{n}" not in taken]
+        return self.random.choice(free), self.any_hash()
+
+    def any_hash(self) -> int:
+        """Return the hash of an entry."""
+        return self.random.randrange(self.hashes)
+
+    def this_or_other(self, state: State) -> int:
+        """Return the hash of an entry that may be as it was."""
+        is_same = self.kind.has_same_entries and self.random.random() < 0.5
+        return state.hash or 0 if is_same else self.any_hash()

@@ -1,0 +1,113 @@
+"""Work ahead of the requests, as ``build_sitemaps`` has it done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db.models import F
+
+from django_sitemaps_plus.models import Change, Page, PageFile, RelatedState, Section
+from django_sitemaps_plus.publishing import build
+from django_sitemaps_plus.sitemaps import sections
+from tests.conftest import Register
+from tests.support.helpers import PagesSitemap, told
+from tests.support.ledger_kinds import create_tables
+from tests.support.ledger_site import Site
+from tests.support.ledger_world import age, place
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables(django_db_setup: None, django_db_blocker: Any) -> None:
+    with django_db_blocker.unblock():
+        create_tables()
+
+
+@pytest.fixture
+def site(register: Register) -> Site:
+    """Three pages of nine, nine and seven rows."""
+    made = Site(register)
+    made.insert(range(0, 250, 10))
+    return made
+
+
+def done(report: build.SectionReport) -> tuple[Any, ...]:
+    """Return pages, entries, those with new bytes and those without."""
+    assert report.errors == []
+    return report.pages, report.entries, report.changed, report.unchanged
+
+
+def test_every_page_is_built_once(site: Site) -> None:
+    seen: list[tuple[int, int]] = []
+    report = build.build(site.source, place(), lambda *numbers: seen.append(numbers))
+    assert done(report) == (3, 25, 3, 0)
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert done(build.build(site.source, place())) == (3, 25, 0, 3)
+    assert done(build.fill(site.source)) == (3, 25, 0, 0)
+
+
+def test_pages_that_a_split_adds_are_walked_too(site: Site) -> None:
+    build.build(site.source, place())
+    site.insert(range(11, 50, 2))
+    age(verified=True)
+    report = build.build(site.source, place())
+    assert report.entries == 25 + 20
+    assert report.waiting == 1
+    assert {page.entries is None for page in site.pages()} == {False}
+
+
+def test_reconciling_finds_what_changed_the_count_or_the_newest_lastmod(
+    site: Site,
+) -> None:
+    build.build(site.source, place())
+    told()
+    rows = site.kind.all()
+    site.insert([5])
+    rows.filter(pk=100).update(updated="2030-01-01T00:00:00Z")
+    rows.filter(pk=200).update(slug="r200-1")
+    assert done(build.reconcile(site.source, place())) == (3, 26, 2, 1)
+    # What neither shows is found by reading all rows.
+    assert done(build.reconcile(site.source, place(), deep=True)) == (3, 26, 1, 2)
+    assert sorted(told()) == [
+        ("added", "/things/r200-1/"),
+        ("added", "/things/r5-0/"),
+        ("changed", "/things/r100-0/"),
+        ("removed", "/things/r200-0/"),
+    ]
+
+
+def test_what_cannot_be_built_is_said(site: Site) -> None:
+    build.build(site.source, place())
+    site.kind.all().filter(pk__lt=180).update(slug="")
+    age(verified=True)
+    report = build.build(site.source, place())
+    assert [error.partition(" rows")[0] for error in report.errors] == [
+        "9 of the 9"
+    ] * 2
+    assert (report.pages, report.entries, report.unchanged) == (3, 25, 1)
+    assert len(report.problems) == 18
+
+
+def test_a_section_by_position_has_nothing_to_build(register: Register) -> None:
+    register("pages", PagesSitemap)
+    report = build.build(sections.source("pages"), place())
+    assert report.by_position
+    assert report.pages == 0
+    assert not Section.objects.exists()
+
+
+def test_what_is_no_longer_registered_is_removed_after_a_day(site: Site) -> None:
+    build.build(site.source, place())
+    Change.objects.create(section="site", at=1)
+    RelatedState.objects.create(section="site", model="x", key="1", state="x")
+    assert build.remove_unregistered(["site"]) == []
+    assert build.remove_unregistered(["other"]) == []
+    assert len(site.pages()) == 3, "another process of a deploy may serve it"
+    Page.objects.update(verified_at=F("verified_at") - build.UNUSED - 7200)
+    assert build.remove_unregistered(["other"]) == [("site", 3)]
+    for model in (Page, PageFile, Change, RelatedState):
+        assert not model._default_manager.exists()
+    # A section that comes back has new numbers.
+    assert site.index() == [4, 5, 6]

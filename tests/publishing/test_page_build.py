@@ -1,0 +1,248 @@
+"""One build of a page: what it stores, when it may not, and large splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from django_sitemaps_plus.exceptions import Busy
+from django_sitemaps_plus.models import Change, Page, PageFile, Section, UrlChange
+from django_sitemaps_plus.publishing import page_build, page_writer
+from django_sitemaps_plus.rendering.digest import VERSION
+from tests.conftest import Register
+from tests.support.factories import ElsewhereFactory
+from tests.support.helpers import told
+from tests.support.ledger_kinds import KINDS, create_tables
+from tests.support.ledger_site import Site
+from tests.support.ledger_world import age, place
+from tests.testapp.models import Elsewhere
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables(django_db_setup: None, django_db_blocker: Any) -> None:
+    with django_db_blocker.unblock():
+        create_tables()
+
+
+@pytest.fixture
+def site(register: Register) -> Iterator[Site]:
+    """Two full pages, built: 0 to 80 and 90 to 170."""
+    made = Site(register)
+    made.insert(range(0, 180, 10))
+    made.crawl()
+    yield made
+    KINDS["integers"].empty()
+
+
+def path(number: int, revision: int = 0) -> str:
+    return f"/things/r{number}-{revision}/"
+
+
+# Large splits
+
+
+def test_a_page_is_cut_into_fifty_pieces_at_most(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left over is built later; what is new there is left to crawlers."""
+    assert page_build.MOST_PIECES == 50
+    monkeypatch.setattr(page_build, "MOST_PIECES", 4)
+    site.delete([10])
+    site.insert(number for number in range(11, 90) if number % 10)
+    age(verified=True)
+    site.get(1)
+    assert None in [page.entries for page in site.pages()]
+    # A piece that is not built yet may list it: whoever hears of it shall look.
+    found = told()
+    assert ("changed", path(10)) in found
+    assert {kind for kind, _ in found} == {"changed"}
+    site.check()
+    assert told() == []
+
+
+def test_a_tail_is_cut_into_fifty_pieces_at_most(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_build, "MOST_PIECES", 4)
+    site.insert(range(180, 260))
+    age(verified=True)
+    site.get(2)
+    assert [page.entries for page in site.pages()] == [9, 10, 9, 9, None]
+    assert told() == []
+    site.check()
+
+
+def test_a_piece_may_still_be_too_large_by_its_bytes(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halves have as many rows, and the second one all the long addresses."""
+    site = Site(register, limit=20)
+    site.insert(range(0, 4000, 100))
+    site.crawl()
+    monkeypatch.setattr(page_writer, "MAX_BYTES", 4_000)
+    rows = [{"id": n, "slug": f"r{n}-{'0' * 190}"} for n in range(1601, 1616)]
+    site.kind.insert(rows)
+    site.delete([300])
+    age(verified=True)
+    site.get(1)
+    assert [page.entries for page in site.pages()] == [16, None, 18, 4]
+    found = told()
+    assert ("changed", path(300)) in found
+    assert {kind for kind, _ in found} == {"changed"}
+    site.check()
+    assert len(site.pages()) == 5
+
+
+def test_a_split_with_too_many_bad_rows_does_not_happen(register: Register) -> None:
+    site = Site(register, limit=30)
+    site.insert(range(0, 300, 10))
+    before = site.shown(1)
+    told()
+    numbers = [number for number in range(101, 130) if number % 10]
+    site.kind.insert([{"id": number, "slug": ""} for number in numbers])
+    site.delete([0])
+    age(verified=True)
+    assert site.shown(1) == before
+    assert " rows of page site-1 are bad" in site.page(1).error
+    assert len(site.pages()) == 1
+    assert (told(), Change.objects.count()) == ([], 1)
+
+
+# While it is being built
+
+
+class Meanwhile:
+    """Does something while a page's rows are read, so many times."""
+
+    def __init__(self, site: Site, register: Register, action: Callable[[], Any]):
+        self.site, self.action, self.times, self.runs = site, action, 1, 0
+        register(site.name, self._class())
+
+    def _class(self) -> Any:
+        former = type(self.site.source.sitemap)
+
+        def lastmod(sitemap: Any, item: Any) -> None:
+            if item.pk == 90:
+                self.runs += 1
+                if self.runs <= self.times:
+                    self.action()
+
+        return type(former.__name__, (former,), {"lastmod": lastmod})
+
+
+def test_a_page_that_is_marked_while_it_is_built_is_built_again(
+    site: Site, register: Register
+) -> None:
+    def mark() -> None:
+        site.kind.all().filter(id=100).update(slug="r100-1")
+        Page.objects.filter(number=2).mark()
+
+    meanwhile = Meanwhile(site, register, mark)
+    assert b"/things/r100-1/" in site.get(2).content
+    assert meanwhile.runs == 2
+    assert site.page(2).verified_at > 0
+    # Others who are always faster.
+    age(verified=True)
+    meanwhile.runs, meanwhile.times = 0, 10**6
+    before = site.page(2)
+    with pytest.raises(Busy, match="being built by others"):
+        page_build.build(site.source, before, place())
+    assert site.get(2).status_code == 200, "the former bytes"
+
+
+def test_what_is_saved_while_a_page_is_built_waits_for_the_next_build(
+    site: Site, register: Register
+) -> None:
+    def save() -> None:
+        row = site.kind.all().get(pk=100)
+        row.slug = "r100-1"
+        row.save()
+
+    site.delete([110])
+    Meanwhile(site, register, save)
+    assert b"/things/r110-0/" not in site.get(2).content
+    assert Change.objects.count() == 1
+    assert b"/things/r100-1/" in site.get(2).content
+    assert not Change.objects.exists()
+    found = told()
+    assert ("removed", path(110)) in found
+    assert ("removed", path(100)) in found
+    assert ("changed", path(100, 1)) in found
+
+
+def test_bytes_that_only_another_version_of_the_package_writes_are_no_change(
+    site: Site,
+) -> None:
+    before = site.page(1)
+    other = {"digest": "0-former", "checksum": "former", "verified_at": 1}
+    for digest, is_change in [("0-former", False), (f"{VERSION}former", True)]:
+        Page.objects.filter(number=1).update(**{**other, "digest": digest})
+        site.get(1)
+        assert (site.page(1).lastmod != before.lastmod) == is_change
+
+
+# Inside of transactions
+
+
+class There(Site):
+    """A section whose rows lie in another database than the ledger."""
+
+    def insert(self, numbers: Any) -> None:
+        for number in numbers:
+            ElsewhereFactory(pk=number, slug=f"r{number}-0")
+
+
+@pytest.fixture
+def there(register: Register) -> Site:
+    Elsewhere.objects.all().delete()
+    made = There(register, kind=KINDS["another database"])
+    made.insert(range(1, 8))
+    assert made.shown(1) == list(range(1, 8))
+    return made
+
+
+@pytest.mark.parametrize("using", ["default", "other"])
+def test_inside_a_transaction_of_another_database_nothing_is_stored(
+    there: Site, using: str
+) -> None:
+    """What was read may never be committed."""
+    tables = [Page, PageFile, Section, Change, UrlChange]
+    there.insert([8])
+    age(verified=True)
+    told()
+    before = [list(model._default_manager.values()) for model in tables]
+    with transaction.atomic(using=using):
+        if using == "other":
+            there.insert([9])
+        shown = there.shown(1)
+        assert (9 in shown) == (using == "other")
+        assert 8 in shown
+        answer = there.get(1)
+        assert "Last-Modified" not in answer.headers
+        again = {"if-none-match": answer.headers["ETag"]}
+        assert there.client.get("/sitemap-site-1.xml", headers=again).status_code == 304
+        after = [list(model._default_manager.values()) for model in tables]
+        assert after == before
+        # A page that would have to be split can only be asked for again.
+        there.insert(range(20, 30))
+        assert there.get(1).status_code == 503
+        transaction.set_rollback(True, using=using)
+    there.check()
+
+
+def test_inside_a_transaction_of_the_same_database_pages_are_stored(
+    site: Site,
+) -> None:
+    """As in a TestCase: what it has saved itself, it sees."""
+    with transaction.atomic():
+        row = site.kind.all().get(pk=100)
+        row.slug = "r100-1"
+        row.save()
+        assert b"/things/r100-1/" in site.get(2).content
+        assert sorted(told()) == [("changed", path(100, 1)), ("removed", path(100))]
+        assert b"/things/r100-1/" in site.get(2).content
