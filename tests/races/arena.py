@@ -66,6 +66,8 @@ class Arena(Ground):
         self.started = time.time()
         self.journal = Journal(folder, "arena")
         self.lives: dict[str, int] = defaultdict(int)
+        #: When writers were killed that may have had something to record still.
+        self.deaths: dict[str, float] = {}
         #: What runs, by its name: the role, how it was started, its process id.
         self.cast: dict[str, tuple[str, dict[str, Any], int]] = {}
         grace = int(rules.grace)
@@ -131,6 +133,8 @@ class Arena(Ground):
         """Kill a process, and start its successor."""
         role, more, pid = self.cast[name]
         self.journal.write(killed=name, at=time.time())
+        if role == "writer" and not self.rules.prompt:
+            self.deaths[f"w{more['number']}x{self.lives[name]}"] = time.time()
         found = self.nursery.kill(pid, signal.SIGKILL)
         assert "crash" not in found, found
         self.start(role, name, **more)
@@ -179,8 +183,7 @@ class Arena(Ground):
         late = [name for name, (_, more, _) in self.cast.items() if "quiet" in more]
         for name in [name for name in self.cast if name not in late]:
             self._await(name)
-        seconds = self.wait_until_free()
-        self.journal.write(free=seconds, at=time.time())
+        self.wait_until_free()
         # One after the other: who finds a page being built gets its former bytes.
         for name in late:
             Path(self.cast[name][1]["quiet"]).touch()
@@ -200,7 +203,7 @@ class Arena(Ground):
     def check(self) -> None:
         """Hold all that anybody was given against what was committed."""
         written = journal.read(self.folder, "writer")
-        self.truth = Truth(written, writer.all_rows(), self.rules.ended)
+        self.truth = Truth(written, writer.all_rows(), self.rules.ended, self.deaths)
         answers = list(journal.read(self.folder, "reader"))
         found = Verdict(self.truth, self.events(), self.posts(), answers, self.rules)
         deeds = [
@@ -212,6 +215,7 @@ class Arena(Ground):
         found.check_posts(INTERVAL)
         found.check_answers()
         found.check_crawls()
+        found.check_slow_crawls()
         found.conclude()
 
     def check_pages(self) -> None:

@@ -11,6 +11,7 @@ each for an answer:
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import json
 import os
@@ -163,6 +164,8 @@ def _live(role: Role, command: Command, write: int) -> None:
     faulthandler.register(signal.SIGUSR1)
     try:
         found = {"result": role(command)}
+        # As every process does that comes to its end.
+        atexit._run_exitfuncs()
     except BaseException:
         found = {"crash": traceback.format_exc()}
     with suppress(Exception):

@@ -112,6 +112,8 @@ class Reader:
     def run(self) -> None:
         """Read until the race is over, and all once more in the quiet after it."""
         while not self.stop.exists():
+            if self.rng.random() < 0.3:
+                self.crawl_slowly(self.rng.choice(SECTIONS))
             self.crawl(self.rng.choice(SECTIONS))
             if self.rng.random() < 0.1:
                 self.ask("/sitemap.xml")
@@ -159,6 +161,28 @@ class Reader:
             quiet=self.is_quiet,
         )
 
+    def crawl_slowly(self, section: str) -> None:
+        """Read a section's index, and in the next second the pages that it listed."""
+        graces, start = self._graces(section), time.time()
+        listed = self.ask(f"/sitemap-{section}.xml") or []
+        numbers = [n for n, _ in listed if isinstance(n, int)]
+        found: list[Any] = []
+        for number in numbers:
+            time.sleep(1 / len(numbers))
+            page = self.ask(f"/sitemap-{section}-{number}.xml")
+            if page is None:
+                return
+            found += page
+        if numbers:
+            self.journal.write(
+                old=section,
+                start=start,
+                end=time.time(),
+                graces=sorted(graces | self._graces(section)),
+                found=found,
+                pages=numbers,
+            )
+
     def _graces(self, section: str) -> set[float]:
         """Return until when pages show what they had before they were split."""
         pages = Page.objects.filter(section__name=section, grace_until__gt=0)
@@ -169,27 +193,29 @@ class Reader:
             connection.close()
             return set()
 
-    def _is_built(self, path: str) -> bool:
-        """Tell whether somebody builds a page now."""
+    def _build_of(self, path: str) -> tuple[float, ...]:
+        """Return until when a page is being built, and of when it is."""
         match = _PATH.fullmatch(path)
         if match is None:
-            return False
+            return (0.0,)
         pages = Page.objects.filter(section__name=match[1], number=match[2])
         try:
-            return pages.filter(building_until__gt=time.time()).exists()
+            return pages.values_list("building_until", "read_at").get()
+        except Page.DoesNotExist:
+            return (0.0,)
         except (Error, connection.Database.Error):
             connection.close()
-            return False
+            return (0.0,)
 
     def ask(self, path: str) -> list[Any] | None:
         """Ask for an address; returns what it lists, None if that is not to be had."""
         known = self.known.get(path)
         headers = self._conditions(known)
-        built = self._is_built(path)
+        before = self._build_of(path)
         begun = time.time()
         answer = self.get(path, headers)
         ended = time.time()
-        built = built or self._is_built(path)
+        after = self._build_of(path)
         found, error = None, answer.error
         if answer.status == 200 and path.endswith(".xml"):
             try:
@@ -214,7 +240,7 @@ class Reader:
             hash=blake2b(answer.body, digest_size=8).hexdigest(),
             found=found,
             error=error,
-            built=built,
+            built=before != after or max(*before, *after) > begun,
             quiet=self.is_quiet,
         )
         return found

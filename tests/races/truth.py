@@ -11,8 +11,9 @@ leaves its name in the rows that it writes, and notes whose name it found there.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ UNSEEN = 3.0
 
 #: Seconds around a commit in which the end of a connection may be that of its own.
 NEAR = 0.1
+#: Seconds after a commit in which on SQLite a lock may keep it from being recorded.
+LATE = 2.0
 
 Row = dict[str, Any]
 #: A table's name and a primary key.
@@ -102,15 +105,17 @@ class Operation:
     #: Whether its writer noted its end.
     is_certain: bool
 
-    def is_recorded(self, ended: Sequence[float]) -> bool:
+    def is_recorded(self, ended: Sequence[float], deaths: Mapping[str, float]) -> bool:
         """
         Tell whether it was surely recorded.
 
-        It was if its writer lived on, and nobody ended a connection meanwhile.
+        It was if its writer lived on for a while, and nobody ended a connection
+        meanwhile.
         """
         first, last = self.moment
         near = any(first - NEAR <= moment <= last + NEAR for moment in ended)
-        return self.is_certain and not near
+        died = deaths.get(self.name.rpartition("-")[0], math.inf)
+        return self.is_certain and not near and last < died - LATE
 
 
 class Tables:
@@ -177,13 +182,17 @@ class Truth:
         lines: Iterable[Line],
         final: dict[RowKey, Row],
         ended: Sequence[float] = (),
+        deaths: Mapping[str, float] | None = None,
     ) -> None:
         self.lines = list(lines)
-        #: When connections were ended.
-        self.ended = ended
+        #: When connections were ended, and when writers were killed that may have had
+        #: something to record still.
+        self.ended, self.deaths = ended, deaths or {}
         self.final = final
         self.operations = _committed(_operations(self.lines), final)
-        #: By section and key.
+        #: By section: the keys that it has ever listed, in order.
+        self.keys: dict[str, list[int]] = defaultdict(list)
+        #: By section and key, in order.
         self.spans: dict[tuple[str, int], list[Span]] = {}
         self.by_url: dict[tuple[str, str], list[Span]] = defaultdict(list)
         #: How often something may have been recorded of a row that stayed as it was.
@@ -208,11 +217,13 @@ class Truth:
             if tables.rows.get(key) != self.final.get(key)
         }
         assert not differing, f"the journals are wrong: {differing}"
-        for spans in self.spans.values():
+        for (section, key), spans in self.spans.items():
+            self.keys[section].append(key)
             for span in spans:
                 if span.entry is not None:
-                    section = section_of(span.entry.location)
-                    self.by_url[section, span.entry.location].append(span)
+                    self.by_url[section, span.location].append(span)
+        for keys in self.keys.values():
+            keys.sort()
         for spans in self.by_url.values():
             spans.sort(key=lambda span: span.began)
 
@@ -227,12 +238,11 @@ class Truth:
     def _note(
         self, section: str, key: int, entry: Entry | None, operation: Operation
     ) -> None:
-        spans = self.spans.setdefault((section, key), [])
-        if spans and spans[-1].entry == entry:
+        spans = self.spans.get((section, key), [])
+        if (spans[-1].entry if spans else None) == entry:
             return
-        if not spans and entry is None:
-            return
-        is_recorded = operation.is_recorded(self.ended)
+        self.spans[section, key] = spans
+        is_recorded = operation.is_recorded(self.ended, self.deaths)
         if spans:
             spans[-1].ended = operation.moment
             spans[-1].end_is_recorded = is_recorded
@@ -255,16 +265,28 @@ class Truth:
             for span in spans
         )
 
-    def sure(self, section: str, since: float, until: float) -> dict[int, Span]:
-        """Return what a section surely listed throughout a time, and knew, by key."""
-        found = {}
-        for (name, key), spans in self.spans.items():
-            if name != section:
-                continue
-            for span in spans:
-                is_listed = span.entry is not None and span.is_recorded
-                if is_listed and span.surely_is(since, until):
-                    found[key] = span
+    def sure(
+        self,
+        section: str,
+        since: float,
+        until: float,
+        between: tuple[float, float] = (-math.inf, math.inf),
+    ) -> list[Span]:
+        """
+        Return what a section surely listed throughout a time, and knew.
+
+        Of the keys between two others, or of all.
+        """
+        keys = self.keys[section]
+        start, end = bisect_right(keys, between[0]), bisect_left(keys, between[1])
+        found = []
+        for key in keys[start:end]:
+            spans = self.spans[section, key]
+            # The last one that had surely begun.
+            place = bisect_right(spans, since, key=lambda span: span.began.last)
+            span = spans[place - 1] if place else None
+            if span and span.entry and span.is_recorded and span.ended.first >= until:
+                found.append(span)
         return found
 
     def keys_of(self, section: str, entries: Sequence[Entry]) -> list[int]:
@@ -281,7 +303,7 @@ class Truth:
         found = {
             key: spans[-1].entry
             for (name, key), spans in self.spans.items()
-            if name == section and spans and spans[-1].entry is not None
+            if name == section and spans[-1].entry is not None
         }
         return {key: found[key] for key in sorted(found)}  # type: ignore[misc]
 
@@ -303,6 +325,20 @@ class Truth:
         if not any(span.surely_is(since, until) for span in spans):
             found.add(None)
         return found
+
+    def around(
+        self, url: tuple[str, str], moment: float, by: float
+    ) -> tuple[float, float]:
+        """Return since when and until when a URL was as it was at a moment."""
+        changes = [
+            change
+            for span in self.by_url[url]
+            for change in (span.began, span.ended)
+            if change not in (ALWAYS, NEVER)
+        ]
+        since = [change.first for change in changes if change.first <= moment + by]
+        until = [change.last for change in changes if change.last >= moment - by]
+        return max(since, default=-math.inf), min(until, default=math.inf)
 
     # For people
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +22,7 @@ NOTES = 0.1
 LONG, SOME = 10.0, 5.0
 #: Examples of each problem that a failure shows.
 SHOWN = 2
-#: Of so many operations one may hand a URL on that is dropped unseen.
+#: Of so many operations one may leave a URL that is dropped unseen.
 RARE = 200
 #: Before all that happened.
 BEGINNING = -1e18
@@ -46,6 +48,9 @@ class Rules:
     grace: float
     #: Seconds for which a page's former bytes stand in while somebody builds it.
     lag: float = 3.0
+    #: Whether what is committed is recorded by then. On SQLite a lock may delay it
+    #: until a next commit of the same process, or its end.
+    prompt: bool = True
     #: Whether anybody is killed.
     kills: bool = False
     #: Parts of the texts of errors that writers may meet with.
@@ -70,10 +75,15 @@ class Verdict:
         self.posts = posts
         self.answers = [line for line in lines if "get" in line]
         self.crawls = [line for line in lines if "crawl" in line]
+        self.slow = [line for line in lines if "old" in line]
+        self.crawls_of: dict[str, list[Line]] = defaultdict(list)
+        for line in lines:
+            if "graces" in line:
+                self.crawls_of[line["by"]].append(line)
         self.rules = rules
         self.problems: dict[str, list[str]] = defaultdict(list)
-        #: URLs that were handed on and dropped, most likely unseen.
-        self.handed: set[Url] = set()
+        #: URLs that were dropped, most likely unseen.
+        self.unseen: set[Url] = set()
         self.by_url: dict[Url, list[Event]] = defaultdict(list)
         for event in events:
             self.by_url[event.section, event.location].append(event)
@@ -116,7 +126,7 @@ class Verdict:
             found = self.by_url.get(url, [])
             last = max((event.at for event in found), default=None)
             if not self._is_known(url, last):
-                self._wrong_unless_handed_on(url, last, "not reported since it changed")
+                self._wrong_unless_unseen(url, last, "not reported since it changed")
             is_removed = bool(found) and found[-1].kind == "removed"
             if is_removed and self.truth.last_entry(url) is not None:
                 self.wrong("listed, and last reported as removed", url[1], url)
@@ -135,23 +145,25 @@ class Verdict:
             states = self.truth.states(url, last - CLOCKS, last + CLOCKS)
         return self.truth.last_entry(url) in states
 
-    def _wrong_unless_handed_on(self, url: Url, last: float | None, what: str) -> None:
+    def _wrong_unless_unseen(self, url: Url, last: float | None, what: str) -> None:
         """
         Note what is wrong, unless it is the one case that the documentation names.
 
-        A URL that was handed to a row of another page, and dropped before that row was
-        looked up. What was said of it last came from the page that had it before:
-        most likely that it was removed.
+        What was so for a moment, mostly because a URL was handed from row to row, and
+        was looked at by nobody but who was told of what had been before.
         """
-        spans = self.truth.by_url[url]
-        keys = {
-            span.key for span in spans if last and span.began.first <= last + CLOCKS
-        }
-        if self.truth.last_entry(url) is None and len(keys) > 1:
-            if self.by_url[url][-1].kind == "removed":
+        if last is not None:
+            since, until = self.truth.around(url, last, CLOCKS)
+            kinds = {
+                event.kind
+                for event in self.by_url[url]
+                if since - CLOCKS <= event.at <= until + CLOCKS
+            }
+            if until < math.inf and kinds <= {"removed"}:
                 return
-            self.handed.add(url)
-            if len(self.handed) <= 1 + len(self.truth.operations) // RARE:
+            self.unseen.add(url)
+            few = len(self.unseen) <= 1 + len(self.truth.operations) // RARE
+            if few and self.truth.last_entry(url) is None:
                 return
         self.wrong(what, url[1], url)
 
@@ -177,9 +189,7 @@ class Verdict:
         for url in sorted(self.truth.by_url):
             last = max(self.posts.get(url[1], []), default=None)
             if not self._is_known(url, last):
-                self._wrong_unless_handed_on(
-                    url, last, "not submitted since it changed"
-                )
+                self._wrong_unless_unseen(url, last, "not submitted since it changed")
 
     # What the processes met with
 
@@ -262,24 +272,23 @@ class Verdict:
         if not keys:
             return
         locations = {entry.location for entry in entries}
-        for key, span in self.truth.sure(section, since, until).items():
-            if min(keys) < key < max(keys) and span.location not in locations:
+        between = min(keys), max(keys)
+        for span in self.truth.sure(section, since, until, between):
+            if span.location not in locations:
                 detail = f"{_short(line)}\n  it lacks {span}"
                 self.wrong(what, detail, (section, span.location))
 
     def _since(self, line: Line, section: str) -> float:
         """Return from which moment on an answer may say what was."""
         # Who finds a page being built gets its former bytes, or 304 if it has them.
-        strict = line["quiet"] or (line["status"] == 304 and not line["built"])
+        is_prompt = self.rules.prompt and not line["built"]
+        strict = line["quiet"] or (line["status"] == 304 and is_prompt)
         begun = line["begun"]
-        in_grace = any(
-            crawl["crawl"] == section
-            and crawl["by"] == line["by"]
-            and crawl["start"] <= begun <= crawl["end"]
-            and any(until > begun - NOTES for until in crawl["graces"])
-            for crawl in self.crawls
-        )
-        if in_grace and line["modified"]:
+        # A crawl's line follows the lines of its answers.
+        crawls = self.crawls_of[line["by"]]
+        place = bisect_left(crawls, begun, key=lambda crawl: float(crawl["end"]))
+        graces = crawls[place]["graces"] if place < len(crawls) else ()
+        if line["modified"] and any(until > begun - NOTES for until in graces):
             # These bytes are older than the split, but were right when they came.
             modified = parsedate_to_datetime(line["modified"]).timestamp()
             return min(modified - 2, begun - self.rules.grace - self.rules.lag)
@@ -297,11 +306,28 @@ class Verdict:
                 if until > crawl["start"] - NOTES
             ]
             since, section = min([crawl["start"] - lag, *split]), crawl["crawl"]
-            for span in self.truth.sure(section, since, crawl["end"]).values():
+            for span in self.truth.sure(section, since, crawl["end"]):
                 if span.location not in locations:
                     detail = f"{_crawl(crawl)}\n  {span}"
                     url = section, span.location
                     self.wrong("missing from all pages", detail, url)
+
+    def check_slow_crawls(self) -> None:
+        """A split takes no URL from who holds the index of before."""
+        for crawl in self.slow:
+            start, end, section = crawl["start"], crawl["end"], crawl["old"]
+            if end - start > self.rules.grace - 1 / 2:
+                # Its grace may be over.
+                continue
+            locations = {location for location, _ in crawl["found"]}
+            since = start - self.rules.grace - self.rules.lag - 1
+            for span in self.truth.sure(section, since, end):
+                if span.location not in locations:
+                    detail = (
+                        f"{section}: pages {crawl['pages']} from {start} on\n  {span}"
+                    )
+                    url = section, span.location
+                    self.wrong("missing from the pages of an old index", detail, url)
 
 
 def _seconds(line: Line) -> float:
