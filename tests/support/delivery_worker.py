@@ -1,12 +1,12 @@
 """
-Processes that tell engines, and die where they are told.
+Processes that notify engines, and die where they are told.
 
 Run as a module, this is ``ledger_worker`` with other commands:
 
-- ``{"do": "deliver", "options": {…}}`` puts into the outbox what happened, and tells
-  the engine ``outbox_engines.Log`` with these options;
+- ``{"do": "deliver", "options": {…}, "times": 5}`` enqueues what happened and submits
+  it to the engine ``outbox_engines.Log`` with these options, again and again;
 - ``"kill": 7`` kills the process before its seventh step, as in ``fault_worker``;
-- ``{"do": "change", "times": 5}`` writes down what happens to URLs, again and again.
+- ``{"do": "change", "times": 5}`` writes what happens to URLs, again and again.
 """
 
 from __future__ import annotations
@@ -15,46 +15,41 @@ import time
 from typing import Any
 
 from tests.support import ledger_worker
-from tests.support.fault_worker import _kill_before, register_section
-
-
-def use(options: dict[str, Any], **more: Any) -> None:
-    """Name the engine in this process's settings."""
-    from django.conf import settings
-
-    from django_sitemaps_plus.conf import get_settings
-    from django_sitemaps_plus.delivery.engines import engines
-
-    entry = {"BACKEND": "tests.support.outbox_engines.Log", "OPTIONS": options}
-    settings.SITEMAPS_PLUS = {
-        "BASE_URL": "https://www.example.com",
-        "NOTIFY_AFTER": 0,
-        "ENGINES": {"log": entry},
-        **more,
-    }
-    get_settings.cache_clear()
-    engines.cache_clear()
+from tests.support.fault_worker import kill_before, register_section
 
 
 def _deliver(command: dict[str, Any]) -> dict[str, Any]:
     from django_sitemaps_plus.delivery import dispatcher, outbox
 
-    use(command["options"])
-    steps = _kill_before(command.get("kill", 0))
+    _use(command["options"])
+    steps = kill_before(command.get("kill", 0))
+    accepted = 0
     for _ in range(command.get("times", 1)):
         outbox.enqueue()
-        report = dispatcher.deliver()
-    return {"steps": steps(), "accepted": report.total("accepted")}
+        accepted += dispatcher.deliver().total("accepted")
+    return {"steps": steps(), "accepted": accepted}
 
 
 def _change(command: dict[str, Any]) -> dict[str, Any]:
     from tests.support.outbox_world import happened
 
-    use(command["options"])
     for turn in range(command["times"]):
         happened(*(f"/{command['name']}-{turn}-{number}/" for number in range(10)))
         time.sleep(0.01)
     return {}
+
+
+def _use(options: dict[str, Any]) -> None:
+    """Configure the engine in this process."""
+    from django.conf import settings
+
+    from django_sitemaps_plus.conf import get_settings
+    from django_sitemaps_plus.delivery.engines import engines
+    from tests.support.outbox_world import use
+
+    get_settings.cache_clear()
+    engines.cache_clear()
+    use(settings, log=("Log", options))
 
 
 if __name__ == "__main__":

@@ -136,12 +136,12 @@ OPERATIONS: dict[str, Callable[[], Callable[[], object]]] = {
 
 def _operate(command: dict[str, Any]) -> dict[str, Any]:
     run = OPERATIONS[command["what"]]()
-    steps = _kill_before(command["kill"])
+    steps = kill_before(command["kill"])
     run()
     return {"steps": steps()}
 
 
-def _kill_before(moment: int) -> Callable[[], int]:
+def kill_before(moment: int) -> Callable[[], int]:
     """Kill this process before its ``moment``-th step (kill -9); counts them."""
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.backends.utils import CursorWrapper
