@@ -1,4 +1,4 @@
-"""Recorded changes find their pages, and are claimed with them."""
+"""Which page a change concerns: keys, ranges, and what appears by the clock."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import time
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models import F
 
-from django_sitemaps_plus.changes import assignment, reporting
+from django_sitemaps_plus.changes import assignment
+from django_sitemaps_plus.changes.events import take
+from django_sitemaps_plus.changes.queries import changes, of_page, waits
 from django_sitemaps_plus.models import Change, Page, Section
-from django_sitemaps_plus.pagination import ledger
+from django_sitemaps_plus.pagination.bounds import KeyRange, fill
+from django_sitemaps_plus.pagination.queries import lease, ordered
+from django_sitemaps_plus.pagination.splits import split_after
 from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
 from tests.support.ledger_kinds import KINDS, Kind, create_tables
-from tests.support.ledger_site import Site, nothing_moves
+from tests.support.ledger_site import Site
 from tests.support.ledger_world import sitemap_class
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -45,8 +49,8 @@ def section(name: str = "site") -> Section:
     return Section.objects.get(name=name)
 
 
-def sort(site: Site) -> None:
-    assignment.sort(site.source, section(site.name))
+def assign(site: Site) -> None:
+    assignment.assign(site.source, section(site.name))
 
 
 def owners() -> dict[str, int | None]:
@@ -59,7 +63,7 @@ def owners() -> dict[str, int | None]:
 
 def plain_owner(kind: Kind, found: list[Page], key: Any) -> int:
     """Ask the database for each bound whether the key is before it."""
-    walk = ledger.key_range_of(sections.source("world"))
+    walk = KeyRange.of(sections.source("world"))
     vendor = connections[kind.database].vendor
     row = kind.all().filter(**dict(zip(kind.columns, key, strict=True)))
     number = found[0].number
@@ -86,21 +90,19 @@ def test_every_kind_of_key_finds_the_page_that_the_database_says(
     kind.insert(rows)
     register("world", sitemap_class(kind, 10))
     source = sections.source("world")
-    ledger.fill(source)
-    found = list(ledger.ordered(section("world")))
+    fill(source)
+    found = list(ordered(section("world")))
     assert len(found) > 5
     tested = [*rng.sample(keys, 25), keys[0], keys[-1]]
-    dumps = ledger.key_range_of(source).key.dumps
-    assert reporting.lookup("world").database == kind.database
-    beside = Change.objects.using(kind.database)
-    beside.all().delete()
+    dumps = KeyRange.of(source).key.dumps
+    Change.objects.all().delete()
     for key in tested:
-        beside.create(section="world", key=dumps(key), at=time.time() - 60)
+        Change.objects.create(section="world", key=dumps(key), at=1)
     # Bounds are their own page's first keys.
     for page in found[1:]:
-        beside.create(section="world", key=page.lower, at=time.time() - 60)
-    assignment.sort(source, section("world"))
-    sorted_ = dict(beside.values_list("key", "page"))
+        Change.objects.create(section="world", key=page.lower, at=1)
+    assignment.assign(source, section("world"))
+    sorted_ = dict(Change.objects.values_list("key", "page"))
     expected = {dumps(key): plain_owner(kind, found, key) for key in tested}
     expected |= {page.lower: page.number for page in found[1:] if page.lower}
     assert sorted_ == expected
@@ -115,9 +117,9 @@ def test_more_than_five_hundred_bounds(register: Register) -> None:
         texts = [f"{number:05}" for number in range(0, 7000, 10)]
         values: list[Any] = texts if name == "texts" else [*map(int, texts)]
         kind.insert([{column: value, "slug": f"r{value}-0"} for value in values])
-        ledger.fill(site.source)
+        fill(site.source)
         assert len(site.pages()) > assignment.BOUNDS
-        dumps = ledger.key_range_of(site.source).key.dumps
+        dumps = KeyRange.of(site.source).key.dumps
         by_lower = {page.lower: page.number for page in site.pages()}
         expected = {}
         for number in (0, 10, 15, 3333, 6989, 6990, 99_999):
@@ -127,7 +129,7 @@ def test_more_than_five_hundred_bounds(register: Register) -> None:
             text = dumps((key,))
             expected[text] = by_lower.get(lower, by_lower[None])
             Change.objects.create(section=site.name, key=text, at=1)
-        sort(site)
+        assign(site)
         assert (
             dict(Change.objects.filter(section=site.name).values_list("key", "page"))
             == expected
@@ -156,7 +158,7 @@ def marked(site: Site) -> list[int]:
 def test_a_range_marks_the_pages_that_it_crosses(site: Site) -> None:
     record("site", 12, upto='["18"]')
     versions = {page.number: page.version for page in site.pages()}
-    sort(site)
+    assign(site)
     assert marked(site) == [2, 3]
     assert not Change.objects.exists()
     bumped = [p.number for p in site.pages() if p.version > versions[p.number]]
@@ -165,7 +167,7 @@ def test_a_range_marks_the_pages_that_it_crosses(site: Site) -> None:
 
 def test_a_whole_section_marks_all_its_pages(site: Site) -> None:
     Change.objects.create(section="site", at=1)
-    sort(site)
+    assign(site)
     assert marked(site) == [1, 2, 3, 4]
 
 
@@ -174,83 +176,49 @@ def test_a_key_that_cannot_be_read_is_the_whole_section(site: Site) -> None:
     for key in ('["a-slug"]', '["1", "2"]', "no json", '["5"]'):
         Change.objects.create(section="site", key=key, at=1)
     Change.objects.create(section="site", key='["x"]', upto='["y"]', at=1)
-    sort(site)
+    assign(site)
     assert marked(site) == [1, 2, 3, 4]
     assert owners() == {'["5"]': 1}
     assert site.get(1).status_code == 200
 
 
-def test_what_may_not_be_committed_yet_marks_nothing_until_it_is(site: Site) -> None:
-    now = time.time()
-    record("site", 1, upto='["2"]', settled=False, at=now)
-    record("site", 30, settled=False, at=now)
-    sort(site)
-    assert marked(site) == []
-    assert owners() == {'["1"]': None, '["30"]': 4}
-    assert assignment.claim("site", 4).ids == []
-    Change.objects.update(at=now - assignment.WINDOW - 1)
-    sort(site)
-    assert marked(site) == [1]
-    assert len(assignment.claim("site", 4).ids) == 1
-
-
-def test_a_clock_that_was_set_back_keeps_nothing_waiting(site: Site) -> None:
-    record("site", 30, settled=False, at=time.time() + 10_000)
-    sort(site)
-    assert len(assignment.claim("site", 4).ids) == 1
-
-
 def test_a_section_that_is_not_filled_waits(site: Site) -> None:
     record("site", 5)
     Section.objects.update(filled=False)
-    sort(site)
+    assign(site)
     assert owners() == {'["5"]': None}
     Section.objects.update(filled=True, key="another.column:TextField")
-    sort(site)
+    assign(site)
     assert owners() == {'["5"]': None}
 
 
-def test_a_page_divided_while_keys_are_sorted(
+def test_a_page_divided_while_keys_are_assigned(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever read the bounds before must not hand a key to the page it had."""
     record("site", 38)
-    real, done = assignment._sort_keys, itertools.count()
+    real, done = assignment._write, itertools.count()
 
-    def slow(name: str, keys: Any, bounds: Any) -> None:
+    def slow(*args: Any) -> bool:
         if next(done) == 0:
-            ledger.split(site.source, site.page(4), 3, nothing_moves)
-        real(name, keys, bounds)
+            with lease(section()) as owner, transaction.atomic():
+                split_after(site.page(4), owner, ['["38"]'])
+        return real(*args)
 
-    site.insert(range(36, 50))
-    monkeypatch.setattr(assignment, "_sort_keys", slow)
-    sort(site)
-    assert len(site.pages()) > 4
-    *_, own = (
-        page for page in site.pages() if int(json.loads(page.lower or '["0"]')[0]) <= 38
-    )
-    assert own.number > 4
-    assert owners() == {'["38"]': own.number}
+    monkeypatch.setattr(assignment, "_write", slow)
+    assign(site)
+    assert owners() == {'["38"]': 5}
 
 
-def test_changes_of_a_page_that_is_no_more_find_another(site: Site) -> None:
-    record("site", 5, page=999)
-    site.get()
-    assert owners() == {'["5"]': None}
-    site.get()
-    assert owners() == {}
-
-
-# Claims
-
-
-def test_a_claim_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assignment, "MOST", 3)
-    record("site", 1, 2, 3, 4, 5, 5, 5, page=1)
-    assert len(assignment.claim("site", 1).ids) == 3
-    for left in (4, 1, 0):
-        assert site.get(1).status_code == 200
-        assert Change.objects.count() == left
+def test_changes_are_assigned_some_at_a_time(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assignment, "CHUNK", 3)
+    record("site", *range(10))
+    assign(site)
+    assert set(owners().values()) == {1, 2}
+    assignment.unassign("site", [1])
+    assert set(owners().values()) == {None, 2}
 
 
 # MySQL ends the transaction when a table is analyzed.
@@ -275,25 +243,16 @@ def test_changes_are_claimed_and_waited_for_by_their_index(site: Site) -> None:
         )
         if connection.vendor == "mysql":
             cursor.fetchall()
-    of_one = assignment.recorded("site").filter(page=7)
     for queryset in (
-        of_one.order_by("pk"),
-        of_one.filter(settled=True),
-        assignment.recorded("site").filter(assignment.of_page(7)),
-        assignment.recorded("site").filter(page=None, pk__gt=0).order_by("pk"),
+        changes("site").filter(page=7).order_by("pk"),
+        changes("site").filter(of_page(7)),
+        changes("site").filter(page=None, pk__gt=0).order_by("pk"),
     ):
         plan = queryset.explain()
         assert "sitemaps_plus_change_page" in plan, plan
-    assert len(assignment.claim("site", 7).ids) == 60
-    assert assignment.waits("site", 7)
-    assert not assignment.waits("site", 501)
-
-
-def test_the_first_change_of_a_key_knows_where_it_was(site: Site) -> None:
-    record("site", 1, page=1, old=None)
-    record("site", 1, page=1, old='["/a/"]')
-    record("site", 1, page=1, old='["/b/"]')
-    assert assignment.claim("site", 1).old == {'["1"]': ["/a/"]}
+    assert take("site", [7]).ids == []
+    assert waits("site", 7)
+    assert not waits("site", 501)
 
 
 # The clock
@@ -307,10 +266,11 @@ def test_what_appears_and_expires_is_found_once_a_minute(register: Register) -> 
     Change.objects.all().delete()
     first = section().ticked_at
     assert first > time.time() - 60
-    sort(site)
+    assign(site)
     assert section().ticked_at == first, "not yet"
     moment = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=30)
     kind.all().filter(id=12).update(updated=moment)
     Section.objects.update(ticked_at=time.time() - 61)
-    sort(site)
+    assign(site)
     assert owners() == {'["12"]': 2}
+    assert Change.objects.get().created, "it is added"
