@@ -1,4 +1,4 @@
-"""``ENGINES``: made once, refused with the path, and no secret in any message."""
+"""``ENGINES``: created once, refused with its path, and no secret in any message."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from django.core.checks import run_checks
 from django.test import Client
 
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import engines as engine_settings
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery import background
+from django_sitemaps_plus.delivery.engines import engines, known_files
 from django_sitemaps_plus.exceptions import ConfigurationError
 from tests.support.helpers import remove_sites
 from tests.support.outbox_world import BASE, use
@@ -19,19 +19,20 @@ pytestmark = pytest.mark.django_db
 
 ENGINES = "SITEMAPS_PLUS['ENGINES']"
 PATH = "tests.support.outbox_engines"
+KEY = "abcdef0123456789"
 
 
-def refusal(settings: Any, entry: Any) -> tuple[str, str]:
-    """Return the message for an engine called "one", and the id of the check."""
-    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": {"one": entry}}
-    with pytest.raises(ConfigurationError) as caught:
-        engines()
-    found = [m for m in run_checks(tags=["sitemaps_plus"]) if m.id and "E03" in m.id]
-    assert [message.msg for message in found] == [str(caught.value)]
-    return str(caught.value), str(found[0].id).removeprefix("sitemaps_plus.")
+def checked(settings: Any, **given: Any) -> dict[str, str]:
+    """Return the messages of the engines' checks by their numbers."""
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **given}
+    found = run_checks(tags=["sitemaps_plus"])
+    numbers = {str(m.id).removeprefix("sitemaps_plus."): m.msg for m in found}
+    return {number: text for number, text in numbers.items() if "03" in number}
 
 
-def test_engines_are_made_once_for_as_long_as_the_settings_stay(settings: Any) -> None:
+def test_engines_are_created_once_for_as_long_as_the_settings_stay(
+    settings: Any,
+) -> None:
     one = use(settings, one=("Scripted", {"interval": 7}), two="Few")
     assert list(engines()) == ["one", "two"]
     assert (one.alias, one.interval) == ("one", 7)
@@ -40,62 +41,60 @@ def test_engines_are_made_once_for_as_long_as_the_settings_stay(settings: Any) -
     assert engines()["one"] is not one
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        (
-            {"BACKEND": "no.such"},
-            "['BACKEND'] is 'no.such', which cannot be imported: No module named 'no'",
-        ),
-        ({"BACKEND": 7}, "['BACKEND'] is 7, which cannot be imported: "),
-        (
-            {"BACKEND": f"{PATH}.NoEngine"},
-            f"['BACKEND'] is '{PATH}.NoEngine', which is not a subclass of "
-            "django_sitemaps_plus.engines.base.Engine.",
-        ),
-        ({}, ' needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'),
-        ("s3cr3t", ' needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'),
-        (
-            {"BACKEND": f"{PATH}.Few", "key": "s3cr3t"},
-            "['key'] is unknown; use 'OPTIONS' for it.",
-        ),
-    ],
-)
-def test_what_is_no_engine_is_refused(settings: Any, entry: Any, message: str) -> None:
-    told, number = refusal(settings, entry)
-    assert told.startswith(f"{ENGINES}['one']{message}")
-    assert number == "E030"
-    assert "s3cr3t" not in told
+def options(name: str, given: Any) -> dict[str, Any]:
+    return {"BACKEND": f"{PATH}.{name}", "OPTIONS": given}
+
+
+NO_ENTRY = ' needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'
+#: Entries of the settings by what is said of them.
+ENTRIES: dict[str, Any] = {
+    "['BACKEND'] is 'no.such', which cannot be imported: No module named 'no'": {
+        "BACKEND": "no.such"
+    },
+    "['BACKEND'] is 7, which cannot be imported: ": {"BACKEND": 7},
+    "['BACKEND'] is 'datetime.date', which is not a subclass of "
+    "django_sitemaps_plus.engines.base.Engine.": {"BACKEND": "datetime.date"},
+    f"{NO_ENTRY}": {},
+    f"{NO_ENTRY[:-1]}": "s3cr3t",
+    "['key'] is unknown; use 'OPTIONS' for it.": {
+        "BACKEND": f"{PATH}.Few",
+        "key": "s3cr3t",
+    },
+}
+OPTIONS: dict[str, Any] = {
+    "['kye'] is not an option. Did you mean 'key'?": options("Keyed", {"kye": 1}),
+    "['x'] is not an option. Known options: interval, timeout.": options(
+        "Few", {"x": "s3cr3t"}
+    ),
+    "['alias'] is not an option. Known": options("Few", {"alias": "s3cr3t"}),
+    "['sent'] is not an option. Known": options("Few", {"sent": ["s3cr3t"]}),
+    "['key'] is missing; Memory needs it.": options("Keyed", {}),
+    " is not a dict.": options("Few", ["s3cr3t"]),
+    " cannot be used: … is no key.": options("Picky", {"key": "s3cr3t"}),
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "message"),
+    ("number", "entry", "message"),
     [
-        ("Keyed", {"kye": "s3cr3t"}, "['kye'] is not an option. Did you mean 'key'?"),
-        (
-            "Few",
-            {"x": "s3cr3t"},
-            "['x'] is not an option. Known options: interval, timeout.",
-        ),
-        ("Few", {"alias": "s3cr3t"}, "['alias'] is not an option. Known options: "),
-        ("Few", {"sent": ["s3cr3t"]}, "['sent'] is not an option. Known options: "),
-        ("Keyed", {}, "['key'] is missing; Memory needs it."),
-        ("Few", ["s3cr3t"], " is not a dict."),
-        ("Picky", {"key": "s3cr3t"}, " cannot be used: … is no key."),
+        *(("E030", entry, text) for text, entry in ENTRIES.items()),
+        *(("E031", entry, f"['OPTIONS']{text}") for text, entry in OPTIONS.items()),
     ],
 )
-def test_what_is_no_option_is_refused(
-    settings: Any, name: str, options: Any, message: str
+def test_what_cannot_be_used_is_refused_by_name(
+    settings: Any, number: str, entry: Any, message: str
 ) -> None:
-    told, number = refusal(settings, {"BACKEND": f"{PATH}.{name}", "OPTIONS": options})
-    assert told.startswith(f"{ENGINES}['one']['OPTIONS']{message}")
-    assert number == "E031"
-    assert "s3cr3t" not in told
+    found = checked(settings, ENGINES={"one": entry})
+    assert list(found) == [number]
+    assert found[number].startswith(f"{ENGINES}['one']{message}")
+    assert "s3cr3t" not in found[number]
+    with pytest.raises(ConfigurationError) as caught:
+        engines()
+    assert str(caught.value) == found[number]
 
 
 def test_an_alias_fits_the_tables(settings: Any) -> None:
-    entry = {"BACKEND": f"{PATH}.Few"}
-    settings.SITEMAPS_PLUS = {"ENGINES": {"x" * 101: entry}}
+    settings.SITEMAPS_PLUS = {"ENGINES": {"x" * 101: options("Few", {})}}
     with pytest.raises(ConfigurationError, match="1 to 100 characters"):
         engines()
 
@@ -105,83 +104,72 @@ def test_anything_but_a_dict_of_engines_is_refused(settings: Any, value: Any) ->
     settings.SITEMAPS_PLUS = {"ENGINES": value}
     with pytest.raises(ConfigurationError) as caught:
         get_settings()
-    assert str(caught.value) == f"{ENGINES} is no dict of engines by alias."
+    assert str(caught.value).startswith(f"{ENGINES} is ")
+    assert "s3cr3t" not in str(caught.value)
 
 
-def ids(settings: Any, **given: Any) -> list[str]:
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **given}
-    found = [str(message.id) for message in run_checks(tags=["sitemaps_plus"])]
-    return [name for name in found if "03" in name]
-
-
-def test_without_an_address_a_warning_says_that_nothing_is_told(settings: Any) -> None:
+def test_a_warning_says_that_nothing_is_submitted_without_an_address(
+    settings: Any,
+) -> None:
     use(settings, one="Few")
-    assert ids(settings) == []
+    assert checked(settings) == {}
     remove_sites(settings)
-    assert ids(settings, BASE_URL=None) == ["sitemaps_plus.W030"]
+    assert list(checked(settings, BASE_URL=None)) == ["W030"]
 
 
 def test_workers_that_cannot_be_used_are_an_error(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from django_sitemaps_plus.delivery import background
-
     monkeypatch.setitem(background.TASKS, "celery", "no.such.module")
-    assert ids(settings, BACKGROUND="celery") == ["sitemaps_plus.E033"]
+    assert list(checked(settings, BACKGROUND="celery")) == ["E033"]
     settings.SITEMAPS_PLUS = {"BACKGROUND": "rq"}
     with pytest.raises(ConfigurationError, match="use True, False, 'celery' or"):
         get_settings()
 
 
 @pytest.mark.parametrize(
-    ("url", "named"),
+    ("url", "instead"),
     [
         ("https://www.google.com/ping?sitemap=", "engines.google.SearchConsole"),
         ("http://www.bing.com/webmaster/ping.aspx?siteMap=", "engines.indexnow"),
         ("http://submissions.ask.com/ping?sitemap=", "Remove it."),
     ],
 )
-def test_an_address_that_is_gone_is_an_error_that_names_another(
-    settings: Any, url: str, named: str
+def test_an_address_that_no_longer_works_is_an_error_that_names_another(
+    settings: Any, url: str, instead: str
 ) -> None:
     use(settings, one=("Pinged", {"url": url}), two=("Pinged", {"url": f"{BASE}/ping"}))
-    found = [m for m in run_checks(tags=["sitemaps_plus"]) if "E032" in str(m.id)]
-    [message] = found
-    assert message.msg.startswith(f"{ENGINES}['one']['OPTIONS']['url'] is an address")
-    assert named in message.msg
+    found = checked(settings)
+    assert list(found) == ["E032"]
+    assert found["E032"].startswith(f"{ENGINES}['one']['OPTIONS']['url'] is an address")
+    assert instead in found["E032"]
 
 
-# The files by which engines know that a host is ours
+# The files by which engines verify that a host is ours
+
+
+def status(client: Client, path: str, host: str = "www.example.com") -> int:
+    return int(client.get(path, headers={"host": host}).status_code)
 
 
 def test_a_key_is_served_at_the_root(settings: Any, client: Client) -> None:
-    use(settings, one=("Keyed", {"key": "abcdef0123456789"}))
-    answer = client.get("/abcdef0123456789.txt", headers={"host": "www.example.com"})
-    assert (answer.status_code, answer.content) == (200, b"abcdef0123456789")
+    use(settings, one=("Keyed", {"key": KEY}))
+    answer = client.get(f"/{KEY}.txt", headers={"host": "www.example.com"})
+    assert (answer.status_code, answer.content) == (200, KEY.encode())
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert client.post("/abcdef0123456789.txt").status_code == 405
-
-
-def test_what_no_engine_wants_falls_through(settings: Any, client: Client) -> None:
-    use(settings, one=("Keyed", {"key": "abcdef0123456789"}))
-    assert client.get("/abcdef.txt").status_code == 404
-    own = client.get("/sitemap-of-the-project.xml")
-    assert own.status_code == 200
+    assert client.post(f"/{KEY}.txt").status_code == 405
+    assert status(client, "/abcdef.txt") == 404
+    assert status(client, "/sitemap-of-the-project.xml") == 200
     use(settings)
-    assert client.get("/abcdef0123456789.txt").status_code == 404
+    assert status(client, f"/{KEY}.txt") == 404
 
 
-def test_keys_are_those_of_the_host(settings: Any, client: Client) -> None:
+def test_a_host_serves_its_own_keys(settings: Any, client: Client) -> None:
     use(settings, one="PerHost")
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BASE_URL": BASE}
-
-    def get(path: str, host: str) -> int:
-        return int(client.get(path, headers={"host": host}).status_code)
-
-    assert get("/www.example.com.txt", "www.example.com") == 200
-    assert get("/example.org.txt", "example.org") == 200
-    assert get("/example.org.txt", "www.example.com") == 404
-    assert get("/evil.example.txt", "evil.example") in (400, 404)
+    assert status(client, "/www.example.com.txt", "www.example.com") == 200
+    assert status(client, "/example.org.txt", "example.org") == 200
+    assert status(client, "/example.org.txt", "www.example.com") == 404
+    assert status(client, "/evil.example.txt", "evil.example") in (400, 404)
 
 
 @pytest.mark.parametrize("allowed", ["*", ".example.com"])
@@ -190,21 +178,17 @@ def test_keys_of_hosts_are_served_where_a_pattern_allows_the_hosts(
 ) -> None:
     settings.ALLOWED_HOSTS = [allowed]
     own, other = "ownkey0123", "otherkey0123"
-    keys = {"shop.example.com": own}
     backend = "django_sitemaps_plus.engines.indexnow.IndexNow"
+    keys = {"shop.example.com": own}
     use(settings, one=(backend, {"key": other, "keys": keys}))
-
-    def get(key: str, host: str) -> int:
-        return int(client.get(f"/{key}.txt", headers={"host": host}).status_code)
-
-    assert get(own, "shop.example.com") == 200
-    assert get(own, "www.example.com") == 404
-    assert get(other, "www.example.com") == 200
+    assert status(client, f"/{own}.txt", "shop.example.com") == 200
+    assert status(client, f"/{own}.txt") == 404
+    assert status(client, f"/{other}.txt") == 200
 
 
 def test_an_engine_that_cannot_be_used_breaks_no_other_address(
     settings: Any, client: Client
 ) -> None:
     settings.SITEMAPS_PLUS = {"ENGINES": {"one": {"BACKEND": "no.such"}}}
-    assert engine_settings.known_files() == frozenset()
-    assert client.get("/sitemap-of-the-project.xml").status_code == 200
+    assert known_files() == frozenset()
+    assert status(client, "/sitemap-of-the-project.xml") == 200

@@ -23,7 +23,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 
 from django_sitemaps_plus.delivery import dispatcher, outbox
-from django_sitemaps_plus.models import EngineState, Submission, UrlChange
+from django_sitemaps_plus.models import EngineState, Section, Submission, UrlChange
 from tests.support.ledger_kinds import VENDOR
 from tests.support.ledger_worker import Workers
 from tests.support.outbox_world import BASE, happened, later, use
@@ -68,7 +68,7 @@ class World:
         return Counter(line["url"].removeprefix(BASE) for line in lines)
 
     def empty(self) -> None:
-        for model in (Submission, EngineState, UrlChange):
+        for model in (Submission, EngineState, UrlChange, Section):
             model._default_manager.all().delete()
         self.file.unlink(missing_ok=True)
 

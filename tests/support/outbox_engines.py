@@ -1,4 +1,4 @@
-"""Engines of the tests' own, named by dotted path as a project's own would be."""
+"""Engines of the tests, configured by dotted path as a project's own would be."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Few(Scripted):
 
 @dataclass(frozen=True, kw_only=True)
 class Sitemaps(Memory):
-    """Is told of sitemaps only."""
+    """Takes sitemaps only."""
 
     takes_urls: ClassVar[bool] = False
     max_urls: ClassVar[int] = 1
@@ -100,7 +100,7 @@ class Log(Engine):
     """
     Writes what it is told to a file, a line for each URL: processes share it.
 
-    ``dies``: the process kills itself, "before" or "after" it is told.
+    ``dies`` has the process kill itself "before" or "after" that.
     """
 
     name: ClassVar[str] = "Log"
@@ -109,20 +109,12 @@ class Log(Engine):
 
     file: str
     dies: str = ""
+    #: Seconds that it takes.
     pause: float = 0.0
-    #: If such a file is there: the status of its answers, 0 is no answer.
-    trouble: str = ""
 
     def submit(self, batch: Batch) -> Answer:
         if self.dies == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.trouble and Path(self.trouble).exists():
-            status = int(Path(self.trouble).read_text())
-            if status == 429:
-                return Answer(
-                    outcome=Outcome.THROTTLED, status=429, retry_after=self.pause
-                )
-            return Answer(outcome=Outcome.UNAVAILABLE, status=status or None)
         time.sleep(self.pause)
         lines = [
             json.dumps({"url": url, "at": time.time(), "pid": os.getpid()})
@@ -133,10 +125,6 @@ class Log(Engine):
         if self.dies == "after":
             os.kill(os.getpid(), signal.SIGKILL)
         return ACCEPTED
-
-
-class NoEngine:
-    """Is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
