@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from django.db import DatabaseError, connection
+from django.db.models import QuerySet
 
-from django_sitemaps_plus.models import UrlChange
+from django_sitemaps_plus.models import Change, UrlChange
+from tests.support.processes import within
 from tests.testapp.models import Article
 
 from . import journal, writer
-from .ground import Ground, Server
+from .ground import FREE, Ground, Server
 from .journal import Journal
 from .reader import SECTIONS
 from .site import INTERVAL
@@ -47,6 +49,13 @@ def a_seed() -> int:
     return int(asked) if asked else random.SystemRandom().randrange(10**9)
 
 
+def unreported() -> QuerySet[Change]:
+    """Return the changes of single keys that wait to be looked up."""
+    return Change.objects.filter(reported_at=None, upto=None, related="").exclude(
+        key=""
+    )
+
+
 class Arena(Ground):
     """The ground of one race, with those who take part."""
 
@@ -62,7 +71,8 @@ class Arena(Ground):
         self.rng = random.Random(self.seed)  # noqa: S311 (nothing secret)
         self.writers = writers
         self.rules = rules
-        self.stop = folder / "stop"
+        #: When these are there writers and readers end, and then the workers.
+        self.stop, self.rest = folder / "stop", folder / "rest"
         self.started = time.time()
         self.journal = Journal(folder, "arena")
         self.lives: dict[str, int] = defaultdict(int)
@@ -112,7 +122,7 @@ class Arena(Ground):
             life=life,
             seed=self.seed,
             folder=str(self.folder),
-            stop=str(self.stop),
+            stop=str(self.rest if role == "worker" else self.stop),
             started=self.started,
             **more,
         )
@@ -181,7 +191,13 @@ class Arena(Ground):
         """Let all come to their end; readers read once more when nobody writes."""
         self.stop.touch()
         late = [name for name, (_, more, _) in self.cast.items() if "quiet" in more]
-        for name in [name for name in self.cast if name not in late]:
+        workers = [name for name, (role, _, _) in self.cast.items() if role == "worker"]
+        for name in [name for name in self.cast if name not in late + workers]:
+            self._await(name)
+        # A page that was empty is in the index when its first entry was reported.
+        assert within(FREE, lambda: not unreported().exists()), list(unreported())
+        self.rest.touch()
+        for name in workers:
             self._await(name)
         self.wait_until_free()
         # One after the other: who finds a page being built gets its former bytes.
