@@ -225,7 +225,7 @@ def test_trafilatura(site: Site, tmp_path: Path) -> None:
     def plain(url: str) -> str:
         return unquote(url).removesuffix("/")
 
-    python = environment("trafilatura==2.3.1")
+    python = environment("trafilatura==2.3.1", "lxml_html_clean>=0.4")
     found = crawl(python, "read_with_trafilatura", tmp_path, site.address)
     found["urls"] = [plain(url) for url in found["urls"]]
     assert_exactly_once(found, [plain(url) for url in site.urls])
