@@ -1,5 +1,5 @@
 """
-The database's clock, and what it ends.
+The database's clock, and what it ends; bytes as the driver reads them quickest.
 
 Hosts disagree about the time, the database does not.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -66,6 +67,33 @@ class Stopwatch:
         """Return what time it is at the database, or a little later."""
         # Counted from before the question was sent.
         return self.started_at + time.monotonic() - self._started
+
+
+@contextmanager
+def binary_cursor(using: str) -> Iterator[Any]:
+    """
+    Give a cursor that reads large bytes, of a query without dates or JSON.
+
+    PostgreSQL sends bytes as hexadecimal digits unless asked for binary results, which
+    Django's cursors on psycopg 3 cannot do: 7 ms instead of 1 for a page of 0.65 MB.
+    """
+    connection = connections[using]
+    if connection.vendor == "postgresql":
+        from django.db.backends.postgresql.psycopg_any import is_psycopg3
+    else:
+        is_psycopg3 = False
+    if not is_psycopg3:
+        with connection.cursor() as cursor:
+            yield cursor
+        return
+    import psycopg
+
+    connection.ensure_connection()
+    driver = psycopg.Cursor(connection.connection)
+    driver.format = psycopg.pq.Format.BINARY
+    # As Django prepares its own: with its wrappers, log and errors.
+    with connection._prepare_cursor(driver) as cursor:  # type: ignore[attr-defined]
+        yield cursor
 
 
 def tables_exist(using: str) -> bool:

@@ -55,6 +55,8 @@ class Taken:
     ids: list[int] = field(default_factory=list)
     #: By location, as the last of them reported it.
     reported: dict[str, Reported] = field(default_factory=dict)
+    #: Whether there are others of the pages, which were not reported yet.
+    left: bool = False
 
     def finish(self) -> bool:
         """
@@ -75,7 +77,9 @@ def take(section: str, numbers: Sequence[int]) -> Taken:
     rows = changes(section).filter(page__in=numbers).order_by("pk")
     columns = ("pk", "reported", "reported_at", "definition")
     # Sorted here: MariaDB would read all that were reported of the section.
-    found = [row for row in rows.values_list(*columns)[:MOST] if row[2] is not None]
+    every = list(rows.values_list(*columns)[:MOST])
+    found = [row for row in every if row[2] is not None]
+    taken.left = len(found) < len(every)
     for pk, text, at, definition in sorted(found, key=lambda row: (row[2], row[0])):
         taken.ids.append(pk)
         for location, lastmod, mark, event in json.loads(text or "[]"):

@@ -35,11 +35,6 @@ def of_page(number: Any) -> Q:
     return Q(page=number) | Q(page=None)
 
 
-def waits(section: str, number: int) -> bool:
-    """Tell whether a change may concern a page."""
-    return changes(section).filter(of_page(number)).exists()
-
-
 def location_digest(location: str) -> str:
     """Return what stands for a location in an index: locations are too long for one."""
     return hashlib.blake2b(location.encode(), digest_size=16).hexdigest()

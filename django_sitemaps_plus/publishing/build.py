@@ -1,5 +1,5 @@
 """
-Work ahead of the requests: find the bounds, make the bytes, compare with the rows.
+Work ahead of the requests: find the bounds, build pages, compare with the rows.
 
 ``manage.py build_sitemaps`` talks; the functions here work, and return what they
 did.
@@ -22,6 +22,7 @@ from django_sitemaps_plus.pagination.queries import ordered, pages, sections, vo
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
+from .freshness import looked_at
 from .pages import differs, expire, serve
 
 #: Seconds for which the pages of a section that is no longer registered must not have
@@ -38,7 +39,7 @@ class SectionReport:
 
     name: str
     pages: int = 0
-    #: None as long as some page was never made.
+    #: None as long as some page was never built.
     entries: int | None = 0
     #: Pages whose bytes are new.
     changed: int = 0
@@ -49,7 +50,7 @@ class SectionReport:
     #: Rows left out, and the first of them: ``(key, reason)``.
     bad: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
-    #: Pages that could not be made, and why.
+    #: Pages that could not be built, and why.
     errors: list[str] = field(default_factory=list)
     #: Why the section has no pages in the ledger; empty if it has.
     by_position: str = ""
@@ -69,20 +70,20 @@ def fill(
 
 
 def build(
-    source: SectionSource, place: SiteAddress, progress: Progress | None = None
+    source: SectionSource, site: SiteAddress, progress: Progress | None = None
 ) -> SectionReport:
-    """Make every page of a section that is not fresh."""
+    """Build every page of a section that is not fresh."""
     done = fill(source)
     if source.key is not None:
         for page in _walk(source, progress):
-            _serve(source, page, place, done)
+            _serve(source, page, site, done)
         _count(done)
     return done
 
 
 def reconcile(
     source: SectionSource,
-    place: SiteAddress,
+    site: SiteAddress,
     *,
     deep: bool = False,
     progress: Progress | None = None,
@@ -90,7 +91,7 @@ def reconcile(
     """
     Make the ledger agree with a table that changed behind it.
 
-    A page is made again where the number of its rows or their newest lastmod is
+    A page is rebuilt where the number of its rows or their newest lastmod is
     another than it was; with ``deep`` every page is, and compared by its bytes.
     """
     done = fill(source)
@@ -98,7 +99,7 @@ def reconcile(
         for page in _walk(source, progress):
             if deep or differs(source, page):
                 expire(page)
-            _serve(source, page, place, done)
+            _serve(source, page, site, done)
         _count(done)
     return done
 
@@ -139,13 +140,8 @@ def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
     """Yield the pages in the order of their keys, those that splits add too."""
     position, seen = -1, 0
     while True:
-        page = (
-            pages()
-            .select_related("section")
-            .filter(section__name=source.name, position__gt=position)
-            .order_by("position")
-            .first()
-        )
+        rows = looked_at().filter(section__name=source.name, position__gt=position)
+        page = rows.order_by("position").first()
         if page is None:
             return
         position = page.position
@@ -156,13 +152,13 @@ def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
 
 
 def _serve(
-    source: SectionSource, page: Page, place: SiteAddress, done: SectionReport
+    source: SectionSource, page: Page, site: SiteAddress, done: SectionReport
 ) -> None:
     before = page.checksum
     # A piece of a page that this run has split.
     is_new = page.version <= 1 and page.verified_at >= done.begun
     try:
-        served = serve(source, page, place, asked=False)
+        served = serve(source, page, site, asked=False)
     except (TooManyBadRows, NotReady) as error:
         done.errors.append(str(error))
         return
@@ -182,5 +178,5 @@ def _serve(
 def _count(done: SectionReport) -> None:
     found = pages().filter(section__name=done.name)
     done.pages = found.count()
-    unmade = found.filter(entries=None).exists()
-    done.entries = None if unmade else found.aggregate(n=Sum("entries"))["n"]
+    unbuilt = found.filter(entries=None).exists()
+    done.entries = None if unbuilt else found.aggregate(n=Sum("entries"))["n"]

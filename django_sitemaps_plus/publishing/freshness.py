@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.db import connections
-from django.db.models import Case, Exists, F, Q, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from django_sitemaps_plus.changes.models import Change
-from django_sitemaps_plus.changes.queries import of_page
+from django_sitemaps_plus.changes.queries import changes, of_page
 from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.changes.schedule import EVERY
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.db import binary_cursor
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
@@ -90,13 +90,9 @@ class PageState:
         return cls(**known, newest=newest, ticked_at=row[13], waits=bool(row[14]))
 
     @classmethod
-    def of(cls, page: Page, *, waits: bool) -> PageState:
-        """
-        Return the state of a page that was read with its section.
-
-        Whether a change waits must be asked before the page is read: whoever builds
-        it deletes its changes in the same transaction.
-        """
+    def of(cls, page: Page) -> PageState:
+        """Return the state of a page that was read by ``looked_at``."""
+        waits = getattr(page, "waits", True)
         section = page.section
         newest = section.digest, section.digest_since, section.digest_seen
         own = [getattr(page, name) for name in _COLUMNS[:10]]
@@ -135,6 +131,21 @@ def hold(current: Definition, failures: int = 0) -> float:
         return min(longest, SOON * 2.0 ** min(failures - 1, 20))
     by_clock = current.clock and not current.ticks
     return min(longest, SOON) if by_clock else longest
+
+
+def looked_at() -> QuerySet[Page]:
+    """
+    Return the pages, each with its section and with what waits for it.
+
+    ``waits`` says whether a change may concern it, ``unassigned`` whether the section
+    has changes of which the page is not known. All by one statement: whoever builds a
+    page deletes its changes in the same transaction.
+    """
+    of_section = changes().filter(section=OuterRef("section__name"))
+    unassigned = Exists(of_section.filter(page=None))
+    assigned = Exists(of_section.filter(page=OuterRef("number")))
+    rows: QuerySet[Page] = pages().select_related("section")
+    return rows.annotate(unassigned=unassigned, waits=Q(assigned) | Q(unassigned))
 
 
 def known_empty(names: Iterable[str]) -> Q:
@@ -197,7 +208,7 @@ def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
         _ANY_TIME: now,
     }
     statement, params = _statement(using, bytes_too=bytes_too)
-    with connections[using].cursor() as cursor:
+    with binary_cursor(using) as cursor:
         cursor.execute(statement, [given.get(param, param) for param in params])
         return list(cursor.fetchall())
 

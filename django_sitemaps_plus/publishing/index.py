@@ -151,8 +151,10 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
         digest, verified, grace, former = state
         item = by_section[pk]
         current = definition(item.name)
-        # In its grace a page shows more than it holds.
+        # In its grace a page shows more than it holds; the end of that is news.
         counted = None if former and grace > now else entries
+        if former and grace <= now:
+            lastmod = max(lastmod or 0.0, grace)
         is_empty = counted == 0 and digest == current.digest
         if is_empty and 0 <= now - verified < hold(current):
             continue

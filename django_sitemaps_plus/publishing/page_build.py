@@ -41,6 +41,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
 from . import storage
 from .compression import unpack
+from .freshness import looked_at
 from .page_writer import PageWriter, allowed_bad, too_many
 from .storage import StoredBytes
 
@@ -85,12 +86,12 @@ def can_store(source: SectionSource) -> bool:
 
 def reload(pk: int) -> Page:
     """
-    Return a page, with its section, as it stands now.
+    Look at a page again: return it as it stands now.
 
     Raises ``Busy`` if it is no more: another key divides the section by now.
     """
     try:
-        return pages().select_related("section").get(pk=pk)
+        return looked_at().get(pk=pk)
     except Page.DoesNotExist as error:
         raise Busy("The section is being divided anew.") from error
 
@@ -172,9 +173,10 @@ class _Build:
 
     def _read_first(self) -> None:
         """Read what must be known before the rows are."""
-        report(self.source, self.page)
-        self.taken = take(self.source.name, [self.page.number])
-        page = self.page
+        page, name = self.page, self.source.name
+        self.taken = take(name, [page.number])
+        if self.taken.left and report(self.source, page):
+            self.taken = take(name, [page.number])
         self.former = storage.read(page, page.checksum) if page.checksum else None
         self.clock = Stopwatch(pages().db)
         self.read_at = self.clock.started_at
@@ -236,7 +238,8 @@ class _Build:
         seen = None if newest is None else newest.timestamp()
         # Bytes that only another version of this package writes differ are no change.
         observed = changed and page.checksum and page.digest.startswith(VERSION)
-        moments = [seen, now if observed else None]
+        shown_since = page.grace_until if page.grace_until <= now else None
+        moments = [seen, now if observed else None, shown_since or None]
         latest = max((at for at in moments if at is not None), default=None)
         values: dict[str, Any] = {
             "digest": self.current.digest,

@@ -20,7 +20,6 @@ from django.db import connections
 from django.db.models import Max
 
 from django_sitemaps_plus.changes.assignment import assign
-from django_sitemaps_plus.changes.queries import waits
 from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
@@ -37,7 +36,7 @@ from django_sitemaps_plus.sitemaps.site import (
 )
 
 from . import storage
-from .freshness import PageState, hold, is_fresh
+from .freshness import PageState, hold, is_fresh, looked_at
 from .page_build import Built, build, can_store, note_error, reload
 from .storage import StoredBytes
 
@@ -74,18 +73,16 @@ class Served:
 
 def find(source: SectionSource, number: int) -> Page | None:
     """Return a page, with its section; None if there is no such page."""
-    rows = pages().select_related("section").filter(section__filled=True)
     key = KeyRange.of(source).key.signature
-    return rows.filter(
-        section__name=source.name, section__key=key, number=number
-    ).first()
+    rows = looked_at().filter(section__name=source.name, section__key=key)
+    return rows.filter(section__filled=True, number=number).first()
 
 
 def serve(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool = True
 ) -> Served:
     """
-    Return a page's bytes, built now if they are missing or stale.
+    Return the bytes of a page that was just looked at, built if missing or stale.
 
     The former ones where that cannot be. Raises ``Busy`` if there are none and another
     process builds the page, and whatever the rows or their database raise.
@@ -113,7 +110,9 @@ def _serve(
     rows = definition(source.name).database
     if remembers(rows, source.name):
         write_remembered(rows)
-    if assign(source, page.section):
+        page = reload(page.pk)
+    unassigned = getattr(page, "unassigned", True) or definition(source.name).ticks
+    if unassigned and assign(source, page.section):
         page = reload(page.pk)
     fresh = _fresh(source, page)
     if fresh is not None:
@@ -143,21 +142,15 @@ def _served(built: Built) -> Served:
 
 def _fresh(source: SectionSource, page: Page) -> Served | None:
     current = definition(source.name)
-    if not is_fresh(PageState.of(page, waits=False), current, time.time()):
+    if remembers(current.database, source.name):
         return None
-    # Asked before the page is read: whoever builds it deletes its changes with it.
-    pending = remembers(current.database, source.name) or waits(
-        source.name, page.number
-    )
-    page = reload(page.pk)
-    if not is_fresh(PageState.of(page, waits=pending), current, time.time()):
-        return None
-    return _stored(page)
+    is_known = is_fresh(PageState.of(page), current, time.time())
+    return _stored(page) if is_known else None
 
 
 def _stored(page: Page) -> Served | None:
     now = time.time()
-    state = PageState.of(page, waits=False)
+    state = PageState.of(page)
     own = page.checksum, page.changed_at
     for checksum, changed_at in dict.fromkeys([state.served(now), own]):
         stored = storage.read(page, checksum) if checksum else None
@@ -295,6 +288,7 @@ def _wait(
 def expire(page: Page) -> None:
     """Have a page compared with its rows when it is next asked for."""
     pages().filter(pk=page.pk).update(verified_at=0)
+    page.verified_at = 0
 
 
 def differs(source: SectionSource, page: Page) -> bool:

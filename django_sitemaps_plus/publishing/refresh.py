@@ -35,7 +35,7 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .freshness import hold
+from .freshness import hold, looked_at
 from .pages import serve
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -170,12 +170,7 @@ def rebuild(
 
     None if that was not to be; what keeps it from that is in its row and in the log.
     """
-    page = (
-        pages()
-        .select_related("section")
-        .filter(section__name=source.name, number=number)
-        .first()
-    )
+    page = looked_at().filter(section__name=source.name, number=number).first()
     if page is None:
         unassign(source.name, [number])
         return None

@@ -16,11 +16,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import Route, Sitemap
-from django_sitemaps_plus.changes.queries import waits
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 from django_sitemaps_plus.pagination.deploys import STARTED
-from django_sitemaps_plus.publishing.freshness import PageState, is_fresh
+from django_sitemaps_plus.publishing.freshness import PageState, is_fresh, looked_at
 from django_sitemaps_plus.publishing.status import with_states
 from django_sitemaps_plus.rendering.digest import definition
 from tests.support.factories import articles
@@ -245,14 +244,13 @@ def of_all_kinds(section: Section, ours: str, now: float) -> None:
 
 def check_agreement(name: str, now: float) -> set[bool]:
     """Compare what the list calls fresh with what is served without a row read."""
-    rows = Page.objects.select_related("section").filter(section__name=name)
+    rows = looked_at().filter(section__name=name)
     found = with_states(rows, {name: "", "static": ""}, now)
     current = definition(name)
     said, served = {}, {}
     for page in found:
         said[page.number] = page.state in ("fresh", "grace")
-        state = PageState.of(page, waits=waits(name, page.number))
-        served[page.number] = is_fresh(state, current, now)
+        served[page.number] = is_fresh(PageState.of(page), current, now)
     assert said == served
     return set(said.values())
 

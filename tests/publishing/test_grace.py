@@ -12,6 +12,8 @@ from django.utils.http import parse_http_date
 from django_sitemaps_plus import touch
 from django_sitemaps_plus.models import Page, PageFile
 from django_sitemaps_plus.publishing import refresh
+from django_sitemaps_plus.publishing.index import listed
+from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
 from tests.support.helpers import settle, told
 from tests.support.ledger_kinds import KINDS, create_tables
@@ -122,6 +124,20 @@ def test_the_end_of_the_grace_is_when_the_bytes_change(
     # Built once more, the page is as it was; only its former bytes have gone.
     assert PageFile.objects.filter(page=site.page(1)).count() == 1
     assert site.page(1).grace_checksum == ""
+
+
+def test_the_index_says_when_the_grace_ended(site: Site) -> None:
+    """What was saved during it was on no page: whoever read that shall come again."""
+    split(site)
+    over = time.time() - 2
+    Page.objects.filter(number=1).update(grace_until=over, lastmod=over - 100)
+    for is_built in (False, True):
+        if is_built:
+            age(verified=True)
+            site.get(1)
+            assert site.page(1).grace_until == 0
+        page = listed("site", [source("site")]).pages[0]
+        assert (page.number, page.lastmod) == (1, pytest.approx(over))
 
 
 def test_a_grace_is_never_prolonged(site: Site) -> None:
