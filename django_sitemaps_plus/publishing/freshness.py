@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from django.db import connections
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from django_sitemaps_plus.changes.models import Change
@@ -208,7 +209,8 @@ def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
         _ANY_TIME: now,
     }
     statement, params = _statement(using, bytes_too=bytes_too)
-    with binary_cursor(using) as cursor:
+    opened = binary_cursor(using) if bytes_too else connections[using].cursor()
+    with opened as cursor:
         cursor.execute(statement, [given.get(param, param) for param in params])
         return list(cursor.fetchall())
 
