@@ -32,7 +32,7 @@ class SitemapsPlusConfig(AppConfig):
         receivers.connect()
         registry.subscribe(receivers.connect)
         changes_written.connect(
-            background.changes_written,
+            background.wake,
             dispatch_uid="django_sitemaps_plus.delivery.background",
         )
         request_started.connect(

@@ -52,10 +52,7 @@ ELSEWHERE = {
     "urllib3": {"engines/http.py"},
     "google": {"engines/google_auth.py"},
     "isal": {"publishing/compression.py"},
-    "rich": {
-        "management/commands/check_sitemaps.py",
-        "management/commands/ping_sitemaps.py",
-    },
+    "rich": {"management/commands/check_sitemaps.py"},
 }
 
 

@@ -797,6 +797,37 @@ def test_while_another_process_divides_the_answer_says_so(
     assert client.get("/sitemap-small.xml").status_code == 200
 
 
+def test_a_section_that_is_broken_takes_no_other_along(
+    client: Client, site: list[Article], register: Any, caplog: Any
+) -> None:
+    class Broken(Small):
+        def items(self) -> Any:
+            raise LookupError("It is away.")
+
+    before = listed(client.get("/sitemap.xml"))
+    for number in (1, 2, 3):
+        client.get(f"/sitemap-small-{number}.xml")
+    register("small", Broken)
+    register("new", Broken)
+    after = listed(client.get("/sitemap.xml"))
+    assert sorted(after) == sorted(before), "with its pages that are stored"
+    assert "The section 'small' cannot be used." in caplog.text
+    assert len(locations(client.get(PAGE))) == 25
+    assert "Sitemap: " in client.get("/robots.txt").content.decode()
+    client.raise_request_exception = False
+    for name in ("small", "small-1", "new"):
+        assert client.get(f"/sitemap-{name}.xml").status_code == 500
+    register("small", Small)
+    assert sorted(listed(client.get("/sitemap.xml"))) == sorted(before)
+
+
+def test_a_broken_section_without_pages_is_left_out(
+    client: Client, article: list[Article], register: Any
+) -> None:
+    register("new", type("Broken", (Small,), {"items": lambda self: 1 / 0}))
+    assert len(locations(client.get("/sitemap.xml"))) == 3
+
+
 @pytest.mark.django_db(transaction=True)
 def test_an_error_of_the_database_is_not_taken_for_a_missing_migration(
     client: Client, register: Any

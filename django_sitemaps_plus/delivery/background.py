@@ -29,10 +29,10 @@ from django.utils.module_loading import import_string
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.recorder import write_late
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import Leisure, refresh_all, report_all
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import SectionSource, source
-from django_sitemaps_plus.sitemaps.site import configured
+from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
 from . import guards, outbox
 from .dispatcher import deliver
@@ -66,9 +66,10 @@ class Background:
     """The thread: a process has at most one."""
 
     def __init__(self) -> None:
-        self._reset()
+        self.arm()
 
-    def _reset(self) -> None:
+    def arm(self) -> None:
+        """Begin without a thread: a fork does not copy that of the parent process."""
         self._lock = threading.Lock()
         self._work = threading.Event()
         self._thread: threading.Thread | None = None
@@ -78,10 +79,6 @@ class Background:
         self._looked = -LOOK
         #: When there is work again, by the monotonic clock.
         self._due: float | None = None
-
-    def arm(self) -> None:
-        """Forget the thread of the parent process, which a fork does not copy."""
-        self._reset()
 
     def stop(self) -> None:
         """End the thread with the process, after the page that it is building."""
@@ -99,11 +96,7 @@ class Background:
             self._looked = now
             self.wake()
 
-    def changes_written(self, **kwargs: Any) -> None:
-        """Look for work after a commit."""
-        self.wake()
-
-    def wake(self) -> None:
+    def wake(self, **kwargs: Any) -> None:
         """
         Have the thread look for work, and start it if it is not running.
 
@@ -159,9 +152,13 @@ class Background:
             import_string(TASKS[str(how)])()
             return None
         wait = notify_all(self._is_ending)
+        site = configured()
         if self._is_ending():
             return LOOK
-        return _soonest(wait, self._at_leisure())
+        if site is None:
+            return wait
+        rest = self._leisure.step(all_sources(), site)
+        return min((one for one in (wait, rest) if one is not None), default=None)
 
     def _is_ending(self) -> bool:
         """
@@ -176,10 +173,6 @@ class Background:
             return True
         thread.join()
         return self._ends
-
-    def _at_leisure(self) -> float | None:
-        site = configured()
-        return None if site is None else self._leisure.step(sources(), site)
 
     def _end(self) -> None:
         """Release what the thread holds."""
@@ -238,44 +231,30 @@ def problem(how: str) -> str:
     return ""
 
 
-def sources() -> list[SectionSource]:
-    """Return every registered section that can be used; the others are logged."""
-    found = []
-    for name in registry.sources():
-        try:
-            found.append(source(name))
-        except Exception:
-            # A section that is broken must not keep others from theirs.
-            logger.exception("The section %r cannot be used.", name)
-    return found
-
-
-def notify(options: DeliveryOptions | None = None) -> float | None:
+def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """
-    Notify engines of what is due, and delete what is old.
+    Notify engines of what is due for a while, and delete what is old.
 
-    Return the seconds until more is due, None if nothing waits or may be submitted.
+    Return the seconds until more is due, None if nothing waits or may be submitted. It
+    stops early where the process ``is_ending``.
     """
     if not get_settings().ENGINES or guards.refusal():
         return None
+    end = time.monotonic() + STINT
     outbox.enqueue()
-    deliver(options)
+    deliver(DeliveryOptions(is_over=lambda: is_ending() or time.monotonic() > end))
     outbox.prune()
     return outbox.next_due()
 
 
 def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
-    """
-    Report what was saved and deleted, and notify engines; return as ``notify``.
-
-    It stops early where the process ``is_ending``.
-    """
+    """Report what was saved and deleted, and notify engines; return as ``notify``."""
     write_late()
     if configured() is None:
         return None
-    report_all(sources())
+    report_all(all_sources())
     url_changes.prune()
-    return notify(_for_a_stint(is_ending))
+    return notify(is_ending)
 
 
 def work() -> float | None:
@@ -287,9 +266,9 @@ def work() -> float | None:
     notify_all()
     site = configured()
     if site is not None:
-        refresh_all(sources(), site, seldom=True)
+        refresh_all(all_sources(), site, seldom=True)
     # Once more, of what the pages found out.
-    return notify(_for_a_stint())
+    return notify()
 
 
 def work_as_task(*, is_first: bool) -> float | None:
@@ -304,28 +283,21 @@ def work_as_task(*, is_first: bool) -> float | None:
     return max(1.0, wait) if is_first and wait is not None and wait <= LOOK else None
 
 
-def drain(options: DeliveryOptions) -> Report:
+def drain(options: DeliveryOptions, site: SiteAddress) -> Report:
     """Do everything that can be done now, because somebody requested it."""
     write_late()
-    site = configured()
-    if site is not None:
-        report_all(sources())
-        refresh_all(sources(), site)
+    sources = all_sources()
+    usable = {source.name for source in sources}
+    unreported = [name for name in registry.sources() if name not in usable]
+    report_all(sources, unreported)
+    refresh_all(sources, site)
     url_changes.prune()
     if options.force or not guards.refusal():
         outbox.enqueue(at_once=True)
     report = deliver(options)
+    report.unreported = unreported
     outbox.prune()
     return report
-
-
-def _for_a_stint(is_ending: Callable[[], bool] = lambda: False) -> DeliveryOptions:
-    end = time.monotonic() + STINT
-    return DeliveryOptions(is_over=lambda: is_ending() or time.monotonic() > end)
-
-
-def _soonest(*waits: float | None) -> float | None:
-    return min((wait for wait in waits if wait is not None), default=None)
 
 
 background = Background()

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from django_sitemaps_plus.db import database_time, retrying
+from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.engines.base import (
     EXCERPT,
     Answer,
@@ -30,7 +30,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
 from . import guards
 from .engines import engines
-from .models import Claimed, EngineState, Submission, SubmissionQuerySet, digest_of
+from .models import EngineState, Submission, digest_of
 from .queries import states, submissions
 from .results import DeliveryOptions, EngineResult, Report
 
@@ -54,8 +54,6 @@ PAUSE, LONGEST = 60.0, 3_600.0
 AWAY = 86_400.0
 #: A submission fails for good after so many attempts, if it is so many seconds old.
 ATTEMPTS, GIVE_UP = 5, 3 * 86_400.0
-#: How often to claim again where others were faster.
-TRIES = 5
 
 
 def deliver(options: DeliveryOptions | None = None) -> Report:
@@ -99,12 +97,7 @@ class Dispatcher:
         self.result = EngineResult(engine.alias, state.host)
         self.origin = _origin(site, state.host)
         self.owner = uuid.uuid4().hex
-        # The database's clock, asked once.
-        self._ahead = database_time(submissions().db) - time.monotonic()
-
-    def now(self) -> float:
-        """Return the database's time."""
-        return time.monotonic() + self._ahead
+        self.now = Stopwatch(submissions().db).now
 
     def run(self) -> None:
         """Submit batches until nothing is due, or the engine needs a pause."""
@@ -121,14 +114,11 @@ class Dispatcher:
             if not rows or not self._send(rows):
                 return
 
-    def _due(self) -> SubmissionQuerySet:
-        alias, host = self.engine.alias, self.state.host
-        return submissions().due(alias, host, self.now(), self.options.sections)
-
     def _first_due(self, count: int) -> list[int]:
         """Return what has been due the longest, in the order of the index."""
-        due = self._due().order_by("due_at").values_list("pk", flat=True)
-        return _retrying(lambda: list(due[:count]))
+        alias, host, only = self.engine.alias, self.state.host, self.options.sections
+        due = submissions().due(alias, host, self.now(), only).order_by("due_at")
+        return _retrying(lambda: list(due.values_list("pk", flat=True)[:count]))
 
     def _is_paused(self) -> bool:
         rest = self.state.paused_until - self.now()
@@ -169,26 +159,21 @@ class Dispatcher:
 
     # Batches
 
-    def _claim_batch(self) -> list[Claimed]:
-        """Claim as much as one request can carry."""
-        count = min(MOST, max(1, self.engine.max_urls))
-        for turn in range(TRIES):
-            now = self.now()
-            ids = sorted(self._first_due(count))
-            if not ids:
-                break
-            until = now + max(CLAIM, self.engine.interval + SENDING)
-            if rows := self._claim(ids, until, now):
-                return rows
-            time.sleep(turn * random.uniform(0.01, 0.05))  # noqa: S311 (no secret)
-        return []
+    def _claim_batch(self) -> list[Submission]:
+        """
+        Claim as much as one request can carry.
 
-    def _claim(self, ids: Sequence[int], until: float, now: float) -> list[Claimed]:
-        """Claim what nobody else has claimed, and return that."""
-        _retrying(lambda: submissions().claim(ids, self.owner, until, now))
-        return _retrying(lambda: list(submissions().claimed(ids, self.owner)))
+        Nothing where another process was faster: it goes on with what is due.
+        """
+        ids = sorted(self._first_due(min(MOST, max(1, self.engine.max_urls))))
+        if not ids:
+            return []
+        now, owner = self.now(), self.owner
+        until = now + max(CLAIM, self.engine.interval + SENDING)
+        _retrying(lambda: submissions().claim(ids, owner, until, now))
+        return _retrying(lambda: list(submissions().claimed(ids, owner)))
 
-    def _send(self, rows: Sequence[Claimed]) -> bool:
+    def _send(self, rows: Sequence[Submission]) -> bool:
         """Send what was claimed; return False if the engine needs a pause."""
         batches = _batches(rows)
         deadline = time.monotonic() + SENDING
@@ -202,24 +187,25 @@ class Dispatcher:
             if time.monotonic() > deadline:
                 break
             batch = batches.pop()
-            answer, seconds = self._submit(batch)
+            answer, said = self._submit(batch)
             is_rejected = answer.outcome == Outcome.REJECTED
             if is_rejected and answer.is_divisible and len(batch) > 1:
                 middle = len(batch) // 2
                 batches += [batch[middle:], batch[:middle]]
                 continue
             if answer.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
-                self._settle(batch, answer, seconds)
+                self._settle(batch, answer, said)
                 continue
             rest = [row for other in batches for row in other]
-            self._postpone(batch, rest, answer, seconds)
+            self._postpone(batch, rest, answer, said)
             return False
         if batches:
             # Too many are rejected to find all at once: the rest are fewer now.
             self._put_back([row for batch in batches for row in batch], PAUSE)
         return True
 
-    def _submit(self, rows: Sequence[Claimed]) -> tuple[Answer, float]:
+    def _submit(self, rows: Sequence[Submission]) -> tuple[Answer, dict[str, Any]]:
+        """Send a batch; return the answer, and what is stored of it."""
         batch = Batch(
             origin=self.origin,
             urls=[row.url for row in rows],
@@ -235,29 +221,38 @@ class Dispatcher:
             text = self._clean(_text_of(error))
             logger.error("Engine %r: %s", self.engine.alias, text)
             answer = Answer(outcome=Outcome.UNAVAILABLE, message=text)
+        said = {
+            "status": answer.status,
+            "excerpt": self._clean(answer.excerpt)[:EXCERPT],
+            "message": self._clean(answer.message),
+            "seconds": time.monotonic() - started,
+            "answered_at": self.now(),
+        }
         self.result.requests += 1
-        self.result.note = self._clean(answer.message)
+        self.result.note = said["message"]
         self.options.progress(self.result)
-        return answer, time.monotonic() - started
+        return answer, said
 
     # Answers
 
-    def _settle(self, rows: Sequence[Claimed], answer: Answer, seconds: float) -> None:
+    def _settle(
+        self, rows: Sequence[Submission], answer: Answer, said: dict[str, Any]
+    ) -> None:
         """Store that URLs were accepted, or rejected for good."""
         accepted = answer.outcome == Outcome.ACCEPTED
-        self._finish(
-            rows, State.ACCEPTED if accepted else State.REJECTED, answer, seconds
-        )
-        said = {"status": answer.status, "message": self._clean(answer.message)}
-        pk, now = self.state.pk, self.now()
-        _retrying(lambda: states().answered(pk, succeeded=accepted, now=now, **said))
+        self._finish(rows, State.ACCEPTED if accepted else State.REJECTED, answer, said)
+        pk, now, last = self.state.pk, self.now(), _last(said)
+        _retrying(lambda: states().answered(pk, succeeded=accepted, now=now, **last))
         self.state.failures = 0
 
     def _finish(
-        self, rows: Sequence[Claimed], state: str, answer: Answer, seconds: float
+        self,
+        rows: Sequence[Submission],
+        state: str,
+        answer: Answer,
+        said: dict[str, Any],
     ) -> None:
         ids, interval = _ids(rows), self.engine.interval
-        said = self._columns(answer, seconds)
         _retrying(
             lambda: submissions().settle(ids, self.owner, state, interval, **said)
         )
@@ -273,10 +268,10 @@ class Dispatcher:
 
     def _postpone(
         self,
-        rows: Sequence[Claimed],
-        rest: Sequence[Claimed],
+        rows: Sequence[Submission],
+        rest: Sequence[Submission],
         answer: Answer,
-        seconds: float,
+        said: dict[str, Any],
     ) -> None:
         """Pause the engine; submit URLs later, or give up those too old."""
         now = self.now()
@@ -286,33 +281,21 @@ class Dispatcher:
             # for as long as the engine says so.
             wait = min(AWAY, answer.retry_after)
         self.state.failures += 1
-        pk, failures = self.state.pk, self.state.failures
-        said = {"status": answer.status, "message": self._clean(answer.message)}
-        _retrying(lambda: states().pause(pk, now + wait, now, failures, **said))
+        pk, failures, last = self.state.pk, self.state.failures, _last(said)
+        _retrying(lambda: states().pause(pk, now + wait, now, failures, **last))
         over = [row for row in rows if _is_over(row, now)]
         if over:
-            self._finish(over, State.FAILED, answer, seconds)
+            self._finish(over, State.FAILED, answer, said)
         # Without an answer it may have been received: nothing twice in the interval.
         is_known = answer.status or answer.is_unsent
         later = wait if is_known else max(wait, self.engine.interval)
-        left = [row for row in rows if not _is_over(row, now)]
-        self._put_back(left, later, **self._columns(answer, seconds))
+        self._put_back([row for row in rows if not _is_over(row, now)], later, **said)
         self._put_back(rest, wait)
 
-    def _put_back(self, rows: Sequence[Claimed], wait: float, **said: Any) -> None:
+    def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
         due_at, ids = self.now() + wait, _ids(rows)
         _retrying(lambda: submissions().put_back(ids, self.owner, due_at, **said))
         self.result.postponed += len(rows)
-
-    def _columns(self, answer: Answer, seconds: float) -> dict[str, Any]:
-        """Return what is stored of an answer."""
-        return {
-            "status": answer.status,
-            "excerpt": self._clean(answer.excerpt)[:EXCERPT],
-            "message": self._clean(answer.message),
-            "seconds": seconds,
-            "answered_at": self.now(),
-        }
 
     def _clean(self, text: str) -> str:
         """Return an engine's text without secrets, as every database can store it."""
@@ -336,7 +319,7 @@ def in_words(seconds: float) -> str:
     return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
-def _batches(rows: Sequence[Claimed]) -> list[list[Claimed]]:
+def _batches(rows: Sequence[Submission]) -> list[list[Submission]]:
     """Divide rows into batches: all URLs together, each sitemap by itself."""
     kind = Submission.Kind.SITEMAP
     sitemaps = [[row] for row in rows if row.kind == kind]
@@ -344,11 +327,16 @@ def _batches(rows: Sequence[Claimed]) -> list[list[Claimed]]:
     return sitemaps + ([urls] if urls else [])
 
 
-def _is_over(row: Claimed, now: float) -> bool:
+def _is_over(row: Submission, now: float) -> bool:
     return row.attempts >= ATTEMPTS and now - row.created_at > GIVE_UP
 
 
-def _ids(rows: Iterable[Claimed]) -> list[int]:
+def _last(said: dict[str, Any]) -> dict[str, Any]:
+    """Return what the engine's state shows of its last answer."""
+    return {"status": said["status"], "message": said["message"]}
+
+
+def _ids(rows: Iterable[Submission]) -> list[int]:
     return [row.pk for row in rows]
 
 

@@ -8,8 +8,8 @@ a method here: one statement with its condition.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
 
 from django.db import models, transaction
 from django.db.models import Case, F, Value, When
@@ -24,16 +24,6 @@ _REPEATED = ("engine", "url", "digest", "host", "kind", "section")
 def digest_of(url: str) -> str:
     """Return a digest of a URL for an index: URLs themselves are too long."""
     return hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
-
-
-class Claimed(NamedTuple):
-    """The columns of a claimed submission that the dispatcher needs."""
-
-    pk: int
-    url: str
-    kind: str
-    attempts: int
-    created_at: float
 
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
@@ -68,12 +58,12 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
                     attempts=F("attempts") + 1,
                 )
 
-    def claimed(self, ids: Sequence[int], owner: str) -> Iterator[Claimed]:
+    def claimed(self, ids: Sequence[int], owner: str) -> Iterator[Submission]:
         """Yield those of some submissions that ``owner`` has claimed."""
         for some in _chunks(ids):
             # In a fixed order: the same submissions make the same request.
             mine = self.filter(pk__in=some, claimed_by=owner).order_by("pk")
-            yield from map(Claimed._make, mine.values_list(*Claimed._fields))
+            yield from mine.only("url", "kind", "attempts", "created_at")
 
     def settle(
         self, ids: Sequence[int], owner: str, state: str, interval: float, **answer: Any
@@ -93,15 +83,12 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
                 rows = list(mine.values(*_REPEATED))
                 if rows:
                     mine.update(**final)
-                    self._repeat(rows, answer["answered_at"], interval)
-
-    def _repeat(
-        self, rows: Iterable[Mapping[str, Any]], now: float, interval: float
-    ) -> None:
-        self.bulk_create(
-            (Submission(**row, created_at=now, due_at=now + interval) for row in rows),
-            ignore_conflicts=True,
-        )
+                    now = answer["answered_at"]
+                    again = {"created_at": now, "due_at": now + interval}
+                    self.bulk_create(
+                        (Submission(**row, **again) for row in rows),
+                        ignore_conflicts=True,
+                    )
 
     def put_back(
         self, ids: Sequence[int], owner: str, due_at: float, **answer: Any
@@ -116,25 +103,6 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
                     again=False,
                     **answer,
                 )
-
-    def retry(self, pk: int, due_at: float, now: float) -> bool:
-        """Submit what is settled once more; False if the URL waits already."""
-        row = self.filter(pk=pk, live=None).values_list("engine", "digest").first()
-        every = Submission.objects.using(self.db)
-        if (
-            row is None
-            or every.filter(engine=row[0], digest=row[1], live=True).exists()
-        ):
-            return False
-        return bool(
-            self.filter(pk=pk, live=None).update(
-                state=Submission.State.PENDING,
-                live=True,
-                due_at=due_at,
-                created_at=now,
-                attempts=0,
-            )
-        )
 
 
 def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -8,7 +8,6 @@ that was submitted within the engine's interval waits until that is over.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,29 +99,18 @@ def unqueued() -> QuerySet[UrlChange]:
 
 def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice], delay: float) -> int:
     """Queue the next changes, all or none of them."""
-    found = list(unqueued()[:CHUNK])
-    if not found:
+    if unqueued().first() is None:
         return 0
     with locked() as now:
-        some = _still_unqueued(found)
+        # Read while nobody else queues them.
+        some = list(unqueued()[:CHUNK])
         if some:
             notices = [notice_of(change, site) for change in some]
             newest = max(change.at for change in some)
             put([*notices, *sitemaps], min(newest, now) + delay, now)
             rows = url_changes().filter(pk__in=[change.pk for change in some])
             rows.update(queued_at=now)
-    return len(found)
-
-
-def _still_unqueued(found: Sequence[UrlChange]) -> list[UrlChange]:
-    """
-    Lock those of some changes that nobody else has queued, and return them.
-
-    By number only, or MySQL would lock what others are about to add.
-    """
-    rows = url_changes().filter(pk__in=[change.pk for change in found])
-    locked_rows = rows.order_by("pk").select_for_update()
-    return [row for row in locked_rows if row.queued_at is None and not row.on_hold]
+    return len(some)
 
 
 def notice_of(change: UrlChange, site: SiteAddress) -> Notice:
@@ -183,35 +171,28 @@ def retry(found: QuerySet[Submission]) -> int:
     """
     Submit once more what was rejected or failed; return how many.
 
-    At most ``MOST`` at a time. A submission without an answer may have been received,
-    and the URL may have been accepted since: both wait for the engine's interval.
+    At most ``MOST`` of an engine at a time, whose rows are replaced. What failed may
+    have been received, and a URL may have been accepted since: these wait for the
+    interval.
     """
     over = found.filter(state__in=(State.REJECTED, State.FAILED))
-    chosen = [row for row in over[:MOST] if row.engine in engines()]
-    done: Counter[str] = Counter()
+    done = 0
     with locked() as now:
-        for start in range(0, len(chosen), CHUNK):
-            some = chosen[start : start + CHUNK]
-            accepted = _accepted_at([row.digest for row in some])
-            for row in some:
-                last = accepted.get((row.engine, row.digest), 0.0)
-                if row.status is None:
-                    last = max(last, row.answered_at or 0.0)
-                due_at = max(now, last + engines()[row.engine].interval)
-                done[row.engine] += submissions().retry(row.pk, due_at, now)
-    retried = [alias for alias, count in done.items() if count]
-    states().filter(engine__in=retried).update(paused_until=0)
-    return done.total()
-
-
-def _accepted_at(digests: Sequence[str]) -> dict[tuple[str, str], float]:
-    """Return when engines last accepted URLs, by engine and digest."""
-    rows = submissions().filter(digest__in=digests, state=State.ACCEPTED)
-    grouped = rows.order_by().values_list("engine", "digest")
-    return {
-        (engine, digest): at
-        for engine, digest, at in grouped.annotate(last=Max("answered_at"))
-    }
+        for alias, engine in engines().items():
+            rows = list(over.filter(engine=alias)[:MOST])
+            for start in range(0, len(rows), CHUNK):
+                some = rows[start : start + CHUNK]
+                former = submissions().filter(pk__in=[row.pk for row in some])
+                former.filter(state=State.REJECTED).delete()
+                notices = [
+                    Notice(row.url, row.host, Kind(row.kind), row.section)
+                    for row in some
+                ]
+                if added := put(notices, now, now, {alias: engine}):
+                    states().filter(engine=alias).update(paused_until=0)
+                    done += added
+                former.delete()
+    return done
 
 
 # Rows
@@ -238,12 +219,13 @@ def put(
     due_at: float,
     now: float,
     chosen: Mapping[str, Engine] | None = None,
-) -> None:
+) -> int:
     """
     Queue notices for engines, all or the chosen ones, in a transaction with the lock.
 
-    Of several for the same URL the last one counts.
+    Of several for the same URL the last one counts. Return how many did not wait yet.
     """
+    added = 0
     for alias, engine in (engines() if chosen is None else chosen).items():
         own = {
             digest_of(item.url): item for item in notices if takes(engine, item.kind)
@@ -253,6 +235,8 @@ def put(
             waiting = _join(alias, own)
             new = {key: item for key, item in own.items() if key not in waiting}
             _add(alias, engine, new, due_at, now)
+            added += len(new)
+    return added
 
 
 def takes(engine: Engine, kind: Submission.Kind) -> bool:
@@ -265,26 +249,15 @@ def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
     # By the digest alone: where PostgreSQL has not counted the rows yet, it looks all
     # of an engine's up in another index.
     found = submissions().filter(digest__in=list(notices), live=True)
-    rows = found.order_by("pk").select_for_update()
-    known = set()
-    sending: list[int] = []
-    by_kind: dict[tuple[Submission.Kind, str], list[int]] = {}
-    for pk, engine, digest, state in rows.values_list(
-        "pk", "engine", "digest", "state"
-    ):
-        if engine != alias:
-            continue
-        known.add(digest)
-        item = notices[digest]
-        by_kind.setdefault((item.kind, item.section), []).append(pk)
-        if state == State.SENDING:
-            # It may have been sent before this change.
-            sending.append(pk)
-    if sending:
-        submissions().filter(pk__in=sending).update(again=True)
-    for (kind, section), pks in by_kind.items():
-        submissions().filter(pk__in=pks).update(kind=kind, section=section)
-    return known
+    locked_rows = found.order_by("pk").select_for_update()
+    rows = [row for row in locked_rows if row.engine == alias]
+    for row in rows:
+        item = notices[row.digest]
+        row.kind, row.section = item.kind, item.section
+        # It may have been sent before this change.
+        row.again = row.state == State.SENDING
+    submissions().bulk_update(rows, ["kind", "section", "again"], batch_size=ROWS)
+    return {row.digest for row in rows}
 
 
 def _add(

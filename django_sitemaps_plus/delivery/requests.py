@@ -17,7 +17,6 @@ from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.publishing.compression import unpack
 from django_sitemaps_plus.rendering.listing import locations_of
-from django_sitemaps_plus.sitemaps import sections as declared_sections
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import outbox
@@ -55,15 +54,16 @@ def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
         last = some[-1].pk
 
 
-def everything(sections: Iterable[str], site: SiteAddress) -> Iterator[tuple[str, str]]:
-    """Yield all URLs that sections list."""
-    for name in sections:
-        source = declared_sections.source(name)
-        for item in index.listed(name, [source]).pages:
+def everything(sections: Sequence[str], site: SiteAddress) -> Iterator[tuple[str, str]]:
+    """Yield all URLs that some sections list, or all that can be used."""
+    for source in index.all_sources():
+        if sections and source.name not in sections:
+            continue
+        for item in index.listed(source.name, [source]).pages:
             document = index.page_document(source, item.number, site)
             body = unpack(document.packed) if document else b""
             for found in locations_of(body):
-                yield html.unescape(found.decode()), name
+                yield html.unescape(found.decode()), source.name
 
 
 @dataclass

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import logging
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,6 +55,8 @@ from .by_position import newest_lastmod, page_bytes, position_pages
 from .compression import compressor, pack, unpack
 from .freshness import fresh_bytes, hold, tag_of
 from .pages import Served, find, serve
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 #: An index stays one until its entries are at most this share of a page.
 FEW = 0.8
@@ -118,8 +121,16 @@ class Listing:
 
 
 def all_sources() -> list[SectionSource]:
-    """Return every registered section."""
-    return [source(name) for name in registry.sources()]
+    """Return every registered section that can be used; the others are logged."""
+    found = []
+    for name in registry.sources():
+        try:
+            definition(name)
+            found.append(source(name))
+        except Exception:
+            # items() may raise whatever it likes: the others are none the worse for it.
+            logger.exception("The section %r cannot be used.", name)
+    return found
 
 
 def _document(body: bytes) -> Document:
@@ -299,7 +310,8 @@ def _addressed(
         name = item.source.name
         if name not in starts:
             # Reversed once for a section: its pages' addresses differ by a number.
-            own = site.with_scheme(item.source.sitemap.protocol)
+            scheme = getattr(item.source.sitemap, "protocol", None)
+            own = site.with_scheme(scheme)
             starts[name] = address(own, "page", f"{name}-0").removesuffix("0.xml")
         yield f"{starts[name]}{item.number}.xml", _moment(item.lastmod)
 
@@ -342,7 +354,8 @@ def document_of(
     bounds of pages are being found.
     """
     listing = listed(name, sources)
-    if part == 1 and _entries_wanted(name, listing):
+    further = [] if name else _pages_of_unusable(sources)
+    if part == 1 and not further and _entries_wanted(name, listing):
         bodies = _bodies(listing.pages, site)
         if bodies is None or bodies.built:
             again = listed(name, sources)
@@ -354,11 +367,31 @@ def document_of(
         if document is not None:
             return document
         _remember(name, listing, is_index=True)
-    found = listing.indexed
+    found = [*listing.indexed, *further]
     if not 1 <= part <= parts(found):
         return None
     chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     return _document(index_bytes(_addressed(chosen, site)))
+
+
+def _pages_of_unusable(sources: Sequence[SectionSource]) -> list[Listed]:
+    """Return the stored pages of sections that are registered, and not given."""
+    usable = {item.name for item in sources}
+    unusable = {
+        name: SectionSource(name, sitemap, key=None)
+        for name, sitemap in registry.sources().items()
+        if name not in usable
+    }
+    if not unusable:
+        return []
+    found = pages().filter(section__name__in=list(unusable)).exclude(checksum="")
+    rows = found.exclude(entries=0).order_by("section", "number")
+    return [
+        Listed(unusable[name], number, lastmod)
+        for name, number, lastmod in rows.values_list(
+            "section__name", "number", "lastmod"
+        )
+    ]
 
 
 @dataclass

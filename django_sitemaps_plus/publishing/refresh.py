@@ -62,8 +62,14 @@ ROUNDS = 20
 # Reporting
 
 
-def report_all(sources: Iterable[SectionSource]) -> int:
-    """Assign and report what was saved and deleted; returns how many changes."""
+def report_all(
+    sources: Iterable[SectionSource], failed: list[str] | None = None
+) -> int:
+    """
+    Assign and report what was saved and deleted; returns how many changes.
+
+    The names of sections for which that fails are added to ``failed``.
+    """
     done = 0
     for source in _with_changes(sources):
         try:
@@ -76,6 +82,8 @@ def report_all(sources: Iterable[SectionSource]) -> int:
             logger.exception(
                 "Changes of the section %r cannot be reported.", source.name
             )
+            if failed is not None:
+                failed.append(source.name)
     return done
 
 

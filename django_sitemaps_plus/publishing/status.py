@@ -76,8 +76,8 @@ def state(name: str) -> SectionState:
     found = SectionState(name)
     try:
         section = source(name)
-    except (ConfigurationError, TypeError) as error:
-        found.errors.append(str(error))
+    except Exception:  # items() may raise whatever it likes
+        found.errors.append(problem_of(name))
         found.next = "correct the sitemap class"
         return found
     found.by_position = section.by_position

@@ -951,6 +951,14 @@ def test_a_page_in_error(register: Register) -> None:
     assert (err, code) == ("CommandError: In error: article.\n", 1)
 
 
+def test_a_section_whose_items_raise(register: Register) -> None:
+    register("broken", type("Broken", (ArticleSitemap,), {"items": lambda self: 1 / 0}))
+    out, err, code = check()
+    assert "  In error: ZeroDivisionError: division by zero\n" in out
+    assert out.endswith("  Next: correct the sitemap class\n")
+    assert (err.startswith("CommandError: In error: "), code) == (True, 1)
+
+
 def test_a_check_in_error(register: Register) -> None:
     wrong = Route("no-such-name", slug=F("slug"))
     register("article", type("Wrong", (ArticleSitemap,), {"location": wrong}))

@@ -101,6 +101,33 @@ def test_what_was_not_accepted_is_a_failure(settings: Any) -> None:
     assert "It sleeps." in out
 
 
+def away(self: Any) -> Any:
+    raise LookupError("They are away.")
+
+
+def failing(self: Any) -> Any:
+    return Article.objects.extra(where=["no_such_column = 1"])
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+@pytest.mark.parametrize("items", [away, failing])
+def test_a_section_that_cannot_be_reported_is_a_failure(
+    settings: Any, register: Any, items: Any
+) -> None:
+    """And keeps no other from the engines."""
+    engine = use(settings, one="Scripted")
+    register("article", ArticleSitemap)
+    register("broken", type("Broken", (ArticleSitemap,), {"items": items}))
+    Article.objects.create(slug="new")
+    _out, err, code = ping()
+    assert sent(engine) == [["/articles/new/"]]
+    assert err.endswith(
+        "CommandError: What changed in these sections could not be reported: broken. "
+        "The log says why.\n"
+    )
+    assert code == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -18,7 +18,7 @@ from django_sitemaps_plus.models import EngineState, Page, Submission, UrlChange
 from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap
-from tests.support.ledger_world import age
+from tests.support.ledger_world import age, place
 from tests.support.outbox_world import BASE, Kind, happened, later, rows, run, sent, use
 from tests.testapp.models import Article
 
@@ -128,14 +128,14 @@ def test_nothing_of_a_section_in_error_is_submitted_until_it_is_fixed(
     Article.objects.exclude(pk=first.pk).update(slug="")
     Page.objects.update(verified_at=0)
     happened("/pages/", section="pages")
-    background.drain(DeliveryOptions())
+    background.drain(DeliveryOptions(), place())
     assert Page.objects.get().error
     assert sent(engine) == [["/pages/"]]
     assert outbox.next_due() is None
     for article in others:
         article.save()
     age(verified=True)
-    background.drain(DeliveryOptions())
+    background.drain(DeliveryOptions(), place())
     assert Page.objects.get().error == ""
     assert "/articles/saved/" in sent(engine)[1]
 
@@ -218,7 +218,7 @@ def test_what_was_rejected_or_failed_is_retried(settings: Any) -> None:
     EngineState.objects.update(paused_until=1e12)
     assert outbox.retry(Submission.objects.all()) == 1
     run()
-    assert rows() == [("/a/", "accepted"), ("/b/", "accepted")]
+    assert sorted(rows()) == [("/a/", "accepted"), ("/b/", "accepted")]
     EngineState.objects.update(paused_until=1e12)
     assert outbox.retry(Submission.objects.all()) == 0
     assert EngineState.objects.get().paused_until == 1e12, "nothing is retried"
@@ -256,7 +256,7 @@ def test_what_changed_since_it_failed_waits_already(settings: Any) -> None:
     happened("/a/")
     outbox.enqueue()
     assert outbox.retry(Submission.objects.filter(state="failed")) == 0
-    assert rows() == [("/a/", "failed"), ("/a/", "pending")]
+    assert rows() == [("/a/", "pending")]
 
 
 def test_only_some_of_very_many_are_retried_at_once(
@@ -266,5 +266,5 @@ def test_only_some_of_very_many_are_retried_at_once(
     monkeypatch.setattr(outbox, "MOST", 2)
     with CaptureQueriesContext(connection) as queries:
         assert outbox.retry(Submission.objects.order_by("pk")) == 2
-    assert "LIMIT 2" in queries[0]["sql"], "not all are read"
-    assert [how for _, how in rows()] == ["pending"] * 2 + ["rejected"] * 3
+    assert any("LIMIT 2" in query["sql"] for query in queries), "not all are read"
+    assert [how for _, how in rows()] == ["rejected"] * 3 + ["pending"] * 2

@@ -110,7 +110,7 @@ def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(
     analyze(UrlChange._meta.db_table)
     found = read_by(outbox.enqueue)
     first = [one for one in found if "queued_at" in one[0].partition(" WHERE ")[2]]
-    assert len(first) == ROWS // outbox.CHUNK + 1
+    assert len(first) > ROWS // outbox.CHUNK
     for statement in first:
         plan = "\n".join(explained(statement))
         assert "sitemaps_plus_url_queue" in plan, (statement, plan)

@@ -19,7 +19,6 @@ from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.delivery import background, guards, outbox, requests
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.queries import states, submissions
-from django_sitemaps_plus.delivery.requests import plan
 from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
 from django_sitemaps_plus.engines import robots_check
 from django_sitemaps_plus.engines.base import CheckResult, Engine
@@ -32,16 +31,7 @@ from django_sitemaps_plus.management.utils import (
 )
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.publishing import index
-from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
-
-#: rich's tables, or plain columns where the extra "cli" is not installed.
-_rich: Any
-try:
-    from rich import console as _console
-    from rich import table as _rich
-except ImportError:
-    _rich = None
+from django_sitemaps_plus.sitemaps.site import configured
 
 #: Seconds after which what is due should have been submitted.
 _LATE = 900.0
@@ -109,9 +99,9 @@ class Command(SitemapsCommand):
         """Do what is asked for; problems at the end."""
         self.options = options
         self.as_json = options["format"] == "json"
-        sections = utils.sections(options["section"])
+        self.sections = utils.sections(options["section"])
         if options["confirm"]:
-            return self._confirm(sections)
+            return self._confirm()
         if not engines():
             raise CommandError(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
@@ -120,102 +110,90 @@ class Command(SitemapsCommand):
                 '"OPTIONS": {"key": "…"}}}.',
                 returncode=MISUSED,
             )
-        aliases = _engines(options["engine"])
+        self.aliases = _engines(options["engine"])
         if options["check"]:
-            return self._check(aliases)
-        site = site_address()
+            return self._check()
+        self.site = site_address()
         if options["status"]:
-            return self._status(aliases, site)
-        asked = self._asked(sections, site)
-        if options["dry_run"]:
-            return self._dry_run(asked, site, aliases, sections)
-        return self._deliver(asked, site, aliases, sections)
+            return self._status()
+        self.refusal = "" if options["force"] else guards.refusal()
+        return self._dry_run() if options["dry_run"] else self._deliver()
 
     # Submitting
 
-    def _asked(
-        self, sections: Sequence[str], site: SiteAddress
-    ) -> Iterable[tuple[str, str]]:
+    def _asked(self) -> Iterable[tuple[str, str]]:
         """Return what is asked for beside what is due: locations and sections."""
         if self.options["all"]:
             self.stderr.write(_QUOTA, style_func=self.style.WARNING)
-            return requests.everything(sections or list(registry.sources()), site)
+            return requests.everything(self.sections, self.site)
         if self.options["since"]:
-            return requests.since(_moment(self.options["since"]), sections)
+            return requests.since(_moment(self.options["since"]), self.sections)
         try:
-            return requests.given(self.options["url"], site)
+            return requests.given(self.options["url"], self.site)
         except LocationError as error:
             raise CommandError(f"--url: {error}", returncode=MISUSED) from error
 
-    def _dry_run(
-        self,
-        asked: Iterable[tuple[str, str]],
-        site: SiteAddress,
-        aliases: Sequence[str],
-        sections: Sequence[str],
-    ) -> str:
-        plans = [asdict(one) for one in plan(asked, site, aliases, sections)]
-        refusal = "" if self.options["force"] else guards.refusal()
+    def _dry_run(self) -> str:
+        found = requests.plan(self._asked(), self.site, self.aliases, self.sections)
+        plans = list(map(asdict, found))
         if self.as_json:
-            self.print_json(refusal=refusal, plan=plans)
-            return refusal
-        self._table(plans, empty="Nothing to send.")
-        return refusal
+            self.print_json(refusal=self.refusal, plan=plans)
+        else:
+            self._table(plans, empty="Nothing to send.")
+        return self.refusal
 
-    def _deliver(
-        self,
-        asked: Iterable[tuple[str, str]],
-        site: SiteAddress,
-        aliases: Sequence[str],
-        sections: Sequence[str],
-    ) -> str:
-        force = self.options["force"]
-        refusal = "" if force else guards.refusal()
-        if refusal:
-            return self._print(Report(refusal=refusal))
+    def _deliver(self) -> str:
+        asked = self._asked()
+        if self.refusal:
+            return self._print(Report(refusal=self.refusal))
         for alias in connections:
             # What this transaction changed so far, as in a TestCase.
             write_remembered(alias)
         asking = self.progress("{:,} URLs asked for so far")
-        outbox.request(asked, site, aliases, asking)
+        outbox.request(asked, self.site, self.aliases, asking)
         sending = self.progress(
             "{0.engine}, {0.host}: {0.requests:,} requests, "
             "{0.accepted:,} URLs accepted"
         )
-        report = background.drain(
-            DeliveryOptions(
-                engines=aliases,
-                sections=sections,
-                force=force,
-                is_requested=True,
-                progress=sending,
-            )
+        options = DeliveryOptions(
+            engines=self.aliases,
+            sections=self.sections,
+            force=self.options["force"],
+            is_requested=True,
+            progress=sending,
         )
-        return self._print(report)
+        return self._print(background.drain(options, self.site))
 
     def _print(self, report: Report) -> str:
-        lines = [line for line in report.results if line.requests or line.note]
+        """Print what was done; return what is wrong."""
+        results = [one for one in report.results if one.requests or one.note]
+        lines = list(map(asdict, results))
         if self.as_json:
-            self.print_json(
-                refusal=report.refusal, lines=[asdict(one) for one in lines]
-            )
+            self.print_json(refusal=report.refusal, lines=lines)
         elif not report.refusal:
-            self._table([asdict(one) for one in lines], empty="Nothing is due.")
+            self._table(lines, empty="Nothing is due.")
             waiting = outbox.waiting()
             if waiting:
                 self.stdout.write(f"{waiting:,} waiting. See --status.")
+        problems = [report.refusal] if report.refusal else []
+        if report.unreported:
+            problems.append(
+                "What changed in these sections could not be reported: "
+                f"{', '.join(report.unreported)}. The log says why."
+            )
         wrong = [
-            line.engine
-            for line in lines
-            if line.rejected or line.failed or line.postponed or not line.requests
+            one.engine
+            for one in results
+            if one.rejected or one.failed or one.postponed or not one.requests
         ]
         if wrong:
-            return f"Not everything was accepted: {', '.join(dict.fromkeys(wrong))}."
-        return report.refusal
+            names = ", ".join(dict.fromkeys(wrong))
+            problems.append(f"Not everything was accepted: {names}.")
+        return " ".join(problems)
 
     # How they stand
 
-    def _check(self, aliases: Sequence[str]) -> str:
+    def _check(self) -> str:
         found = [("site", one) for one in guards.check()]
         site = configured()
         if site:
@@ -223,7 +201,7 @@ class Command(SitemapsCommand):
             found.append(
                 ("site", robots_check.look(origin, timeout=5.0, private=force))
             )
-            for alias in aliases:
+            for alias in self.aliases:
                 checked = engines()[alias].check(origin, force=force)
                 found += [(alias, one) for one in checked]
         if self.as_json:
@@ -236,13 +214,13 @@ class Command(SitemapsCommand):
         is_ready = all(one.is_good for _, one in found)
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
-    def _status(self, aliases: Sequence[str], site: SiteAddress) -> str:
-        rows = states().filter(engine__in=aliases).order_by("engine", "host")
+    def _status(self) -> str:
+        rows = states().filter(engine__in=self.aliases).order_by("engine", "host")
         known = [_state(row, engines()[row.engine]) for row in rows]
-        addresses = index.addresses(site)
+        addresses = index.addresses(self.site)
         said = [
             {"engine": alias, **asdict(status)}
-            for alias in aliases
+            for alias in self.aliases
             for status in engines()[alias].status(addresses)
         ]
         late = outbox.late(_LATE)
@@ -259,11 +237,12 @@ class Command(SitemapsCommand):
             return f"Nothing can be sent: {', '.join(wrong)}."
         return text if late else ""
 
-    def _confirm(self, sections: Sequence[str]) -> str:
+    def _confirm(self) -> str:
         waiting = url_changes().filter(on_hold=True).order_by()
+        if self.sections:
+            waiting = waiting.filter(section__in=self.sections)
         names = waiting.values_list("section", flat=True).distinct()
-        chosen = sorted(name for name in names if not sections or name in sections)
-        done = {name: happened.confirm(name, time.time()) for name in chosen}
+        done = {name: happened.confirm(name, time.time()) for name in sorted(names)}
         if self.as_json:
             self.print_json(confirmed=done)
             return ""
@@ -277,24 +256,14 @@ class Command(SitemapsCommand):
     # Printing
 
     def _table(self, rows: Sequence[dict[str, Any]], empty: str = "") -> None:
-        """Print a table: rich's on a terminal, plain columns elsewhere."""
+        """Print columns under their names."""
         if not rows:
             self.stdout.write(empty)
             return
-        heads = list(rows[0])
-        cells = [[_cell(row[name]) for name in heads] for row in rows]
-        if _rich is not None and self.stdout.isatty():
-            table = _rich.Table(*heads)
-            for line in cells:
-                table.add_row(*line)
-            _console.Console().print(table)
-            return
-        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-        for line in [heads, *cells]:
-            padded = (
-                text.ljust(width) for text, width in zip(line, widths, strict=True)
-            )
-            self.stdout.write("  ".join(padded).rstrip())
+        lines = [list(rows[0]), *(list(map(_cell, row.values())) for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            self.stdout.write("  ".join(map(str.ljust, line, widths)).rstrip())
 
 
 def _engines(names: Sequence[str]) -> list[str]:
