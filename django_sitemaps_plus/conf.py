@@ -69,17 +69,18 @@ class Settings:
     #: somebody confirms them: a broken filter must not empty a search engine's index.
     MAX_REMOVED: int = 10_000
 
-    #: The search engines to be told, by alias: ``{"BACKEND": "dotted.path",
-    #: "OPTIONS": {…}}``, as everywhere in Django. None is told by default: a site
-    #: should know to whom it talks.
+    #: The search engines to notify, by alias: ``{"BACKEND": "dotted.path",
+    #: "OPTIONS": {…}}``, as everywhere in Django. None by default: a site should know
+    #: to whom it talks.
     ENGINES: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    #: Seconds after a change before engines are told: what changes meanwhile goes
-    #: with it, so that an editor's three saves are one request.
+    #: Seconds after a change before the background looks at it and notifies engines:
+    #: an editor's three saves are one request, and a busy site is not looked at all the
+    #: time.
     NOTIFY_AFTER: float = 5.0
 
-    #: Whether a thread of each server process remakes pages whose rows changed, and
-    #: tells the engines. It ends when idle, and never runs in tests or commands. With
+    #: Whether a thread of each server process rebuilds pages whose rows changed, and
+    #: notifies engines. It ends when idle, and never runs in tests or commands. With
     #: "celery" or "tasks" (Django Tasks) it hands the work over to a worker of these.
     BACKGROUND: bool | Literal["celery", "tasks"] = True
 

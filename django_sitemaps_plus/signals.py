@@ -12,8 +12,8 @@ receiver raises is logged, and nothing else happens. Its arguments:
 - ``urls``: the list of URLs that were submitted
 - ``answer``: the ``engines.base.Answer``
 
-``changes_written`` is for this package itself: changes were written, and the background
-may look for them.
+``changes_written`` is for this package itself: changes, or what happened to URLs, were
+written, and the background may look for them.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import sys
 import threading
@@ -44,8 +45,6 @@ logger = logging.getLogger("django_sitemaps_plus")
 LOOK = 60.0
 #: Seconds for which the thread waits for more work before it ends.
 IDLE = 10.0
-#: Seconds that it waits after a commit, for others that follow.
-GATHER = 1.0
 #: Seconds for which the thread notifies engines before it looks for changes again.
 STINT = 30.0
 #: The least seconds between two looks for what is due.
@@ -77,8 +76,8 @@ class Background:
         self._ends = False
         self._serves = False
         self._looked = -LOOK
-        #: When there is work again, by the monotonic clock.
-        self._due: float | None = None
+        #: When to notify engines, and to rebuild a page, by the monotonic clock.
+        self._notify_at = self._rebuild_at = math.inf
 
     def stop(self) -> None:
         """End the thread with the process, after the page that it is building."""
@@ -125,40 +124,49 @@ class Background:
     def _run(self) -> None:
         failures = 0
         while self._is_wanted():
-            wait: float | None = None
             try:
-                wait = self._work_once()
+                self._work_once()
                 failures = 0
             except Exception:
                 # Whatever it is, the thread goes on: the next look may succeed, and no
                 # request may come that would start it again.
                 logger.exception("Background work failed.")
                 failures += 1
-                wait = min(LOOK, 2.0**failures)
+                self._notify_in(min(LOOK, 2.0**failures))
             finally:
-                if failures or wait is None or wait > CONNECTED:
+                if failures or self._due() - time.monotonic() > CONNECTED:
                     connections.close_all()
-            self._due = None if wait is None else time.monotonic() + max(PAUSE, wait)
         self._end()
 
-    def _work_once(self) -> float | None:
-        """Do the work; return the seconds until there is more, None if unknown."""
-        if self._work.is_set():
-            self._work.clear()
-            time.sleep(GATHER)
-        how = get_settings().BACKGROUND
-        if how in TASKS:
-            write_late()
-            import_string(TASKS[str(how)])()
-            return None
-        wait = notify_all(self._is_ending)
+    def _work_once(self) -> None:
+        """Do what is due: look for changes and notify engines, or rebuild a page."""
+        now = time.monotonic()
+        if self._notify_at <= now:
+            self._notify_at, self._rebuild_at = math.inf, now
+            how = get_settings().BACKGROUND
+            if how in TASKS:
+                self._rebuild_at = math.inf
+                write_late()
+                import_string(TASKS[str(how)])()
+                return
+            wait = notify_all(self._is_ending)
+            if wait is not None:
+                self._notify_in(wait)
         site = configured()
-        if self._is_ending():
-            return LOOK
-        if site is None:
-            return wait
-        rest = self._leisure.step(all_sources(), site)
-        return min((one for one in (wait, rest) if one is not None), default=None)
+        if self._rebuild_at <= now:
+            self._rebuild_at = math.inf
+            if site is not None and not self._is_ending():
+                rest = self._leisure.step(all_sources(), site)
+                if rest is not None:
+                    self._rebuild_at = time.monotonic() + max(PAUSE, rest)
+
+    def _notify_in(self, seconds: float) -> None:
+        at = time.monotonic() + max(PAUSE, seconds)
+        self._notify_at = min(self._notify_at, at)
+
+    def _due(self) -> float:
+        """Return when there is something to do, by the monotonic clock."""
+        return min(self._notify_at, self._rebuild_at)
 
     def _is_ending(self) -> bool:
         """
@@ -185,18 +193,22 @@ class Background:
             connections.close_all()
 
     def _is_wanted(self) -> bool:
-        """Wait for work; if there is none for long, forget the thread: False."""
-        if self._due is not None:
-            # However long that takes: no request may come by then.
-            self._work.wait(max(0.0, self._due - time.monotonic()))
-            return not self._ends
-        if self._work.wait(IDLE):
-            return not self._ends
-        with self._lock:
-            if not self._work.is_set():
-                self._thread = None
-                return False
-        return not self._ends
+        """Wait until something is due; if nothing is for long, forget the thread."""
+        while not self._ends:
+            if self._work.is_set():
+                self._work.clear()
+                self._notify_in(get_settings().NOTIFY_AFTER)
+            wait = self._due() - time.monotonic()
+            if wait <= 0:
+                return True
+            # What is due is waited for: no request may come by then.
+            if self._work.wait(min(wait, IDLE)) or wait < math.inf:
+                continue
+            with self._lock:
+                if not self._work.is_set():
+                    self._thread = None
+                    return False
+        return False
 
 
 def is_allowed() -> bool:
@@ -293,7 +305,7 @@ def drain(options: DeliveryOptions, site: SiteAddress) -> Report:
     refresh_all(sources, site)
     url_changes.prune()
     if options.force or not guards.refusal():
-        outbox.enqueue(at_once=True)
+        outbox.enqueue()
     report = deliver(options)
     report.unreported = unreported
     outbox.prune()

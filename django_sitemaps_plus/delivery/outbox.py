@@ -22,7 +22,6 @@ from django.db.models.functions import Coalesce
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP, ROWS
-from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import database_time, retrying
 from django_sitemaps_plus.engines.base import Engine
 from django_sitemaps_plus.pagination.queries import pages, row_of, sections
@@ -62,23 +61,20 @@ class Notice:
 # What happened to URLs
 
 
-def enqueue(*, at_once: bool = False) -> int:
+def enqueue() -> int:
     """
     Create submissions for what happened to URLs; return the number of changes.
 
-    They are due ``NOTIFY_AFTER`` seconds after the change, or ``at_once``. Nothing is
-    done while the site's address is not known. Several processes may call it at once.
+    Nothing is done while the site's address is not known. Several processes may call
+    it at the same time.
     """
     site = configured()
     if site is None or not engines():
         return 0
-    delay = 0.0 if at_once else get_settings().NOTIFY_AFTER
     sitemaps = sitemap_notices(site)
     done = 0
     while True:
-        taken = retrying(
-            submissions().db, lambda: _enqueue_some(site, sitemaps, max(0.0, delay))
-        )
+        taken = retrying(submissions().db, lambda: _enqueue_some(site, sitemaps))
         done += taken
         if taken < CHUNK:
             return done
@@ -97,7 +93,7 @@ def unqueued() -> QuerySet[UrlChange]:
     return found.order_by(*_ORDER.get(connections[found.db].vendor, _WHOLE))
 
 
-def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice], delay: float) -> int:
+def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice]) -> int:
     """Queue the next changes, all or none of them."""
     if unqueued().first() is None:
         return 0
@@ -106,8 +102,7 @@ def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice], delay: float) -
         some = list(unqueued()[:CHUNK])
         if some:
             notices = [notice_of(change, site) for change in some]
-            newest = max(change.at for change in some)
-            put([*notices, *sitemaps], min(newest, now) + delay, now)
+            put([*notices, *sitemaps], now)
             rows = url_changes().filter(pk__in=[change.pk for change in some])
             rows.update(queued_at=now)
     return len(some)
@@ -164,7 +159,7 @@ def request(
 
 def _put_now(notices: Sequence[Notice], chosen: Mapping[str, Engine]) -> None:
     with locked() as now:
-        put(notices, now, now, chosen)
+        put(notices, now, chosen)
 
 
 def retry(found: QuerySet[Submission]) -> int:
@@ -188,7 +183,7 @@ def retry(found: QuerySet[Submission]) -> int:
                     Notice(row.url, row.host, Kind(row.kind), row.section)
                     for row in some
                 ]
-                if added := put(notices, now, now, {alias: engine}):
+                if added := put(notices, now, {alias: engine}):
                     states().filter(engine=alias).update(paused_until=0)
                     done += added
                 former.delete()
@@ -216,7 +211,6 @@ def locked() -> Iterator[float]:
 
 def put(
     notices: Sequence[Notice],
-    due_at: float,
     now: float,
     chosen: Mapping[str, Engine] | None = None,
 ) -> int:
@@ -234,7 +228,7 @@ def put(
             states().ensure(alias, {item.host for item in own.values()})
             waiting = _join(alias, own)
             new = {key: item for key, item in own.items() if key not in waiting}
-            _add(alias, engine, new, due_at, now)
+            _add(alias, engine, new, now)
             added += len(new)
     return added
 
@@ -260,10 +254,8 @@ def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
     return {row.digest for row in rows}
 
 
-def _add(
-    alias: str, engine: Engine, notices: Mapping[str, Notice], due_at: float, now: float
-) -> None:
-    """Add submissions, due when the interval since their URLs were sent is over."""
+def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
+    """Add submissions, due now or once the interval since they were sent is over."""
     sent = _sent_at(alias, list(notices), now - engine.interval)
     submissions().bulk_create(
         (
@@ -275,7 +267,7 @@ def _add(
                 kind=item.kind,
                 section=item.section,
                 created_at=now,
-                due_at=max(due_at, sent.get(digest, 0.0) + engine.interval),
+                due_at=max(now, sent.get(digest, 0.0) + engine.interval),
             )
             for digest, item in notices.items()
         ),

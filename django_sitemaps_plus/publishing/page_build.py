@@ -35,6 +35,7 @@ from django_sitemaps_plus.pagination.splits import split_after
 from django_sitemaps_plus.rendering.columns import BadRow
 from django_sitemaps_plus.rendering.digest import VERSION, Definition, definition
 from django_sitemaps_plus.rendering.listing import Listing, listing_of
+from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
@@ -118,9 +119,13 @@ def build(
     for _ in range(_TRIES):
         run = _Build(source, current, own, page, progress, asked)
         try:
-            return run.run()
+            built = run.run()
         except _OvertakenError:
             page = reload(page.pk)
+            continue
+        if run.happened:
+            changes_written.send(None)
+        return built
     raise Busy(f"The page {page} is being built by others.")
 
 
@@ -151,6 +156,8 @@ class _Build:
     read_at: float = field(init=False)
     #: When the rows had been read.
     events_at: float = field(init=False)
+    #: Whether something happened to URLs.
+    happened: bool = False
 
     def run(self) -> Built:
         """Read what waits, then the rows; write all of it."""
@@ -303,7 +310,9 @@ class _Build:
             bad=bad,
             is_whole=is_whole,
         )
-        url_changes.write(self.source.name, comparison.events(), self.events_at)
+        events = comparison.events()
+        url_changes.write(self.source.name, events, self.events_at)
+        self.happened = bool(events)
 
     def _former_listing(self) -> Listing | None:
         if self.former is None:

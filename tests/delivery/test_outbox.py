@@ -84,25 +84,6 @@ def test_a_change_within_the_engine_s_interval_waits(settings: Any) -> None:
     assert {state for _, state in rows()} == {"accepted"}
 
 
-def test_changes_are_gathered_for_some_seconds(settings: Any) -> None:
-    engine = use(settings, one="Scripted", NOTIFY_AFTER=7)
-    happened("/a/")
-    run()
-    assert sent(engine) == []
-    assert 6 < (outbox.next_due() or 0) <= 7
-    happened("/b/", at=time.time() - 60)
-    run()
-    assert sent(engine) == [["/b/"]]
-    later(7)
-    run()
-    assert sent(engine) == [["/b/"], ["/a/"]]
-    assert outbox.next_due() is None
-    happened("/c/")
-    outbox.enqueue(at_once=True)
-    run()
-    assert sent(engine)[2:] == [["/c/"]]
-
-
 def test_removals_on_hold_wait_until_they_are_confirmed(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     happened("/a/", kind=Kind.REMOVED, on_hold=True)

@@ -49,13 +49,15 @@ def python(before: str, after: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("notify_after", "is_first", "comes_back"),
+    ("interval", "is_first", "comes_back"),
     [(30, True, True), (30, False, False), (600, True, False)],
 )
 def test_a_task_asks_for_one_more_if_something_is_due_soon(
-    settings: Any, notify_after: float, is_first: bool, comes_back: bool
+    settings: Any, interval: float, is_first: bool, comes_back: bool
 ) -> None:
-    use(settings, one="Scripted", NOTIFY_AFTER=notify_after)
+    use(settings, one=("Scripted", {"interval": interval}))
+    happened("/a/")
+    background.work()
     happened("/a/")
     wait = background.work_as_task(is_first=is_first)
     assert (wait is not None and 20 < wait <= 30) is comes_back
