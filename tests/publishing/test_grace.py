@@ -14,21 +14,18 @@ from django_sitemaps_plus.models import Page, PageFile
 from django_sitemaps_plus.publishing import refresh
 from tests.conftest import Register
 from tests.support.helpers import settle, told
-from tests.support.ledger_kinds import KINDS, create_tables
+from tests.support.ledger_kinds import KINDS
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import age, place
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("ledger_tables"),
+]
 
 FORMER = list(range(0, 90, 10))
 SECOND = list(range(90, 180, 10))
 ADDRESS = "/sitemap-site-1.xml"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def tables(django_db_setup: None, django_db_blocker: Any) -> None:
-    with django_db_blocker.unblock():
-        create_tables()
 
 
 @pytest.fixture

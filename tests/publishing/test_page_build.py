@@ -15,18 +15,15 @@ from django_sitemaps_plus.rendering.digest import VERSION
 from tests.conftest import Register
 from tests.support.factories import ElsewhereFactory
 from tests.support.helpers import told
-from tests.support.ledger_kinds import KINDS, create_tables
+from tests.support.ledger_kinds import KINDS
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import age, place
 from tests.testapp.models import Elsewhere
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
-
-
-@pytest.fixture(scope="session", autouse=True)
-def tables(django_db_setup: None, django_db_blocker: Any) -> None:
-    with django_db_blocker.unblock():
-        create_tables()
+pytestmark = [
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
+    pytest.mark.usefixtures("ledger_tables"),
+]
 
 
 @pytest.fixture
