@@ -40,6 +40,24 @@ def crowd() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def ledger_tables(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Have the tables of ``ledger_kinds``, one for each kind of key."""
+    from tests.support.ledger_kinds import create_tables
+
+    with django_db_blocker.unblock():
+        create_tables()
+
+
+@pytest.fixture
+def quick(transactional_db: None) -> Iterator[None]:
+    """Let commits not wait for the disk."""
+    from tests.support.processes import quick_commits
+
+    with quick_commits():
+        yield
+
+
 @pytest.fixture
 def register() -> Iterator[Register]:
     """Register sections for one test: ``register(name, sitemap class)``."""

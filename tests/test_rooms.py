@@ -47,8 +47,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }
 #: What may be imported that is neither Django nor the standard library, and where:
-#: what is needed beside Django, and the extras.
+#: what is needed beside Django, and the extras. Also what opens connections.
 ELSEWHERE = {
+    "http": {"engines/http.py"},
+    "socket": {"engines/http.py"},
+    "ssl": {"engines/http.py"},
     "urllib3": {"engines/http.py"},
     "google": {"engines/google_auth.py"},
     "isal": {"publishing/compression.py"},
@@ -141,11 +144,12 @@ def test_each_package_from_elsewhere_has_its_one_place(path: Path) -> None:
         )
         for name in names:
             top = name.partition(".")[0]
-            assert (
-                top in sys.stdlib_module_names
-                or top in ("django", "django_sitemaps_plus")
-                or name_of(path) in ELSEWHERE.get(top, set())
-            ), name
+            if top == "django":
+                assert room_of(path) not in ("protocol", "engines"), name
+            elif top in ELSEWHERE:
+                assert name_of(path) in ELSEWHERE[top], name
+            else:
+                assert top in {*sys.stdlib_module_names, "django_sitemaps_plus"}, name
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

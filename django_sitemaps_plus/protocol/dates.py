@@ -7,12 +7,12 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 from .errors import DateError, excerpt
 
+# Not 24:00: some versions of Python read it as the next midnight.
 _W3C = re.compile(
-    r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})"
-    r"(T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?"
-    r"(Z|[+-][0-9]{2}:[0-9]{2})?)?)?)?"
+    r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}"
+    r"(?P<time>T(?!24)[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
+    r"(?P<zone>Z|[+-][0-9]{2}:[0-5][0-9])?)?)?)?"
 )
-_UTC = (None, "Z", "+00:00")
 _MINUTE = timedelta(minutes=1)
 
 # The offsets of xsd:dateTime, in which the sitemap schemas write their dates.
@@ -35,7 +35,7 @@ def w3c(value: date | datetime | str, zone: tzinfo) -> str:
         return _datetime(value, zone)
     if isinstance(value, date):
         return value.isoformat()
-    _read(value)
+    parse_w3c(value)
     return value
 
 
@@ -48,7 +48,23 @@ def parse_w3c(text: str) -> datetime:
     Raises:
         DateError: Not a W3C Datetime, or its instant not within the years 1 to 9999.
     """
-    return _read(text)
+    if not isinstance(text, str):
+        raise DateError(f"date {excerpt(text)}: neither a date nor a text")
+    match = _W3C.fullmatch(text)
+    if match is None:
+        raise DateError(f"date {excerpt(text)}: not a W3C Datetime (YYYY-MM-DD ...)")
+    if match["time"] and not match["zone"]:
+        raise DateError(f"date {excerpt(text)}: has a time but no zone")
+    try:
+        # A year or a month is completed to its first day.
+        read = datetime.fromisoformat(text + "-01-01"[len(text) - 4 :])
+        if match["zone"] is None:
+            return read.replace(tzinfo=UTC)
+        if abs(read.utcoffset() or timedelta()) > _MAX_OFFSET:
+            raise ValueError("its offset is beyond 14:00")
+        return read.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise DateError(f"date {excerpt(text)}: {error}") from error
 
 
 def _datetime(value: datetime, zone: tzinfo) -> str:
@@ -74,40 +90,3 @@ def _whole_minutes(offset: timedelta) -> timezone:
     if abs(offset) > _MAX_OFFSET:
         return UTC
     return timezone(round(offset / _MINUTE) * _MINUTE)
-
-
-def _read(text: object) -> datetime:
-    """Check a text and return its instant."""
-    if not isinstance(text, str):
-        raise DateError(f"date {excerpt(text)}: neither a date nor a text")
-    match = _W3C.fullmatch(text)
-    if match is None:
-        raise DateError(f"date {excerpt(text)}: not a W3C Datetime (YYYY-MM-DD ...)")
-    year, month, day, clock, hour, minute, second, fraction, zone = match.groups()
-    if clock and not zone:
-        raise DateError(f"date {excerpt(text)}: has a time but no zone")
-    try:
-        local = datetime(
-            int(year),
-            int(month or 1),
-            int(day or 1),
-            int(hour or 0),
-            int(minute or 0),
-            int(second or 0),
-            int(fraction[:6].ljust(6, "0")) if fraction else 0,
-            tzinfo=UTC,
-        )
-        return local if zone in _UTC else local - _offset(zone)
-    except (ValueError, OverflowError) as error:
-        raise DateError(f"date {excerpt(text)}: {error}") from error
-
-
-def _offset(zone: str) -> timedelta:
-    """Read "+hh:mm" or "-hh:mm"; ValueError says what is wrong with it."""
-    hours, minutes = int(zone[1:3]), int(zone[4:])
-    if minutes > 59:
-        raise ValueError("the minutes of its offset must be in 0..59")
-    offset = timedelta(hours=hours, minutes=minutes)
-    if offset > _MAX_OFFSET:
-        raise ValueError("its offset is beyond 14:00")
-    return -offset if zone.startswith("-") else offset

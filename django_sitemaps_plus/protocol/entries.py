@@ -1,7 +1,6 @@
-"""Entries: what one ``<url>`` or ``<sitemap>`` says.
+"""Google's extensions of an entry, with the tags that it reads today, no others.
 
-Plain values. They are checked where they are written (``writers``), in one place.
-Extensions have the tags that Google reads today, no others.
+Plain values. They are checked where they are written (``extensions``), in one place.
 """
 
 from __future__ import annotations
@@ -9,19 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class Alternate:
-    """The same page in another language, or for another region.
-
-    https://developers.google.com/search/docs/specialty/international/localized-versions
-    """
-
-    #: A language tag of BCP 47 or ``x-default``.
-    hreflang: str
-    #: A path, or a URL of any host.
-    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,28 +88,3 @@ class News:
     language: str
     publication_date: date | datetime | str
     title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Url:
-    """One ``<url>``: https://www.sitemaps.org/protocol.html#xmlTagDefinitions."""
-
-    #: A path, or a URL of the sitemap's own origin.
-    loc: str
-    lastmod: date | datetime | str | None = None
-    changefreq: str | None = None
-    #: From 0 to 1.
-    priority: float | Decimal | str | None = None
-    alternates: tuple[Alternate, ...] = ()
-    images: tuple[Image, ...] = ()
-    videos: tuple[Video, ...] = ()
-    news: News | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IndexItem:
-    """One ``<sitemap>`` of an index: https://www.sitemaps.org/protocol.html#index."""
-
-    #: An absolute URL.
-    loc: str
-    lastmod: date | datetime | str | None = None

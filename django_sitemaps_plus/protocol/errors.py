@@ -5,8 +5,7 @@ ValueError
     ├── EntryError          a field of an entry is illegal: leave the entry out
     │   ├── LocationError   ... because of a location
     │   └── DateError       ... because of a date
-    ├── PageFull            it does not fit: open the next page
-    └── PageFinished        the page was closed before
+    └── PageFull            it does not fit: open the next page
 """
 
 from __future__ import annotations
@@ -35,10 +34,6 @@ class DateError(EntryError):
 
 class PageFull(ProtocolError):  # a state of the page, not a fault
     """An entry would pass the limit of entries or of bytes of its page."""
-
-
-class PageFinished(ProtocolError):  # a state of the page, not a fault
-    """An entry was added, or the end written, after the end of its page."""
 
 
 def excerpt(value: object) -> str:

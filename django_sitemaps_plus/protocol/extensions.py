@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, tzinfo
-from typing import Final
+from collections.abc import Callable
+from datetime import tzinfo
+from typing import Any, Final
 
 from .entries import Image, News, Platform, Restriction, Uploader, Video
 from .errors import EntryError, excerpt
@@ -53,29 +54,45 @@ def video_xml(video: Video, origin: str, loc: str, zone: tzinfo) -> str:
         EntryError: A field is missing or illegal.
     """
     page = f"{origin}{loc}" if loc.startswith("/") else loc
-    content = _video_location(video.content_loc, origin, page, "content_loc")
-    player = _video_location(video.player_loc, origin, page, "player_loc")
-    if not content and not player:
+
+    def location(value: object, field: str) -> str:
+        uri = location_text(value, origin, field)
+        if uri == page and field != "videos.thumbnail_loc":
+            raise EntryError(f"{field} {excerpt(value)}: is the loc of the entry")
+        return address(uri)
+
+    def day(value: Any, field: str) -> str:
+        return date_text(value, zone, field)
+
+    if video.content_loc is None and video.player_loc is None:
         raise EntryError("videos: neither content_loc nor player_loc")
+    if video.thumbnail_loc is None:
+        raise EntryError("videos.thumbnail_loc: missing")
+    title = text_xml(video.title, "videos.title", MAX_VIDEO_TITLE)
+    description = text_xml(
+        video.description, "videos.description", MAX_VIDEO_DESCRIPTION
+    )
     parts = [
-        _video_location(video.thumbnail_loc, origin, None, "thumbnail_loc")
-        or _missing("videos.thumbnail_loc"),
-        _video("title", text_xml(video.title, "videos.title", MAX_VIDEO_TITLE)),
-        _video("description", _description(video.description)),
-        content,
-        player,
-        _count(video.duration, "duration", MIN_VIDEO_DURATION, MAX_VIDEO_DURATION),
-        _video_date(video.expiration_date, zone, "expiration_date"),
-        _rating(video.rating),
-        _count(video.view_count, "view_count", 0, _MAX_COUNT),
-        _video_date(video.publication_date, zone, "publication_date"),
-        _tags(video.tags),
-        _yes_no(video.family_friendly, "family_friendly"),
-        _restriction(video.restriction),
-        _yes_no(video.requires_subscription, "requires_subscription"),
+        _tag("thumbnail_loc", video.thumbnail_loc, location),
+        f"<video:title>{title}</video:title>",
+        f"<video:description>{description}</video:description>",
+        _tag("content_loc", video.content_loc, location),
+        _tag("player_loc", video.player_loc, location),
+        _tag("duration", video.duration, _duration),
+        _tag("expiration_date", video.expiration_date, day),
+        _tag("rating", video.rating, _rating),
+        _tag("view_count", video.view_count, _whole),
+        _tag("publication_date", video.publication_date, day),
+        *(
+            f"<video:tag>{text_xml(tag, 'videos.tags')}</video:tag>"
+            for tag in several(video.tags, str, "videos.tags", MAX_VIDEO_TAGS)
+        ),
+        _tag("family_friendly", video.family_friendly, _yes_no),
+        _relation("restriction", video.restriction, Restriction, _COUNTRY),
+        _tag("requires_subscription", video.requires_subscription, _yes_no),
         _uploader(video.uploader, origin),
-        _platform(video.platform),
-        _yes_no(video.live, "live"),
+        _relation("platform", video.platform, Platform, _PLATFORM),
+        _tag("live", video.live, _yes_no),
     ]
     return f"<video:video>{''.join(parts)}</video:video>"
 
@@ -99,109 +116,75 @@ def news_xml(news: News, zone: tzinfo) -> str:
     )
 
 
-def _video(tag: str, content: str) -> str:
-    return f"<video:{tag}>{content}</video:{tag}>"
-
-
-def _description(value: object) -> str:
-    return text_xml(value, "videos.description", MAX_VIDEO_DESCRIPTION)
-
-
-def _video_location(location: object, origin: str, page: str | None, tag: str) -> str:
-    if location is None:
-        return ""
-    uri = location_text(location, origin, f"videos.{tag}")
-    if uri == page:
-        raise EntryError(f"videos.{tag} {excerpt(location)}: is the loc of the entry")
-    return _video(tag, address(uri))
-
-
-def _count(value: object, tag: str, low: int, high: int) -> str:
+def _tag(tag: str, value: object, text: Callable[[Any, str], str]) -> str:
+    """Return a video's tag with the text of a value; "" for None."""
     if value is None:
         return ""
+    return f"<video:{tag}>{text(value, f'videos.{tag}')}</video:{tag}>"
+
+
+def _whole(value: object, field: str, low: int = 0, high: int = _MAX_COUNT) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise EntryError(f"videos.{tag} {excerpt(value)}: not a whole number")
+        raise EntryError(f"{field} {excerpt(value)}: not a whole number")
     if not low <= value <= high:
-        msg = f"videos.{tag} {excerpt(value)}: not within {low} and {high}"
-        raise EntryError(msg)
-    return _video(tag, f"{int(value)}")
+        raise EntryError(f"{field} {excerpt(value)}: not within {low} and {high}")
+    return f"{int(value)}"
 
 
-def _rating(value: object) -> str:
-    if value is None:
-        return ""
-    text = number(value, "videos.rating", MIN_VIDEO_RATING, MAX_VIDEO_RATING)
-    return _video("rating", text)
+def _duration(value: object, field: str) -> str:
+    return _whole(value, field, MIN_VIDEO_DURATION, MAX_VIDEO_DURATION)
 
 
-def _video_date(value: date | datetime | str | None, zone: tzinfo, tag: str) -> str:
-    if value is None:
-        return ""
-    return _video(tag, date_text(value, zone, f"videos.{tag}"))
+def _rating(value: object, field: str) -> str:
+    return number(value, field, MIN_VIDEO_RATING, MAX_VIDEO_RATING)
 
 
-def _yes_no(value: object, tag: str) -> str:
-    if value is None:
-        return ""
+def _yes_no(value: object, field: str) -> str:
     if not isinstance(value, bool):
-        raise EntryError(f"videos.{tag} {excerpt(value)}: neither True nor False")
-    return _video(tag, "yes" if value else "no")
+        raise EntryError(f"{field} {excerpt(value)}: neither True nor False")
+    return "yes" if value else "no"
 
 
-def _restriction(value: object) -> str:
+def _relation(
+    tag: str,
+    value: Restriction | Platform | None,
+    kind: type[Restriction | Platform],
+    legal: re.Pattern[str],
+) -> str:
+    """Return where a video may be played, or may not."""
     if value is None:
         return ""
-    field = "restriction"
-    return _relation(one(value, Restriction, f"videos.{field}"), field, _COUNTRY)
-
-
-def _platform(value: object) -> str:
-    if value is None:
-        return ""
-    field = "platform"
-    return _relation(one(value, Platform, f"videos.{field}"), field, _PLATFORM)
-
-
-def _relation(value: Restriction | Platform, tag: str, legal: re.Pattern[str]) -> str:
-    if value.relationship not in ("allow", "deny"):
-        msg = f"videos.{tag} {excerpt(value.relationship)}: neither allow nor deny"
+    field = f"videos.{tag}"
+    found = one(value, kind, field)
+    if found.relationship not in ("allow", "deny"):
+        msg = f"{field} {excerpt(found.relationship)}: neither allow nor deny"
         raise EntryError(msg)
-    names = several(value.values, str, f"videos.{tag}")
+    names = several(found.values, str, field)
     for name in names:
         if not matches(name, legal):
-            raise EntryError(f"videos.{tag} {excerpt(name)}: not {legal.pattern}")
+            raise EntryError(f"{field} {excerpt(name)}: not {legal.pattern}")
     if not names:
-        raise EntryError(f"videos.{tag}: no values")
-    start = f'<video:{tag} relationship="{value.relationship}">'
+        raise EntryError(f"{field}: no values")
+    start = f'<video:{tag} relationship="{found.relationship}">'
     return f"{start}{' '.join(names)}</video:{tag}>"
 
 
-def _uploader(value: object, origin: str) -> str:
+def _uploader(value: Uploader | str | None, origin: str) -> str:
     if value is None:
         return ""
-    if isinstance(value, str):
-        value = Uploader(value)
-    uploader = one(value, Uploader, "videos.uploader")
-    name = text_xml(uploader.name, "videos.uploader", MAX_VIDEO_UPLOADER)
+    field = "videos.uploader"
+    uploader = (
+        Uploader(value) if isinstance(value, str) else one(value, Uploader, field)
+    )
+    name = text_xml(uploader.name, field, MAX_VIDEO_UPLOADER)
     if uploader.info is None:
-        return _video("uploader", name)
-    info = location_text(uploader.info, origin, "videos.uploader")
+        return f"<video:uploader>{name}</video:uploader>"
+    info = location_text(uploader.info, origin, field)
     if origin != ORIGIN_MARK and _domain(info) != _domain(f"{origin}/"):
-        msg = (
-            f"videos.uploader {excerpt(uploader.info)}: not on the domain of the entry"
-        )
+        msg = f"{field} {excerpt(uploader.info)}: not on the domain of the entry"
         raise EntryError(msg)
     return f'<video:uploader info="{address(info)}">{name}</video:uploader>'
 
 
 def _domain(uri: str) -> str:
     return uri.split("/")[2].partition("?")[0]
-
-
-def _tags(tags: tuple[str, ...]) -> str:
-    names = several(tags, str, "videos.tags", MAX_VIDEO_TAGS)
-    return "".join(_video("tag", text_xml(name, "videos.tags")) for name in names)
-
-
-def _missing(field: str) -> str:
-    raise EntryError(f"{field}: missing")

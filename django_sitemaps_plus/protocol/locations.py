@@ -171,23 +171,6 @@ def quote(path: str) -> str:
     return urllib.parse.quote(_BARE_PERCENT.sub("%25", path), safe=_PUNCTUATION)
 
 
-def under_folder(location: str, sitemap_url: str) -> bool:
-    """Say whether a location lies in the folder of its sitemap, or below it.
-
-    Outside of it, crawlers list it only if robots.txt of its host names the sitemap:
-    https://www.sitemaps.org/protocol.html#location. Both may be paths.
-
-    Raises:
-        LocationError: One of them is neither a path nor an http(s) URL.
-    """
-    origin, path = _split_any(location)
-    home, sitemap = _split_any(sitemap_url)
-    if origin is not None and home is not None and origin != home:
-        return False
-    folder = sitemap.partition("?")[0].rpartition("/")[0] + "/"
-    return path.startswith(folder)
-
-
 def _clean(location: object) -> str:
     """Refuse what no location may hold, wherever it stands."""
     if not isinstance(location, str):
@@ -229,14 +212,6 @@ def _split(text: str) -> tuple[Origin, str]:
     except ValueError as error:
         raise LocationError(f"location {excerpt(text)}: {error}") from error
     return origin, rest if rest.startswith("/") else f"/{rest}"
-
-
-def _split_any(location: str) -> tuple[Origin | None, str]:
-    text = _clean(location)
-    if text.startswith("/"):
-        return None, quote(_one_slash(text))
-    origin, path = _split(text)
-    return origin, quote(path)
 
 
 @lru_cache(maxsize=256)

@@ -46,6 +46,8 @@ def several(
 def number(value: object, field: str, low: int, high: int) -> str:
     """Write a number as xsd:decimal: as given, no exponent, no locale.
 
+    ``low`` is 0 or more.
+
     Raises:
         EntryError: Not a number (a truth value is none), infinite, out of range, or
             of more than 40 decimals.
@@ -53,10 +55,8 @@ def number(value: object, field: str, low: int, high: int) -> str:
     exact = _exact(value, field)
     if not exact.is_finite() or not low <= exact <= high:
         raise EntryError(f"{field} {excerpt(value)}: not within {low} and {high}")
-    text = str(exact.copy_abs()) if exact == 0 else str(exact)
-    if _DECIMAL.fullmatch(text):
-        return text
-    text = _without_exponent(exact)
+    # Its size first: an exponent may stand for a million zeros.
+    text = "" if exact.adjusted() < -40 else format(exact.copy_abs(), "f")
     if not _DECIMAL.fullmatch(text):
         raise EntryError(f"{field} {excerpt(value)}: too many decimals")
     return text
@@ -73,11 +73,3 @@ def _exact(value: object, field: str) -> Decimal:
     except InvalidOperation:
         pass
     raise EntryError(f"{field} {excerpt(value)}: not a number")
-
-
-def _without_exponent(exact: Decimal) -> str:
-    if exact == 0:
-        return "0"
-    if exact.adjusted() < -40:
-        return ""
-    return format(exact, "f")

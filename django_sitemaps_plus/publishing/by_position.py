@@ -14,7 +14,6 @@ from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows
 from django_sitemaps_plus.protocol.errors import PageFull
@@ -84,12 +83,7 @@ def by_position(
     more of a source's rows are bad than ``MAX_BAD`` allows, or all of them.
     """
     made = Entries()
-    writer = UrlsetWriter(
-        made.chunks.append,
-        origin=site.origin,
-        zone=timezone.get_default_timezone(),
-        header=header_of(sources),
-    )
+    writer = UrlsetWriter(made.chunks.append, header=header_of(sources))
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
         origin = str(own.origin).encode()

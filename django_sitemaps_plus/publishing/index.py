@@ -33,7 +33,6 @@ from django_sitemaps_plus.pagination.queries import (
     row_of,
     sections,
 )
-from django_sitemaps_plus.protocol.entries import IndexItem
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.limits import (
     MAX_ENTRIES,
@@ -233,9 +232,7 @@ def fresh_document(name: str, number: int, site: SiteAddress) -> Document | None
     return Document(tag_of(checksum, own), stored.for_site(own), changed_at)
 
 
-def _merged(
-    bodies: Sequence[tuple[SectionSource, Document]], site: SiteAddress
-) -> Document | None:
+def _merged(bodies: Sequence[tuple[SectionSource, Document]]) -> Document | None:
     """Return the entries of several pages as one document; None if they do not fit."""
     if len(bodies) == 1:
         return bodies[0][1]
@@ -244,12 +241,12 @@ def _merged(
     try:
         documents = [document for _, document in bodies]
         is_former = any(document.is_former for document in documents)
-        return Document(tag, _merge(documents, site), is_former=is_former)
+        return Document(tag, _merge(documents), is_former=is_former)
     except PageFull:
         return None
 
 
-def _merge(documents: Sequence[Document], site: SiteAddress) -> bytes:
+def _merge(documents: Sequence[Document]) -> bytes:
     bodies = [unpack(document.packed) for document in documents]
     heads = [body.partition(b"<url>")[0] for body in bodies]
     media = {
@@ -259,8 +256,6 @@ def _merge(documents: Sequence[Document], site: SiteAddress) -> bytes:
     packed: list[bytes] = []
     writer = UrlsetWriter(
         lambda block: packed.append(packer.compress(block)),
-        origin=site.origin,
-        zone=dt.UTC,
         header=urlset_header(**media),
     )
     for body in bodies:
@@ -329,7 +324,7 @@ def index_bytes(items: Iterable[tuple[str, dt.date | None]]) -> bytes:
     writer = IndexWriter(chunks.append)
     zone = timezone.get_default_timezone()
     for location, lastmod in items:
-        writer.add(IndexItem(loc=location, lastmod=lastmod), zone)
+        writer.add(location, lastmod, zone)
     writer.finish()
     return b"".join(chunks)
 
@@ -363,7 +358,7 @@ def document_of(
                 # A page was divided while it was built: these are not all entries.
                 return document_of(name, sources, site)
             listing = again
-        document = None if bodies is None else _merged(bodies.found, site)
+        document = None if bodies is None else _merged(bodies.found)
         if document is not None:
             return document
         _remember(name, listing, is_index=True)

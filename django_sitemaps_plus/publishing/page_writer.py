@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from django.utils import timezone
-
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
@@ -55,8 +53,6 @@ class PageWriter:
         self._origin = str(self.site.origin).encode()
         self._writer = UrlsetWriter(
             lambda block: self._packed.append(self._compressor.compress(block)),
-            origin=self.site.origin,
-            zone=timezone.get_default_timezone(),
             max_entries=self.source.limit,
             max_bytes=MAX_BYTES,
             header=header,

@@ -27,7 +27,7 @@ from django_sitemaps_plus.protocol.locations import (
     local_path,
     plain,
 )
-from django_sitemaps_plus.protocol.writers import escape
+from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 
 #: The literal pieces of a template, and the columns of text between them.

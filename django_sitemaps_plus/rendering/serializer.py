@@ -22,17 +22,15 @@ from django.urls import NoReverseMatch
 
 from django_sitemaps_plus.protocol.entries import Image, News, Video
 from django_sitemaps_plus.protocol.errors import EntryError
+from django_sitemaps_plus.protocol.extensions import image_xml, news_xml, video_xml
 from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MIN_LOCATION
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin, absolute
+from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import (
     alternate_xml,
     changefreq_xml,
-    escape,
-    image_xml,
     lastmod_xml,
-    news_xml,
     priority_xml,
-    video_xml,
 )
 
 from .columns import BadRow, Batch, Constant, Lastmods, Pieces, Tally

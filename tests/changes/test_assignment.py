@@ -14,25 +14,20 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from django_sitemaps_plus.changes import assignment
-from django_sitemaps_plus.changes.events import take
-from django_sitemaps_plus.changes.queries import changes, of_page, waits
 from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.pagination.bounds import KeyRange, fill
 from django_sitemaps_plus.pagination.queries import lease, ordered
 from django_sitemaps_plus.pagination.splits import split_after
 from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
-from tests.support.ledger_kinds import KINDS, Kind, create_tables
+from tests.support.ledger_kinds import KINDS, Kind
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import sitemap_class
 
-pytestmark = pytest.mark.django_db(databases=["default", "other"])
-
-
-@pytest.fixture(scope="session", autouse=True)
-def tables(django_db_setup: None, django_db_blocker: Any) -> None:
-    with django_db_blocker.unblock():
-        create_tables()
+pytestmark = [
+    pytest.mark.django_db(databases=["default", "other"]),
+    pytest.mark.usefixtures("ledger_tables"),
+]
 
 
 def record(
@@ -109,34 +104,6 @@ def test_every_kind_of_key_finds_the_page_that_the_database_says(
     kind.empty()
 
 
-def test_more_than_five_hundred_bounds(register: Register) -> None:
-    """More than a database sorts at a time; keys that lie on none of them too."""
-    for name, column in (("texts", "code"), ("integers", "id")):
-        kind = KINDS[name]
-        site = Site(register, kind=kind, limit=1, name=name.strip())
-        texts = [f"{number:05}" for number in range(0, 7000, 10)]
-        values: list[Any] = texts if name == "texts" else [*map(int, texts)]
-        kind.insert([{column: value, "slug": f"r{value}-0"} for value in values])
-        fill(site.source)
-        assert len(site.pages()) > assignment.BOUNDS
-        dumps = KeyRange.of(site.source).key.dumps
-        by_lower = {page.lower: page.number for page in site.pages()}
-        expected = {}
-        for number in (0, 10, 15, 3333, 6989, 6990, 99_999):
-            below = f"{min(number // 10 * 10, 6990):05}"
-            lower = dumps((below if name == "texts" else int(below),))
-            key = f"{number:05}" if name == "texts" else number
-            text = dumps((key,))
-            expected[text] = by_lower.get(lower, by_lower[None])
-            Change.objects.create(section=site.name, key=text, at=1)
-        assign(site)
-        assert (
-            dict(Change.objects.filter(section=site.name).values_list("key", "page"))
-            == expected
-        )
-        kind.empty()
-
-
 # Ranges
 
 
@@ -165,15 +132,9 @@ def test_a_range_marks_the_pages_that_it_crosses(site: Site) -> None:
     assert bumped == [2, 3], "who makes them just now has read their rows already"
 
 
-def test_a_whole_section_marks_all_its_pages(site: Site) -> None:
-    Change.objects.create(section="site", at=1)
-    assign(site)
-    assert marked(site) == [1, 2, 3, 4]
-
-
 def test_a_key_that_cannot_be_read_is_the_whole_section(site: Site) -> None:
     """Code from before a deploy has written it, when the key was another column."""
-    for key in ('["a-slug"]', '["1", "2"]', "no json", '["5"]'):
+    for key in ("", '["a-slug"]', '["1", "2"]', "no json", '["5"]'):
         Change.objects.create(section="site", key=key, at=1)
     Change.objects.create(section="site", key='["x"]', upto='["y"]', at=1)
     assign(site)
@@ -219,40 +180,6 @@ def test_changes_are_assigned_some_at_a_time(
     assert set(owners().values()) == {1, 2}
     assignment.unassign("site", [1])
     assert set(owners().values()) == {None, 2}
-
-
-# MySQL ends the transaction when a table is analyzed.
-@pytest.mark.django_db(transaction=True, databases=["default", "other"])
-def test_changes_are_claimed_and_waited_for_by_their_index(site: Site) -> None:
-    """Of tens of thousands only those of the page are read, on every database."""
-    connection = connections["default"]
-    Change.objects.bulk_create(
-        (
-            Change(section="site", key=f'["{number}"]', at=1, page=1 + number % 500)
-            for number in range(30_000)
-        ),
-        batch_size=2_000,
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            {
-                "sqlite": "ANALYZE",
-                "postgresql": "ANALYZE sitemaps_plus_change",
-                "mysql": "ANALYZE TABLE sitemaps_plus_change",
-            }[connection.vendor]
-        )
-        if connection.vendor == "mysql":
-            cursor.fetchall()
-    for queryset in (
-        changes("site").filter(page=7).order_by("pk"),
-        changes("site").filter(of_page(7)),
-        changes("site").filter(page=None, pk__gt=0).order_by("pk"),
-    ):
-        plan = queryset.explain()
-        assert "sitemaps_plus_change_page" in plan, plan
-    assert take("site", [7]).ids == []
-    assert waits("site", 7)
-    assert not waits("site", 501)
 
 
 # The clock

@@ -24,8 +24,8 @@ from django.db import DatabaseError, OperationalError, connection, transaction
 
 from django_sitemaps_plus.delivery import dispatcher, outbox
 from django_sitemaps_plus.models import EngineState, Section, Submission, UrlChange
+from tests.support.fault_worker import Workers
 from tests.support.ledger_kinds import VENDOR
-from tests.support.ledger_worker import Workers
 from tests.support.outbox_world import BASE, happened, later, use
 from tests.support.processes import database_names, elsewhere, quick_commits, within
 
@@ -41,7 +41,7 @@ class World:
         self.file = folder / "told"
         self.options = {"file": str(self.file)}
         module = "tests.support.delivery_worker"
-        self.workers = Workers(database_names(), folder / "log", module)
+        self.workers = Workers(database_names(), module)
         # Here, too.
         use(settings, log=("Log", self.options))
 

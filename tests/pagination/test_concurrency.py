@@ -1,4 +1,4 @@
-"""Threads, processes and connections at the same section at the same time."""
+"""Threads and connections at the same section at the same time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -25,31 +24,20 @@ from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination import splits
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.publishing import page_build
-from tests.support.ledger_kinds import KINDS, Number, create_tables
+from tests.support.ledger_kinds import Number
 from tests.support.ledger_site import Site
-from tests.support.ledger_worker import LIMIT, NAME, Workers, register_section
 from tests.support.ledger_world import age, free_leases, place, read_entries
-from tests.support.processes import at_once, database_names, elsewhere, quick_commits
+from tests.support.processes import at_once, elsewhere
 
 Register = Callable[..., Any]
 Ask = Callable[[str], tuple[bytes, str]]
 
 THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def tables(django_db_setup: None, django_db_blocker: Any) -> None:
-    with django_db_blocker.unblock():
-        create_tables()
-
-
-@pytest.fixture(autouse=True)
-def commits_do_not_wait(transactional_db: None) -> Iterator[None]:
-    with quick_commits():
-        yield
-        KINDS["integers"].empty()
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("ledger_tables", "quick"),
+]
 
 
 @contextmanager
@@ -187,7 +175,7 @@ def test_whatever_happens_between_two_statements_harms_no_page(
 
 def begin(site: Site, overflows: bool) -> None:
     """Come to where a page must be built again, and split if it has too many rows."""
-    forget()
+    Section.objects.all().delete()
     site.kind.empty()
     site.insert(ROWS)
     site.crawl()
@@ -229,147 +217,17 @@ def interrupted(moment: int, action: Callable[[], Any]) -> Iterator[None]:
         yield
 
 
-def test_a_table_emptied_while_its_page_is_built_harms_nobody(
-    register: Register,
-) -> None:
-    """On the object path, which reads in pieces: some were read, the rest is gone."""
-
-    def lastmod(self: Any, item: Any) -> None:
-        if item.pk == 2500 and site.rows():
-            elsewhere(lambda: site.kind.empty())
-
-    site = Site(register, limit=5000, lastmod=lastmod)
-    site.insert(range(4500))
-    shown = site.shown(1)
-    assert shown == list(range(len(shown)))
-    assert len(shown) in {4000, 4500}
-    age(verified=True)
-    assert site.shown(1) == []
-    assert site.shown() == []
-
-
-# Other processes
-
-
-@pytest.fixture
-def workers(tmp_path: Path, transactional_db: None) -> Iterator[Workers]:
-    made = Workers(database_names(), tmp_path / "log")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def shared(register: Register) -> Site:
-    """The section that the other processes have too."""
-    site = Site(register, limit=LIMIT, name=NAME)
-    register_section()
-    return site
-
-
-def forget() -> None:
-    """Put the site back to where nobody has ever asked for anything."""
-    Section.objects.all().delete()
-
-
-def test_processes_at_a_cold_start_do_the_work_once(
-    workers: Workers, shared: Site, tmp_path: Path
-) -> None:
-    log = tmp_path / "log"
-    shared.insert(range(25))
-    log.write_text("")
-    page = {"do": "get", "path": f"/sitemap-{NAME}-1.xml", "logged": True}
-    answers = workers.together([page] * 4)
-    assert [answer.get("status") for answer in answers] == [200] * 4, answers
-    assert len({(answer["tag"], answer["body"]) for answer in answers}) == 1
-    assert ids(answers[0]["body"].encode()) == list(range(9))
-    assert sorted(map(int, log.read_text().split())) == list(range(9))
-    answers = workers.together([{**page, "path": f"/sitemap-{NAME}.xml"}] * 4)
-    assert {answer["body"].count("<sitemap>") for answer in answers} == {3}
-    assert [page.number for page in shared.pages()] == [1, 2, 3]
-
-
-def cold(site: Site) -> str:
-    return f"/sitemap-{NAME}-1.xml"
-
-
-def changed(site: Site) -> str:
-    site.crawl()
-    site.kind.all().filter(id=100).update(slug="r100-1")
-    age(verified=True)
-    return f"/sitemap-{NAME}-2.xml"
-
-
-def crowded(site: Site) -> str:
-    site.crawl()
-    site.insert(CROWD)
-    age(verified=True)
-    return f"/sitemap-{NAME}-2.xml"
-
-
-def grown(site: Site) -> str:
-    site.crawl()
-    site.insert(range(300, 340))
-    age(verified=True)
-    return f"/sitemap-{NAME}-3.xml"
-
-
-@pytest.mark.parametrize("state", [cold, changed, crowded, grown])
-def test_a_process_killed_at_any_moment_leaves_nothing_broken(
-    workers: Workers, shared: Site, state: Callable[[Site], str], tmp_path: Path
-) -> None:
-    """kill -9 before this or that statement of a request, then the next run."""
-    moment, results = 0, list[dict[str, Any]]()
-    while not results or "killed" in results[-1]:
-        moment += 1 if THOROUGH else random.randrange(3, 20)  # noqa: S311
-        forget()
-        shared.kind.empty()
-        shared.insert(ROWS)
-        path = state(shared)
-        results.append(workers(do="get", path=path, die=moment))
-        free_leases()
-        again = workers(do="get", path=path)
-        assert again["status"] == 200, (moment, again)
-        assert again["body"] == shared.client.get(path).content.decode(), moment
-        # Pages and their numbers come together or not at all.
-        numbers = sorted(page.number for page in shared.pages())
-        section = Section.objects.get(name=NAME)
-        assert numbers == list(range(1, section.next_number)), moment
-        shared.check()
-    assert results[-1]["status"] == 200, results
-
-
-@pytest.mark.parametrize("turn", range(40 if THOROUGH else 1))
-def test_processes_killed_at_random_moments(
-    workers: Workers, shared: Site, turn: int
-) -> None:
-    seed = random.SystemRandom().randrange(10**9)
-    rng = random.Random(seed)  # noqa: S311 (nothing secret)
-    shared.insert(range(0, 400, 9))
-    numbers: dict[int, str | None] = {}
-    for _ in range(4):
-        commands = [
-            {"do": "live", "seed": rng.random(), "after": rng.uniform(0.05, 0.4)}
-            for _ in range(2)
-        ]
-        results = workers.together(commands)
-        assert results == [{"killed": 9}, {"killed": 9}], (seed, results)
-        free_leases()
-        for page in shared.pages():
-            # A page keeps its number and its bound for as long as it lives.
-            assert numbers.setdefault(page.number, page.lower) == page.lower, seed
-    shared.check()
-
-
 # What the dead hold
 
 
 @pytest.fixture(params=["lease", "claim"])
-def held(request: pytest.FixtureRequest, shared: Site) -> tuple[Any, Any]:
+def held(request: pytest.FixtureRequest, register: Register) -> tuple[Any, Any]:
     """How a section's lease, or the claim on a page, is taken and given back."""
-    fill(shared.source)
-    rows, pk = Section.objects, Section.objects.get(name=NAME).pk
+    site = Site(register)
+    fill(site.source)
+    rows, pk = Section.objects, Section.objects.get(name="site").pk
     if request.param == "claim":
-        pages, page = Page.objects, shared.page(1)
+        pages, page = Page.objects, site.page(1)
         return (
             lambda owner: pages.claim(page, owner, 60),
             lambda owner: pages.release(page.pk, owner),
@@ -398,10 +256,10 @@ def test_only_one_of_many_gets_it(held: tuple[Any, Any]) -> None:
     assert sum(at_once(8, lambda number: held[0](f"owner {number}"))) == 1
 
 
-def test_the_clock_of_leases_is_the_databases(shared: Site) -> None:
+def test_the_clock_of_leases_is_the_databases(register: Register) -> None:
     """In whatever zone its session is, it is the time since 1970 in UTC."""
-    fill(shared.source)
-    section = Section.objects.get(name=NAME)
+    fill(Site(register).source)
+    section = Section.objects.get(name="site")
     with connection.cursor() as cursor:
         if connection.vendor == "mysql":
             cursor.execute("SET time_zone = '+05:00'")

@@ -9,33 +9,23 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.support.ledger_kinds import KINDS, Kind, create_tables
+from tests.support.ledger_kinds import KINDS, Kind
 from tests.support.ledger_plain import PlainLedger, PlainPage
 from tests.support.ledger_world import World, age
-from tests.support.processes import quick_commits
 
 THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 #: Rows above which more are deleted than inserted.
 MANY = 160
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
-
-
-@pytest.fixture(scope="session", autouse=True)
-def tables(django_db_setup: None, django_db_blocker: Any) -> None:
-    with django_db_blocker.unblock():
-        create_tables()
-
-
-@pytest.fixture(autouse=True)
-def commits_do_not_wait(transactional_db: None) -> Iterator[None]:
-    with quick_commits():
-        yield
+pytestmark = [
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
+    pytest.mark.usefixtures("ledger_tables", "quick"),
+]
 
 
 class Operations:

@@ -6,8 +6,6 @@ from typing import Any
 
 from lxml import etree
 
-from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
-
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 NAMESPACES = {
     "s": SITEMAP,
@@ -22,13 +20,6 @@ def parse(data: bytes) -> Any:
     """Return the root element; raises if the file is not well-formed UTF-8."""
     data.decode()
     return etree.fromstring(data, etree.XMLParser(huge_tree=True))
-
-
-def parse_url(xml: str) -> Any:
-    """Return the one ``<url>`` of a fragment, all extensions declared."""
-    header = urlset_header(images=True, videos=True, news=True)
-    (url,) = parse(header + xml.encode() + URLSET_FOOTER)
-    return url
 
 
 def texts(element: Any, path: str) -> list[str]:

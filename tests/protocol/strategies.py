@@ -10,14 +10,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from django_sitemaps_plus.protocol.entries import (
-    Alternate,
     Image,
-    IndexItem,
     News,
     Platform,
     Restriction,
     Uploader,
-    Url,
     Video,
 )
 from django_sitemaps_plus.protocol.limits import CHANGEFREQS
@@ -108,8 +105,8 @@ def tuples(strategy: st.SearchStrategy[Any], **size: int) -> st.SearchStrategy[A
     return st.lists(strategy, **{"max_size": 3, **size}).map(tuple)
 
 
-def entries(dirty: bool) -> st.SearchStrategy[Url]:
-    """Return a strategy of entries: all legal, or with anything anywhere."""
+def entries(dirty: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """Return arguments of ``url_xml``: all legal, or with anything anywhere."""
 
     def field(legal: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         # Mostly legal still, or no entry would get past its first field.
@@ -155,21 +152,20 @@ def entries(dirty: bool) -> st.SearchStrategy[Url]:
         publication_date=field(legal_dates),
         title=field(texts),
     )
-    alternate = st.builds(Alternate, field(languages), field(locations))
-    return st.builds(
-        Url,
-        loc=field(paths),
-        lastmod=day,
-        changefreq=field(optional(st.sampled_from(sorted(CHANGEFREQS)))),
-        priority=field(optional(priorities)),
-        alternates=field(tuples(alternate)),
-        images=field(tuples(st.builds(Image, field(locations)))),
-        videos=field(tuples(video, max_size=2)),
-        news=field(optional(news)),
+    return st.fixed_dictionaries(
+        {
+            "loc": field(paths),
+            "lastmod": day,
+            "changefreq": field(optional(st.sampled_from(sorted(CHANGEFREQS)))),
+            "priority": field(optional(priorities)),
+            "alternates": tuples(st.tuples(field(languages), field(locations))),
+            "images": tuples(st.builds(Image, field(locations))),
+            "videos": tuples(video, max_size=2),
+            "news": tuples(news, max_size=1),
+        }
     )
 
 
-index_items = st.builds(IndexItem, urls_anywhere, optional(legal_dates))
-any_index_items = st.builds(
-    IndexItem, urls_anywhere | anything, optional(legal_dates) | anything
-)
+#: Locations and dates of an index.
+index_items = st.tuples(urls_anywhere, optional(legal_dates))
+any_index_items = st.tuples(urls_anywhere | anything, optional(legal_dates) | anything)

@@ -19,7 +19,6 @@ from django_sitemaps_plus.protocol.locations import (
     local_path,
     plain,
     resolve,
-    under_folder,
 )
 from tests.protocol.strategies import (
     any_text,
@@ -67,12 +66,9 @@ def test_an_origin_is_normalised(text: str, origin: str) -> None:
         ("www.example.com", "neither a path nor an http"),
         ("//www.example.com", "neither a path nor an http"),
         ("ftp://www.example.com", "neither a path nor an http"),
-        ("https:/www.example.com", "neither a path nor an http"),
         (" https://www.example.com", "neither a path nor an http"),
         ("https://", "no host"),
-        ("https:///x", "no host"),
         ("https://:8000", "no host"),
-        ("https://ann@www.example.com", "credentials"),
         ("https://ann:secret@www.example.com", "credentials"),
         ("https://www.example.com\\@evil.example", "credentials"),
         ("https://www.example.com\\.evil.example", "host is not legal"),
@@ -82,10 +78,8 @@ def test_an_origin_is_normalised(text: str, origin: str) -> None:
         ("https://www.example.com\n", "control character"),
         ("https://www.example.com:0", "port"),
         ("https://www.example.com:65536", "port"),
-        ("https://www.example.com:80a", "port"),
         ("https://www.example.com:٨٠", "port"),
         ("https://www..example.com", "host is not legal"),
-        ("https://www.exa mple.com", "host is not legal"),
         ("https://www.ex%61mple.com", "host is not legal"),
         ("https://" + "a" * 64 + ".example", "host is not legal"),
         ("https://" + "a." * 130 + "example", "too long"),
@@ -159,29 +153,21 @@ def test_a_host_is_compared_as_punycode() -> None:
 
 ILLEGAL_ANYWHERE = [
     (None, "not a text"),
-    (7, "not a text"),
     (b"/a", "not a text"),
     ("", "empty"),
     ("a", "neither a path nor"),
     ("../a", "neither a path nor"),
-    (" /a", "neither a path nor"),
     ("?a", "neither a path nor"),
     ("javascript:alert(1)", "neither a path nor"),
-    ("data:text/html,a", "neither a path nor"),
     ("ftp://www.example.com/", "neither a path nor"),
-    ("http:/www.example.com/", "neither a path nor"),
     ("//www.example.com/a", "two slashes"),
-    ("///a", "two slashes"),
     ("https:///a", "no host"),
     ("https://ann:secret@www.example.com/a", "credentials"),
     ("https://@www.example.com/a", "credentials"),
     ("/a#b", "fragment"),
-    ("/a#", "fragment"),
     ("https://www.example.com/a#b", "fragment"),
     ("/a\x00", "control character"),
-    ("/a\nb", "control character"),
     ("/a\n", "control character"),
-    ("/a\tb", "control character"),
     ("/a\x7f", "control character"),
     ("/a\x85", "control character"),
     (f"{ORIGIN_MARK}/a", "control character"),
@@ -214,16 +200,10 @@ def test_what_is_not_of_the_site_or_not_legal_is_refused(
 def test_what_may_live_elsewhere_must_be_legal_all_the_same(
     location: Any, reason: str
 ) -> None:
-    with pytest.raises(LocationError, match=reason):
+    with pytest.raises(LocationError, match=reason) as caught:
         absolute(location, SITE)
-
-
-def test_a_message_shows_an_excerpt_in_printable_characters() -> None:
-    with pytest.raises(LocationError) as caught:
-        local_path("/\x00\ud800" + "a" * 10_000, SITE)
-
     assert len(str(caught.value)) < 200
-    assert r"\x00\ud800" in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 def test_the_length_counts_the_origin() -> None:
@@ -315,7 +295,6 @@ def test_locations_that_need_no_change_are_plain(found: list[str]) -> None:
         ("/a\n/b/?c=%C3%bc&d='e'", True),
         ("", False),
         ("\n", False),
-        ("/a\n", False),
         ("/a\n\n/b", False),
         ("/a\nb", False),
         ("/a\n//b", False),
@@ -324,12 +303,9 @@ def test_locations_that_need_no_change_are_plain(found: list[str]) -> None:
         ("/%4\n1", False),
         ("/%4\n/1", False),
         ("/%%41", False),
-        ("/a b", False),
-        ("/ü", False),
         ("/a\r\n/b", False),
         ("/a\x0b", False),
         ("/a\ud800", False),
-        ("/a#b", False),
     ],
 )
 def test_plain_at_the_edges(joined: str, expected: bool) -> None:
@@ -344,27 +320,3 @@ def test_a_line_that_might_not_fit_is_not_plain(before: int) -> None:
 
     assert plain("\n".join([*lines, fitting, *lines]))
     assert not plain("\n".join([*lines, fitting + "a", *lines]))
-
-
-# Folders
-
-
-@pytest.mark.parametrize(
-    ("location", "sitemap", "expected"),
-    [
-        ("/a/b", "/sitemap.xml", True),
-        ("/a/b", "/a/sitemap.xml", True),
-        ("/a/", "/a/sitemap.xml", True),
-        ("/a", "/a/sitemap.xml", False),
-        ("/ab/c", "/a/sitemap.xml", False),
-        ("/ü/b", "https://www.example.com/%C3%BC/sitemap.xml", True),
-        ("https://www.example.com/a", "https://WWW.example.com:443/s.xml", True),
-        ("https://cdn.example/a", "https://www.example.com/s.xml", False),
-        ("http://www.example.com/a", "https://www.example.com/s.xml", False),
-        ("/x/a", "/s.xml?next=/x/", True),
-    ],
-)
-def test_a_sitemap_speaks_for_its_folder(
-    location: str, sitemap: str, expected: bool
-) -> None:
-    assert under_folder(location, sitemap) is expected

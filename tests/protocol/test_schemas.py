@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from django_sitemaps_plus.protocol.entries import IndexItem, Url
+from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
+from django_sitemaps_plus.protocol.entries import Video
 from django_sitemaps_plus.protocol.errors import EntryError
+from django_sitemaps_plus.protocol.locations import absolute, local_path
 from django_sitemaps_plus.protocol.writers import IndexWriter
-from tests.protocol.reading import NAMESPACES, SITEMAP, parse
-from tests.protocol.samples import BERLIN, URLSETS, index, write_urlset
-from tests.protocol.strategies import any_index_items, entries, relaxed
+from tests.protocol.reading import NAMESPACES, SITEMAP, parse, text, texts
+from tests.protocol.samples import (
+    ORIGIN,
+    SITE,
+    URLSETS,
+    index,
+    url_xml,
+    write_urlset,
+)
+from tests.protocol.strategies import (
+    any_index_items,
+    entries,
+    index_items,
+    relaxed,
+    zones,
+)
 
 # What may stand in an element, in this order: a name, how often at most, and how its
 # text must look. A name with "!" must be there.
@@ -186,32 +203,107 @@ def test_every_golden_file_is_valid(
     validate(write())
 
 
+# What is written is valid and says what was given
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return the instant of a lastmod."""
+    return None if text is None else parse_w3c(text)
+
+
+def assert_says(element: Any, given: dict[str, Any], zone: Any) -> None:
+    """Compare what a parser reads with what the entry was made of."""
+    assert text(element, "s:loc") == SITE + local_path(given["loc"], ORIGIN)
+    lastmod = given["lastmod"]
+    written = None if lastmod is None else w3c(lastmod, zone)
+    assert moment(text(element, "s:lastmod")) == moment(written)
+    assert (text(element, "s:changefreq") or None) == (given["changefreq"] or None)
+    priority = text(element, "s:priority")
+    if priority is not None:
+        assert Decimal(priority) == Decimal(str(given["priority"]))
+    links = element.findall("xhtml:link", NAMESPACES)
+    assert [(link.get("hreflang"), link.get("href")) for link in links] == [
+        (code, absolute(href, ORIGIN)) for code, href in given["alternates"]
+    ]
+    assert texts(element, "image:image/image:loc") == [
+        absolute(image.loc, ORIGIN) for image in given["images"]
+    ]
+    found = element.findall("video:video", NAMESPACES)
+    for video, said in zip(found, given["videos"], strict=True):
+        assert_video_says(video, said)
+    for article in given["news"]:
+        prefix = "news:news/news:"
+        assert text(element, f"{prefix}publication/news:name") == article.name
+        assert text(element, f"{prefix}title") == article.title
+
+
+def assert_video_says(element: Any, video: Video) -> None:
+    """Compare a video that a parser reads with the one given."""
+    assert text(element, "video:title") == video.title
+    assert text(element, "video:description") == video.description
+    assert texts(element, "video:tag") == list(video.tags)
+    thumbnail = absolute(video.thumbnail_loc, ORIGIN)
+    assert text(element, "video:thumbnail_loc") == thumbnail
+    for name in ("duration", "view_count"):
+        value = getattr(video, name)
+        assert text(element, f"video:{name}") == (None if value is None else str(value))
+    if video.uploader is not None:
+        name = getattr(video.uploader, "name", video.uploader)
+        assert text(element, "video:uploader") == name
+    said = {None: None, "yes": True, "no": False}
+    assert said[text(element, "video:live")] is video.live
+    for name in ("restriction", "platform"):
+        values, given = text(element, f"video:{name}"), getattr(video, name)
+        assert (values and values.split()) == (given and [*given.values])
+
+
 @relaxed
-@given(url=entries(dirty=False) | entries(dirty=True))
-def test_whatever_is_written_is_valid(
-    url: Url, validate: Callable[[bytes], None]
+@given(entry=entries(dirty=False), zone=zones)
+def test_a_legal_entry_is_valid_and_says_the_same(
+    entry: dict[str, Any], zone: Any, validate: Callable[[bytes], None]
+) -> None:
+    data = write_urlset([url_xml(**entry, zone=zone)])
+    validate(data)
+    assert_says(parse(data)[0], entry, zone)
+
+
+@relaxed
+@given(entry=entries(dirty=True), zone=zones)
+def test_any_entry_is_valid_and_says_the_same_or_is_refused(
+    entry: dict[str, Any], zone: Any, validate: Callable[[bytes], None]
 ) -> None:
     try:
-        data = write_urlset([url])
+        data = write_urlset([url_xml(**entry, zone=zone)])
     except EntryError:
         return
     validate(data)
+    assert_says(parse(data)[0], entry, zone)
 
 
 @relaxed
-@given(items=st.lists(any_index_items, min_size=1, max_size=3))
-def test_whatever_index_is_written_is_valid(
-    items: list[IndexItem], validate: Callable[[bytes], None]
+@given(
+    items=st.lists(index_items | any_index_items, min_size=1, max_size=3), zone=zones
+)
+def test_any_index_is_valid_and_says_the_same_or_is_refused(
+    items: list[tuple[Any, Any]], zone: Any, validate: Callable[[bytes], None]
 ) -> None:
     written: list[bytes] = []
     writer = IndexWriter(written.append)
     try:
-        for item in items:
-            writer.add(item, BERLIN)
+        for loc, lastmod in items:
+            writer.add(loc, lastmod, zone)
     except EntryError:
+        assert len(written) == 1 + writer.entries, "nothing of what was refused"
         return
     writer.finish()
-    validate(b"".join(written))
+    data = b"".join(written)
+    validate(data)
+    root = parse(data)
+    assert (writer.size, writer.entries) == (len(data), len(root))
+    for element, (loc, lastmod) in zip(root, items, strict=True):
+        assert text(element, "s:loc") == absolute(loc, ORIGIN)
+        expected = None if lastmod is None else w3c(lastmod, zone)
+        assert moment(text(element, "s:lastmod")) == moment(expected)
 
 
 @pytest.mark.parametrize(

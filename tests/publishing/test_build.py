@@ -12,17 +12,13 @@ from django_sitemaps_plus.publishing import build
 from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
 from tests.support.helpers import PagesSitemap, told
-from tests.support.ledger_kinds import create_tables
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import age, place
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="session", autouse=True)
-def tables(django_db_setup: None, django_db_blocker: Any) -> None:
-    with django_db_blocker.unblock():
-        create_tables()
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("ledger_tables"),
+]
 
 
 @pytest.fixture

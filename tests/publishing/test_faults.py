@@ -7,7 +7,6 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +20,17 @@ from django_sitemaps_plus.publishing import build
 from django_sitemaps_plus.publishing.refresh import refresh_all, report_all
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from tests.support.fault_worker import LIMIT, NAME, NEW, OPERATIONS, article_sitemap
+from tests.support.fault_worker import (
+    LIMIT,
+    NAME,
+    NEW,
+    OPERATIONS,
+    Workers,
+    section_class,
+)
 from tests.support.helpers import locations
-from tests.support.ledger_worker import Workers
 from tests.support.ledger_world import age, free_leases, place
-from tests.support.processes import at_once, database_names, quick_commits
+from tests.support.processes import at_once, database_names
 from tests.testapp.models import Article, Story, Tag
 
 THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
@@ -33,13 +38,10 @@ ORIGIN = "https://www.example.com"
 #: Articles there are at the beginning.
 COUNT = 25
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def commits_do_not_wait(transactional_db: None) -> Iterator[None]:
-    with quick_commits():
-        yield
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("quick"),
+]
 
 
 class News:
@@ -80,6 +82,8 @@ class News:
 
     def shown(self) -> set[str]:
         """Return what all pages list; nothing is there twice."""
+        # It has all bounds found, if they are not.
+        self.page(1)
         numbers = list(Page.objects.values_list("number", flat=True))
         found = [path for number in numbers for path in self.page(number)]
         assert len(found) == len(set(found)), found
@@ -115,6 +119,9 @@ class News:
         removed = {location for kind, location in events if kind == "removed"}
         assert not removed & self.true()
         assert told <= (possible or self.begun | self.true())
+        # Pages and their numbers come together or not at all.
+        numbers = set(Page.objects.values_list("number", flat=True))
+        assert numbers == set(range(1, Section.objects.get(name=NAME).next_number))
         # Of each page's version the bytes are there, and of no other.
         stored = set(PageFile.objects.values_list("page", "checksum"))
         assert stored == set(Page.objects.values_list("pk", "checksum"))
@@ -122,7 +129,7 @@ class News:
 
 @pytest.fixture
 def news(register: Callable[..., Any]) -> News:
-    register(NAME, article_sitemap())
+    register(NAME, section_class())
     made = News()
     made.begin()
     return made
@@ -132,24 +139,31 @@ def news(register: Callable[..., Any]) -> News:
 
 
 @pytest.fixture
-def workers(tmp_path: Path, transactional_db: None) -> Iterator[Workers]:
-    made = Workers(database_names(), tmp_path / "log", "tests.support.fault_worker")
+def workers(transactional_db: None) -> Iterator[Workers]:
+    made = Workers(database_names())
     yield made
     made.close()
 
 
 def stale(what: str) -> None:
     """Change what there is to do for a process that builds pages."""
+    if what == "ask for the first page ever":
+        Section.objects.all().delete()
     if what not in ("refresh", "ask for a page"):
         return
     with transaction.atomic():
-        for article in Article.objects.filter(pk__in=(2, 5, 21)):
-            article.slug = f"b{article.pk}"
-            article.save()
+        for pk in (2, 5, 21):
+            save(pk, f"b{pk}")
         Article.objects.get(pk=13).delete()
-        # A page that is to be split.
-        for pk in (-1, -2, -3):
-            Article.objects.create(pk=pk, slug=f"new{-pk}")
+        # The first page and the last one are to be split.
+        for pk in (-1, -2, -3, *range(30, 36)):
+            Article.objects.create(pk=pk, slug=f"new{pk}")
+
+
+def save(pk: int, slug: str) -> None:
+    article = Article.objects.get(pk=pk)
+    article.slug = slug
+    article.save()
 
 
 @pytest.mark.parametrize("what", OPERATIONS)
@@ -174,12 +188,6 @@ def test_a_process_killed_at_any_step_leaves_nothing_false(
 
 
 # A clock that was set
-
-
-def save(pk: int, slug: str) -> None:
-    article = Article.objects.get(pk=pk)
-    article.slug = slug
-    article.save()
 
 
 @pytest.mark.parametrize("shift", [3600, -3600], ids=["ahead", "behind"])

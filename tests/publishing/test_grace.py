@@ -16,21 +16,18 @@ from django_sitemaps_plus.publishing.index import listed
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
 from tests.support.helpers import settle, told
-from tests.support.ledger_kinds import KINDS, create_tables
-from tests.support.ledger_site import Site
+from tests.support.ledger_kinds import KINDS
+from tests.support.ledger_site import Site, path
 from tests.support.ledger_world import age, place
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("ledger_tables"),
+]
 
 FORMER = list(range(0, 90, 10))
 SECOND = list(range(90, 180, 10))
 ADDRESS = "/sitemap-site-1.xml"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def tables(django_db_setup: None, django_db_blocker: Any) -> None:
-    with django_db_blocker.unblock():
-        create_tables()
 
 
 @pytest.fixture
@@ -48,21 +45,6 @@ def split(site: Site, *numbers: int) -> None:
     site.insert(numbers or (1, 2, 3))
     age(verified=True)
     site.get(1)
-
-
-def path(number: int, revision: int = 0) -> str:
-    return f"/things/r{number}-{revision}/"
-
-
-def rename(number: int) -> None:
-    rows = KINDS["integers"].all().filter(pk=number)
-    assert rows.update(slug=f"r{number}-1")
-
-
-def save(number: int) -> None:
-    row = KINDS["integers"].all().get(pk=number)
-    row.slug = f"r{number}-1"
-    row.save()
 
 
 # What is served
@@ -202,17 +184,9 @@ def end_of_grace(site: Site) -> None:
         site.get(page.number)
 
 
-def test_what_a_split_moves_to_another_page_is_no_news(site: Site) -> None:
-    split(site)
-    assert sorted(told()) == [("added", path(number)) for number in (1, 2, 3)]
-    end_of_grace(site)
-    assert told() == []
-
-
 def test_a_split_forgets_nothing_that_nobody_recorded(site: Site) -> None:
     told()
-    for number in (20, 70):
-        rename(number)
+    site.rename(20, 70, save=False)
     KINDS["integers"].all().filter(pk__in=(30, 80))._raw_delete("default")
     split(site, 1, 2, 3, 4, 5)
     assert sorted(told()) == sorted(
@@ -238,10 +212,10 @@ def test_new_rows_at_the_edge_are_told_however_many_pages_they_take(site: Site) 
 def test_what_happens_in_the_grace_is_told_in_the_grace(site: Site) -> None:
     split(site)
     told()
-    rename(10)
+    site.rename(10, save=False)
     KINDS["integers"].all().filter(pk=20)._raw_delete("default")
     touch(KINDS["integers"].model)
-    save(50)
+    site.rename(50)
     sources = [site.source]
     refresh.report_all(sources)
     refresh.refresh_all(sources, place())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,32 +15,24 @@ from django_sitemaps_plus.rendering.digest import VERSION
 from tests.conftest import Register
 from tests.support.factories import ElsewhereFactory
 from tests.support.helpers import told
-from tests.support.ledger_kinds import KINDS, create_tables
-from tests.support.ledger_site import Site
+from tests.support.ledger_kinds import KINDS
+from tests.support.ledger_site import Site, path
 from tests.support.ledger_world import age, place
 from tests.testapp.models import Elsewhere
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
-
-
-@pytest.fixture(scope="session", autouse=True)
-def tables(django_db_setup: None, django_db_blocker: Any) -> None:
-    with django_db_blocker.unblock():
-        create_tables()
+pytestmark = [
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
+    pytest.mark.usefixtures("ledger_tables"),
+]
 
 
 @pytest.fixture
-def site(register: Register) -> Iterator[Site]:
+def site(register: Register) -> Site:
     """Two full pages, built: 0 to 80 and 90 to 170."""
     made = Site(register)
     made.insert(range(0, 180, 10))
     made.crawl()
-    yield made
-    KINDS["integers"].empty()
-
-
-def path(number: int, revision: int = 0) -> str:
-    return f"/things/r{number}-{revision}/"
+    return made
 
 
 # Large splits
@@ -139,7 +131,7 @@ def test_a_page_that_is_marked_while_it_is_built_is_built_again(
     site: Site, register: Register
 ) -> None:
     def mark() -> None:
-        site.kind.all().filter(id=100).update(slug="r100-1")
+        site.rename(100, save=False)
         Page.objects.filter(number=2).mark()
 
     meanwhile = Meanwhile(site, register, mark)
@@ -158,13 +150,8 @@ def test_a_page_that_is_marked_while_it_is_built_is_built_again(
 def test_what_is_saved_while_a_page_is_built_waits_for_the_next_build(
     site: Site, register: Register
 ) -> None:
-    def save() -> None:
-        row = site.kind.all().get(pk=100)
-        row.slug = "r100-1"
-        row.save()
-
     site.delete([110])
-    Meanwhile(site, register, save)
+    Meanwhile(site, register, lambda: site.rename(100))
     assert b"/things/r110-0/" not in site.get(2).content
     assert Change.objects.count() == 1
     assert b"/things/r100-1/" in site.get(2).content
@@ -240,9 +227,7 @@ def test_inside_a_transaction_of_the_same_database_pages_are_stored(
 ) -> None:
     """As in a TestCase: what it has saved itself, it sees."""
     with transaction.atomic():
-        row = site.kind.all().get(pk=100)
-        row.slug = "r100-1"
-        row.save()
+        site.rename(100)
         assert b"/things/r100-1/" in site.get(2).content
         assert sorted(told()) == [("changed", path(100, 1)), ("removed", path(100))]
         assert b"/things/r100-1/" in site.get(2).content

@@ -314,9 +314,9 @@ class Situation:
     #: Whether receivers of the project's own listen: see ``listeners``.
     listens: bool = True
     #: The sets of sections that are registered, one after the other.
-    sections: tuple[str, ...] = ("many",)
-    #: Keys of articles of which a section is to be told.
-    recorded: Iterable[int] = ()
+    sections: tuple[str, ...] = ("many", "one")
+    #: Keys of articles of which a section is to be told, and no others; None: any.
+    recorded: Iterable[int] | None = None
 
 
 @dataclass
@@ -378,7 +378,7 @@ def _clean_up() -> None:
             wrapper.close()
             # What ``connect()`` resets, too.
             wrapper.closed_in_transaction = wrapper.in_atomic_block = False
-            wrapper.connection = None
+            wrapper.connection = wrapper.rollback_exc = None
 
 
 def _without_ours(lines: list[str]) -> list[str]:
@@ -409,8 +409,15 @@ def _recorded() -> set[int]:
     return {int(number) for number in re.findall(r"\d+", keys)}
 
 
-def complaints(situation: Situation, without: Outcome, having: Outcome) -> list[str]:
-    """Return what is wrong with the app, readably: nothing, if all is well."""
+def complaints(
+    situation: Situation, without: Outcome, having: Outcome, *, is_exact: bool = False
+) -> list[str]:
+    """
+    Return what is wrong with the app, readably: nothing, if all is well.
+
+    ``is_exact`` says that the only section lists articles: no other key may be
+    recorded, and nothing need be written of other models.
+    """
     assert without.inserts == [], "something is registered that should not be"
     found = list(
         difflib.unified_diff(
@@ -418,13 +425,15 @@ def complaints(situation: Situation, without: Outcome, having: Outcome) -> list[
         )
     )
     total, (least, most) = sum(having.inserts), situation.inserts
-    if not least <= total <= most:
+    if not (0 if is_exact else least) <= total <= most:
         found.append(f"{total} INSERTs into {TABLE}, not {least} to {most}")
     if max(having.inserts, default=0) > situation.at_once:
         found.append(
             f"{max(having.inserts)} INSERTs into {TABLE} after one commit, "
             f"not {situation.at_once} at most"
         )
-    if missing := {*situation.recorded} - having.recorded:
-        found.append(f"not recorded: {sorted(missing)}")
+    if situation.recorded is not None:
+        wanted = {*situation.recorded}
+        if wrong := wanted ^ having.recorded if is_exact else wanted - having.recorded:
+            found.append(f"not recorded as it should be: {sorted(wrong)}")
     return found

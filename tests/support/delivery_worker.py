@@ -1,11 +1,11 @@
 """
 Processes that notify engines, and die where they are told.
 
-Run as a module, this is ``ledger_worker`` with other commands:
+Run as a module, this is ``fault_worker`` with other commands:
 
 - ``{"do": "deliver", "options": {…}, "times": 5}`` enqueues what happened and submits
   it to the engine ``outbox_engines.Log`` with these options, again and again;
-- ``"kill": 7`` kills the process before its seventh step, as in ``fault_worker``;
+- ``"kill": 7`` kills the process before its seventh step;
 - ``{"do": "change", "times": 5}`` writes what happens to URLs, again and again.
 """
 
@@ -14,8 +14,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tests.support import ledger_worker
-from tests.support.fault_worker import kill_before, register_section
+from tests.support.fault_worker import COMMANDS, kill_before, main
 
 
 def _deliver(command: dict[str, Any]) -> dict[str, Any]:
@@ -53,5 +52,5 @@ def _use(options: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    ledger_worker.COMMANDS.update(deliver=_deliver, change=_change)
-    ledger_worker.main(register_section)
+    COMMANDS.update(deliver=_deliver, change=_change)
+    main()

@@ -1,22 +1,27 @@
 """
-Processes that save, delete and refresh articles, and die where they are told.
+Other processes: they do what they are told, and die where they are told.
 
-Run as a module, this is ``ledger_worker`` with another command:
+Run as a module it is a process that starts others by fork, so that each costs
+milliseconds. It reads a list of commands a line, starts a process for each at the same
+moment, and answers a line each:
 
 - ``{"do": "operate", "what": "save"}`` does one of ``OPERATIONS``;
-- ``"kill": 7`` kills the process before its seventh step. A step is a statement that
-  really reaches the database, or a commit: before it, and after it.
+- ``"kill": 7`` kills the process before its seventh step (kill -9). A step is a
+  statement that really reaches the database, or a commit: before it, and after it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support import ledger_worker
+from tests.support.processes import hurry
 
 #: The section that all processes know.
 NAME = "faults"
@@ -25,17 +30,40 @@ LIMIT = 10
 NEW = 1_000
 
 
-def register_section(log: Path | None = None) -> None:
-    """Register the section of all processes."""
-    from django_sitemaps_plus.sitemaps.registry import registry
+class Workers:
+    """The processes, as the test sees them."""
 
-    if NAME in registry.sources():
-        registry.remove(NAME)
-    registry.add(NAME, article_sitemap())
+    def __init__(self, databases: dict[str, str], module: str = __name__) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, json.dumps({"databases": databases})],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parent.parent.parent,
+        )
+
+    def __call__(self, **command: Any) -> dict[str, Any]:
+        """Run one command, and return its result."""
+        (result,) = self.together([command])
+        return result
+
+    def together(self, commands: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Run commands at the same time, and return their results in order."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(json.dumps(list(commands)) + "\n")
+        stdin.flush()
+        results: list[dict[str, Any]] = json.loads(stdout.readline())
+        return results
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
 
 
-def article_sitemap() -> type[Any]:
-    """Return the section's class."""
+def section_class() -> type[Any]:
+    """Return the class of the section that all processes register."""
     from django.db.models import F
 
     from django_sitemaps_plus import Route, Sitemap
@@ -45,13 +73,91 @@ def article_sitemap() -> type[Any]:
         return Article.objects.filter(live=True)
 
     declared = {
+        # One name wherever it runs: another would be another definition.
+        "__module__": "tests.support.fault_worker",
         "items": items,
         "limit": LIMIT,
         "location": Route("article", slug=F("slug")),
     }
-    # One name wherever it runs: another would be another definition.
-    module = "tests.support.fault_worker"
-    return type("FaultSitemap", (Sitemap,), {"__module__": module, **declared})
+    return type("FaultSitemap", (Sitemap,), declared)
+
+
+def main() -> None:
+    """Set up what tests.settings say, with the test's database, and obey."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    from tests import settings
+
+    settings.use_given(json.loads(sys.argv[1]))
+    import django
+    from django.db.backends.signals import connection_created
+
+    django.setup()
+    connection_created.connect(hurry)
+    _warm()
+    for line in sys.stdin:
+        print(json.dumps(_all(json.loads(line))), flush=True)  # noqa: T201
+
+
+def _warm() -> None:
+    """
+    Import here what every request would import in a process of its own.
+
+    As in a test, which has no thread of ours: a child that is forked while SQLite is
+    used by another thread would wait for that thread for ever.
+    """
+    from django.core import mail
+    from django.db import connections
+    from django.test import Client
+
+    from django_sitemaps_plus.sitemaps.registry import registry
+
+    mail.outbox = []  # type: ignore[attr-defined]  # what Django's tests have
+    registry.add(NAME, section_class())
+    Client().get("/robots.txt")
+    del mail.outbox  # type: ignore[attr-defined]  # the same
+    connections.close_all()
+
+
+def _all(commands: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Start a process for each command, let them go at once, and await them."""
+    ready, go = os.pipe()
+    children = []
+    for command in commands:
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(go)
+            os.read(ready, 1)
+            _obey(command, write)
+        os.close(write)
+        children.append((pid, read))
+    os.close(ready)
+    os.close(go)
+    return [_outcome(*child) for child in children]
+
+
+def _obey(command: dict[str, Any], write: int) -> None:
+    """Run a command in this process, write its result, and end."""
+    from django.db import connections
+
+    try:
+        result = COMMANDS[command["do"]](command)
+    except BaseException as error:
+        result = {"error": repr(error)}
+    os.write(write, json.dumps(result).encode())
+    connections.close_all()
+    os._exit(0)
+
+
+def _outcome(pid: int, read: int) -> dict[str, Any]:
+    """Await a process."""
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status):
+        return {"killed": os.WTERMSIG(status)}
+    result: dict[str, Any] = json.loads(text)
+    return result
 
 
 # Operations: each is prepared, then done
@@ -69,10 +175,6 @@ def _save() -> Callable[[], object]:
     return _article(5, slug="saved").save
 
 
-def _unpublish() -> Callable[[], object]:
-    return _article(12, live=False).save
-
-
 def _create() -> Callable[[], object]:
     from tests.testapp.models import Article
 
@@ -87,16 +189,14 @@ def _save_child() -> Callable[[], object]:
     return story.save
 
 
-def _delete_many() -> Callable[[], object]:
-    from tests.testapp.models import Article
-
-    return Article.objects.filter(pk__gt=7, pk__lt=11).delete
-
-
 def _in_a_transaction() -> Callable[[], object]:
     from django.db import transaction
 
-    prepared = [one() for one in (_save, _unpublish, _create, _delete_many)]
+    from tests.testapp.models import Article
+
+    many = Article.objects.filter(pk__gt=7, pk__lt=11)
+    unpublished = _article(12, live=False)
+    prepared = [_save(), unpublished.save, _create(), many.delete]
 
     def run() -> None:
         with transaction.atomic():
@@ -127,10 +227,10 @@ OPERATIONS: dict[str, Callable[[], Callable[[], object]]] = {
     "save": _save,
     "create": _create,
     "save a child": _save_child,
-    "delete many": _delete_many,
     "all in a transaction": _in_a_transaction,
     "refresh": _refresh,
     "ask for a page": _ask,
+    "ask for the first page ever": _ask,
 }
 
 
@@ -139,6 +239,10 @@ def _operate(command: dict[str, Any]) -> dict[str, Any]:
     steps = kill_before(command["kill"])
     run()
     return {"steps": steps()}
+
+
+#: What a process can be told to do; other modules that run this one add to it.
+COMMANDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"operate": _operate}
 
 
 def kill_before(moment: int) -> Callable[[], int]:
@@ -173,5 +277,4 @@ def kill_before(moment: int) -> Callable[[], int]:
 
 
 if __name__ == "__main__":
-    ledger_worker.COMMANDS.update(operate=_operate)
-    ledger_worker.main(register_section)
+    main()

@@ -20,6 +20,11 @@ from tests.support.ledger_world import age, place, read_entries, sitemap_class
 _PAGE = re.compile(r"<loc>https://www\.example\.com/sitemap-[\w-]+-(\d+)\.xml</loc>")
 
 
+def path(number: int, revision: int = 0) -> str:
+    """Return a row's location, as it is or as ``Site.rename`` leaves it."""
+    return f"/things/r{number}-{revision}/"
+
+
 class Site:
     """A section whose rows are called by their numbers, from 0."""
 
@@ -53,6 +58,15 @@ class Site:
         """Delete rows."""
         (column,) = self.kind.columns
         self.kind.all().filter(**{f"{column}__in": list(numbers)}).delete()
+
+    def rename(self, *numbers: int, save: bool = True) -> None:
+        """Give rows another location: see ``path``; by SQL if not by ``save()``."""
+        for row in self.kind.all().filter(pk__in=numbers):
+            row.slug = f"r{row.pk}-1"
+            if save:
+                row.save()
+            else:
+                self.kind.all().filter(pk=row.pk).update(slug=row.slug)
 
     def rows(self) -> list[int]:
         """Return the numbers of all rows."""

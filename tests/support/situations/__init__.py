@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from django.db import connection
+from django.db import connection, transaction
 from django.dispatch import Signal
 
 from tests.support.alike import Situation, World
@@ -19,9 +19,6 @@ from tests.support.alike import Situation, World
 Act: TypeAlias = Callable[[World], object]
 
 SITUATIONS: dict[str, Situation] = {}
-
-#: Several sections, and one alone, which is simple.
-BOTH = ("many", "one")
 
 POSTGRESQL = connection.vendor == "postgresql"
 MYSQL = connection.vendor == "mysql"
@@ -38,6 +35,7 @@ def situation(
     on: bool = True,
     inserts: int | tuple[int, int] = 1,
     name: str = "",
+    in_atomic: bool = False,
     **options: Any,
 ) -> Callable[[Act], Act]:
     """
@@ -45,18 +43,26 @@ def situation(
 
     ``inserts`` is how many statements of ours may follow its commits: 1 by default,
     because one statement writes five hundred keys. ``on`` tells whether it can happen
-    on this database.
+    on this database, ``in_atomic`` that it also happens all in one transaction.
     """
-    allowed = (inserts, inserts) if isinstance(inserts, int) else inserts
 
     def add(act: Act) -> Act:
+        known = name or act.__name__
         if on:
-            known = name or act.__name__
-            assert known not in SITUATIONS, f"there are two situations {known!r}"
-            SITUATIONS[known] = Situation(act, allowed, **options)
+            _add(known, act, inserts, options)
+        if on and in_atomic:
+            _add(f"{known}_in_atomic", transaction.atomic(act), 1, options)
         return act
 
     return add
+
+
+def _add(
+    name: str, act: Act, inserts: int | tuple[int, int], options: dict[str, Any]
+) -> None:
+    allowed = (inserts, inserts) if isinstance(inserts, int) else inserts
+    assert name not in SITUATIONS, f"there are two situations {name!r}"
+    SITUATIONS[name] = Situation(act, allowed, **options)
 
 
 @contextmanager

@@ -13,12 +13,14 @@ from tests.support.alike import TABLE, World, code
 from tests.support.somebody_else import process
 from tests.testapp.models import Article, Category, Note
 
-from . import BOTH, MYSQL, POSTGRESQL, SQLITE, run, situation
+from . import MYSQL, POSTGRESQL, SQLITE, run, situation
 from .saving import changed
 
 SERVER = POSTGRESQL or MYSQL
 #: What transactions of these codes failed with may go well if they are tried again.
 AGAIN = ("40001", "40P01", "1213", "1020")
+#: What somebody else does to the first article.
+HOLD = "UPDATE testapp_article SET title = 'held' WHERE id = 1"
 
 
 @contextmanager
@@ -38,49 +40,54 @@ def isolation(level: str) -> None:
     run(f"SET TRANSACTION ISOLATION LEVEL {level}")
 
 
-def again_and_again(world: World, work: Callable[[int], object]) -> None:
-    """Try a transaction again while it is in conflict with others, as sites do."""
+def again_and_again(world: World, work: Callable[[int], object]) -> list[str]:
+    """
+    Try a transaction again while it is in conflict with others, as sites do.
+
+    Returns the codes that it failed with.
+    """
+    codes: list[str] = []
     for turn in range(3):
         try:
             with transaction.atomic():
                 work(turn)
         except OperationalError as error:
-            world.note("turn", turn, code(error), error.args)
-            if code(error) not in AGAIN:
+            codes.append(code(error))
+            world.note("turn", turn, codes[-1], error.args)
+            if codes[-1] not in AGAIN:
                 raise
         else:
-            world.note("turn", turn, "done")
-            return
+            break
+    return codes
 
 
 # Waiting
 
 
-@situation(on=SERVER, sections=BOTH, recorded=[1])
-def a_lock_that_is_waited_for_in_autocommit(world: World) -> None:
+@situation(on=SERVER, recorded=[1])
+def a_lock_that_is_waited_for(world: World) -> None:
     article = changed()
-    world.somebody.begins("UPDATE testapp_article SET title = 'held' WHERE id = 1")
+    world.somebody.begins(HOLD)
     world.somebody.commits_when_waited_for()
     article.save()
     world.state(article)
 
 
-@situation(on=SERVER, sections=BOTH, recorded=[1])
+@situation(on=SERVER, recorded=[1])
 def a_lock_that_is_waited_for_in_atomic(world: World) -> None:
-    world.somebody.begins("UPDATE testapp_article SET title = 'held' WHERE id = 1")
+    world.somebody.begins(HOLD)
 
     def work(turn: int) -> None:
         if turn == 0:
             world.somebody.commits_when_waited_for()
-        article = changed()
-        article.save(update_fields=["slug"])
+        changed().save(update_fields=["slug"])
         world.note(Article.objects.values_list("title").get(pk=1))
 
     # Not in vain, but under REPEATABLE READ.
     again_and_again(world, work)
 
 
-@situation(on=SERVER, sections=BOTH, recorded=[1])
+@situation(on=SERVER, recorded=[1])
 def an_expression_that_waits_for_a_lock(world: World) -> None:
     """From Django 6 on an UPDATE … RETURNING, where the database has it."""
     article = Article.objects.get(pk=1)
@@ -89,10 +96,9 @@ def an_expression_that_waits_for_a_lock(world: World) -> None:
     world.somebody.commits_when_waited_for()
     article.save()
     world.state(article)
-    world.note(Article.objects.values_list("weight").get(pk=1))
 
 
-@situation(on=SERVER, sections=BOTH, recorded=[5])
+@situation(on=SERVER, recorded=[5])
 def a_delete_that_waits_for_a_lock(world: World) -> None:
     article = Article.objects.get(pk=5)
     world.somebody.begins("UPDATE testapp_article SET title = 'held' WHERE id = 5")
@@ -101,12 +107,11 @@ def a_delete_that_waits_for_a_lock(world: World) -> None:
         world.tries(article.delete)
 
 
-@situation(on=SERVER, sections=BOTH, recorded=[5])
+@situation(on=SERVER, recorded=[5])
 def a_row_that_is_deleted_while_it_is_waited_for(world: World) -> None:
-    article = Article.objects.get(pk=5)
+    article = changed(5, "back")
     world.somebody.begins("DELETE FROM testapp_article WHERE id = 5")
     world.somebody.commits_when_waited_for()
-    article.slug = "back"
     article.save()
     world.state(article)
 
@@ -114,18 +119,14 @@ def a_row_that_is_deleted_while_it_is_waited_for(world: World) -> None:
 @situation()
 def select_for_update(world: World) -> None:
     with transaction.atomic():
-        article = Article.objects.select_for_update().get(pk=1)
-        article.slug = "locked"
-        article.save()
-        category = Category.objects.select_for_update().get(pk=1)
-        category.slug = "locked"
-        category.save()
-        rows = Article.objects.select_for_update().filter(pk__lt=3)
-        world.note(list(rows.order_by("pk")))
+        for model in (Article, Category):
+            found = model._default_manager.select_for_update().get(pk=1)
+            found.slug = "locked"
+            found.save()
     world.tries(lambda: list(Article.objects.select_for_update()))
 
 
-@situation(on=SERVER)
+@situation(on=SERVER, recorded=[2])
 def rows_that_others_have_locked(world: World) -> None:
     world.somebody.begins("SELECT id FROM testapp_article WHERE id = 1 FOR UPDATE")
     with transaction.atomic():
@@ -137,19 +138,17 @@ def rows_that_others_have_locked(world: World) -> None:
         for article in free:
             article.slug = "skipped to"
             article.save()
-            world.note(article.pk)
 
 
-@situation(on=POSTGRESQL)
+@situation(on=POSTGRESQL, recorded=[1])
 def a_lock_of_the_whole_table(world: World) -> None:
     with transaction.atomic():
         run("LOCK TABLE testapp_article IN SHARE ROW EXCLUSIVE MODE")
         changed().save()
     world.somebody.begins("LOCK TABLE testapp_category IN ACCESS EXCLUSIVE MODE")
     # Nobody has asked to read categories.
-    article = Article(pk=2, slug="2")
     with session(lock_timeout="'200ms'"), transaction.atomic():
-        article.save(update_fields=["slug"])
+        Article(pk=2, slug="2").save(update_fields=["slug"])
         transaction.set_rollback(True)
 
 
@@ -161,45 +160,44 @@ _LOCK_TIMEOUT: dict[str, str] = (
 )
 
 
-@situation(on=SERVER, sections=BOTH, recorded=[2])
+@situation(on=SERVER, recorded=[2])
 def lock_timeout(world: World) -> None:
     article = changed()
-    world.somebody.begins("UPDATE testapp_article SET title = 'held' WHERE id = 1")
+    world.somebody.begins(HOLD)
+
+    def work() -> None:
+        with transaction.atomic():
+            Note.objects.create(number=4)
+            article.save()
+
     with session(**_LOCK_TIMEOUT):
         world.tries(article.save)
-
-        def work() -> None:
-            with transaction.atomic():
-                Note.objects.create(number=4)
-                article.save()
-
         assert world.tries(work) in ("55P03", "1205")
         with transaction.atomic():
             changed(2, "2").save()
             with suppress(OperationalError), transaction.atomic():
                 article.delete()
-            Note.objects.create(number=5)
     world.state(article)
 
 
-@situation(on=POSTGRESQL, inserts=0, sections=BOTH)
+@situation(on=POSTGRESQL, inserts=0, recorded=[])
 def statement_timeout(world: World) -> None:
+    """What was cancelled is not sent again."""
     article = changed()
-    world.somebody.begins("UPDATE testapp_article SET title = 'held' WHERE id = 1")
+    world.somebody.begins(HOLD)
+
+    def work() -> None:
+        with transaction.atomic():
+            world.tries(article.save)
+            world.tries(Article.objects.count)
+            article.save()
+
     with session(statement_timeout="'60ms'"):
         assert world.tries(article.save) == "57014"
-
-        def work() -> None:
-            with transaction.atomic():
-                Note.objects.create(number=4)
-                world.tries(article.save)
-                world.tries(Article.objects.count)
-                article.save()
-
         world.tries(work)
 
 
-@situation(on=SERVER, sections=BOTH)
+@situation(on=SERVER, recorded=[1, 2])
 def deadlock(world: World) -> None:
     """The one that is the victim tries again, as sites do."""
     somebody = world.somebody
@@ -209,7 +207,6 @@ def deadlock(world: World) -> None:
         f"INSERT INTO testapp_label (name) VALUES {labels}",  # noqa: S608
         "UPDATE testapp_article SET title = 'held' WHERE id = 2",
     )
-    codes: list[str] = []
 
     def work(turn: int) -> None:
         if POSTGRESQL and turn == 0:
@@ -217,156 +214,87 @@ def deadlock(world: World) -> None:
             run("SET LOCAL deadlock_timeout = '10ms'")
         changed(1, f"turn {turn}").save(update_fields=["slug"])
         if turn == 0:
-            somebody.runs_meanwhile(
-                "UPDATE testapp_article SET title = 'waits' WHERE id = 1"
-            )
+            somebody.runs_meanwhile(HOLD)
         try:
             Article(pk=2, slug="2").save(update_fields=["slug"])
-        except OperationalError as error:
-            codes.append(code(error))
+        except OperationalError:
             world.tries(Note.objects.count)
             somebody.rolls_back()
             raise
 
-    again_and_again(world, work)
-    assert codes in (["40P01"], ["1213"])
+    assert again_and_again(world, work) in (["40P01"], ["1213"])
 
 
-@situation(on=POSTGRESQL, sections=BOTH)
-def a_conflict_under_repeatable_read(world: World) -> None:
-    codes = []
+# PostgreSQL's conflicts
 
-    def work(turn: int) -> None:
-        isolation("REPEATABLE READ")
-        article = changed(1, f"turn {turn}")
-        if turn == 0:
-            world.somebody.runs("UPDATE testapp_article SET title = 'x' WHERE id = 1")
-        try:
+_LEVELS = ("REPEATABLE READ", "SERIALIZABLE")
+
+
+def _conflicts(level: str) -> Callable[[World], None]:
+    """Return a save of what somebody else has saved meanwhile."""
+
+    def act(world: World) -> None:
+        def work(turn: int) -> None:
+            isolation(level)
+            article = changed(1, f"turn {turn}")
+            if turn == 0:
+                world.somebody.runs(HOLD)
             article.save()
-        except OperationalError as error:
-            codes.append(code(error))
-            raise
-        article.refresh_from_db()
+            article.refresh_from_db()
 
-    again_and_again(world, work)
-    assert codes == ["40001"]
+        assert again_and_again(world, work) == ["40001"]
+
+    return act
 
 
-@situation(on=POSTGRESQL, sections=BOTH)
-def a_conflict_under_serializable(world: World) -> None:
-    """Each writes what the other has read."""
-
-    def work(turn: int) -> None:
-        isolation("SERIALIZABLE")
-        number = Article.objects.filter(live=True).count()
-        if turn == 0:
-            world.somebody.runs(
-                "BEGIN ISOLATION LEVEL SERIALIZABLE",
-                "SELECT count(*) FROM testapp_note",
-                "UPDATE testapp_article SET live = false WHERE id = 3",
-                "COMMIT",
-            )
-        Note.objects.create(number=100 + number)
-        changed(4, f"turn {turn}").save()
-
-    again_and_again(world, work)
-
-
-@situation(on=POSTGRESQL, sections=BOTH)
-def a_save_that_conflicts_under_serializable(world: World) -> None:
-    codes = []
-
-    def work(turn: int) -> None:
-        isolation("SERIALIZABLE")
-        article, category = changed(1, f"turn {turn}"), Category.objects.get(pk=1)
-        if turn == 0:
-            world.somebody.runs("UPDATE testapp_category SET slug = 'x' WHERE id = 1")
-        article.save()
-        category.slug = "y"
-        try:
-            category.save()
-        except OperationalError as error:
-            codes.append(code(error))
-            raise
-
-    again_and_again(world, work)
-    assert codes == ["40001"]
-
-
-def _is_doomed(world: World, model: Any, work: Callable[[Any], object]) -> None:
+def _is_doomed(model: Any, work: Callable[[Any], object]) -> Callable[[World], None]:
     """
-    Have somebody's commit doom a transaction, which its next statement finds out.
+    Return what somebody's commit dooms, which its next statement finds out.
 
     Somebody has read what it wrote, as it was before, and written what it has read.
     """
-    codes = []
 
-    def in_turn(turn: int) -> None:
-        isolation("SERIALIZABLE")
-        Note.objects.count()
-        changed(4, f"turn {turn}").save()
-        instance = model.objects.get(pk=3)
-        if turn == 0:
-            world.somebody.runs(
-                "BEGIN ISOLATION LEVEL SERIALIZABLE",
-                "SELECT * FROM testapp_article",
-                "INSERT INTO testapp_note (number) VALUES (77)",
-                "COMMIT",
-            )
-        try:
+    def act(world: World) -> None:
+        def in_turn(turn: int) -> None:
+            isolation("SERIALIZABLE")
+            Note.objects.count()
+            changed(4, f"turn {turn}").save()
+            instance = model.objects.get(pk=3)
+            instance.slug = "doomed"
+            if turn == 0:
+                world.somebody.runs(
+                    "BEGIN ISOLATION LEVEL SERIALIZABLE",
+                    "SELECT * FROM testapp_article",
+                    "INSERT INTO testapp_note (number) VALUES (77)",
+                    "COMMIT",
+                )
             work(instance)
-        except OperationalError as error:
-            codes.append(code(error))
-            raise
 
-    again_and_again(world, in_turn)
-    assert codes == ["40001"]
+        assert again_and_again(world, in_turn) == ["40001"]
+
+    return act
 
 
-@situation(on=POSTGRESQL, sections=BOTH)
-def a_save_that_is_doomed_under_serializable(world: World) -> None:
-    def work(article: Article) -> None:
-        article.slug = "doomed"
-        article.save()
-
-    _is_doomed(world, Article, work)
-
-
-@situation(on=POSTGRESQL, sections=BOTH)
-def a_category_that_is_doomed_under_serializable(world: World) -> None:
-    def work(category: Category) -> None:
-        category.slug = "top"
-        category.save()
-
-    _is_doomed(world, Category, work)
+for _level in _LEVELS:
+    situation(
+        on=POSTGRESQL, name=f"a_conflict_under_{_level}".lower().replace(" ", "_")
+    )(_conflicts(_level))
+for _name, _doomed in {
+    "a_save": _is_doomed(Article, lambda article: article.save()),
+    "a_category": _is_doomed(Category, lambda category: category.save()),
+    "a_delete": _is_doomed(Article, lambda article: article.delete()),
+}.items():
+    situation(on=POSTGRESQL, name=f"{_name}_that_is_doomed_under_serializable")(_doomed)
 
 
-@situation(on=POSTGRESQL, sections=BOTH)
-def a_delete_that_is_doomed_under_serializable(world: World) -> None:
-    _is_doomed(world, Article, lambda article: article.delete())
-
-
-@situation(on=POSTGRESQL, sections=BOTH)
-def a_delete_that_conflicts_under_serializable(world: World) -> None:
-    def work(turn: int) -> None:
-        isolation("SERIALIZABLE")
-        found = list(Article.objects.filter(pk__in=[3, 4]).order_by("pk"))
-        if turn == 0:
-            world.somebody.runs("UPDATE testapp_article SET title = 'x' WHERE id = 4")
-        world.note(Article.objects.filter(pk__in=[a.pk for a in found]).delete())
-
-    again_and_again(world, work)
-
-
-@situation(on=POSTGRESQL, sections=BOTH)
+@situation(on=POSTGRESQL, recorded=[1])
 def no_conflict_under_serializable(world: World) -> None:
     """Neither reads what the other writes; a query of ours would make it a conflict."""
 
     def work(turn: int) -> None:
         isolation("SERIALIZABLE")
         Note.objects.create(number=50)
-        article = Article(pk=1, slug=f"turn {turn}")
-        article.save(update_fields=["slug"])
+        Article(pk=1, slug=f"turn {turn}").save(update_fields=["slug"])
         if turn == 0:
             world.somebody.runs(
                 "BEGIN ISOLATION LEVEL SERIALIZABLE",
@@ -375,77 +303,58 @@ def no_conflict_under_serializable(world: World) -> None:
                 "COMMIT",
             )
 
-    again_and_again(world, work)
+    assert again_and_again(world, work) == []
 
 
-@situation(on=SERVER, sections=BOTH)
-def what_a_transaction_goes_on_seeing(world: World) -> None:
-    if MYSQL:
-        isolation("REPEATABLE READ")
-    with transaction.atomic():
-        if POSTGRESQL:
-            isolation("REPEATABLE READ")
-        changed(1).save()
-        world.somebody.runs("UPDATE testapp_article SET title = 'x' WHERE id = 2")
-        world.note(Article.objects.values_list("title").get(pk=2))
-        changed(3, "3").save()
-        world.note(Article.objects.values_list("title").get(pk=2))
-
-
-@situation(on=SERVER, sections=BOTH)
+@situation(on=SERVER)
 def the_snapshot_begins_with_their_first_query(world: World) -> None:
     """A query of ours before it would make the snapshot older."""
     article = changed(1)
+    article.pk, article._state.adding = None, True
+    update = "UPDATE testapp_article SET title = 'x' WHERE id = "
     if MYSQL:
         isolation("REPEATABLE READ")
     with transaction.atomic():
         if POSTGRESQL:
             isolation("REPEATABLE READ")
-        article.pk, article._state.adding = None, True
-        world.somebody.runs("UPDATE testapp_article SET title = 'x' WHERE id = 2")
+        world.somebody.runs(f"{update} 2")
         article.save(force_insert=True)
         world.note(Article.objects.values_list("title").get(pk=2))
+        world.somebody.runs(f"{update} 3")
+        changed(4, "4").save()
+        world.note(Article.objects.values_list("title").get(pk=3))
 
 
 # What a session may not do
 
 
-@situation(on=SERVER, inserts=0, sections=BOTH)
-def a_read_only_transaction(world: World) -> None:
+@situation(inserts=0, recorded=[])
+def a_session_that_may_only_read(world: World) -> None:
+    article = changed()
+
     def work() -> None:
         with transaction.atomic():
             if POSTGRESQL:
                 run("SET TRANSACTION READ ONLY")
-            article = changed()
             world.tries(article.save)
             world.tries(Note.objects.count)
             transaction.set_rollback(True)
 
+    if SQLITE:
+        run("PRAGMA query_only = ON")
+        world.tries(article.save)
+        world.tries(article.delete)
     if MYSQL:
         run("SET TRANSACTION READ ONLY")
     world.tries(work)
-
-
-@situation(on=SQLITE, inserts=0)
-def a_read_only_session(world: World) -> None:
-    article = changed()
-    run("PRAGMA query_only = ON")
-    world.tries(article.save)
-    world.tries(article.delete)
-
-    def work() -> None:
-        with transaction.atomic():
-            article.save()
-
-    world.tries(work)
-    run("PRAGMA query_only = OFF")
+    if SQLITE:
+        run("PRAGMA query_only = OFF")
 
 
 @contextmanager
 def _role() -> Iterator[None]:
     """Make a role that may write to the project's tables, and to none of ours."""
     name = role()
-    drop = (f"DROP OWNED BY {name}", f"DROP ROLE {name}")
     run(f"CREATE ROLE {name}")
     try:
         ((tables,),) = run(
@@ -455,8 +364,8 @@ def _role() -> Iterator[None]:
         run(f"GRANT ALL ON {tables} TO {name}")
         yield
     finally:
-        for sql in drop:
-            run(sql)
+        run(f"DROP OWNED BY {name}")
+        run(f"DROP ROLE {name}")
 
 
 def role() -> str:
@@ -464,7 +373,7 @@ def role() -> str:
     return f"role_of_{connection.settings_dict['NAME']}"[:60].replace("-", "_")
 
 
-@situation(on=POSTGRESQL, around=_role, inserts=(1, 2), sections=BOTH)
+@situation(on=POSTGRESQL, around=_role, inserts=(1, 2))
 def a_role_with_few_rights(world: World) -> None:
     with transaction.atomic():
         run(f"SET LOCAL ROLE {role()}")
@@ -496,10 +405,9 @@ def our_table_is_locked(world: World) -> None:
             changed().save()
             transaction.on_commit(world.callback("after"))
         changed(2, "2").save()
-    world.note("done")
 
 
-@situation(on=SERVER, inserts=0, sections=BOTH)
+@situation(on=SERVER, inserts=0, recorded=[])
 def the_server_ends_the_connection(world: World) -> None:
     def work() -> None:
         with transaction.atomic():
@@ -535,46 +443,25 @@ def options(journal: str, **values: Any) -> Callable[[], Any]:
     return around
 
 
-def _held(world: World) -> None:
-    """Have somebody else hold SQLite's lock for a moment."""
-    world.somebody.begins("INSERT INTO testapp_label (name) VALUES ('held')")
+_LABEL = "INSERT INTO testapp_label (name) VALUES ('held')"
+
+
+def _held(world: World, work: Callable[[], object]) -> None:
+    """Do something while somebody else holds SQLite's lock for a moment."""
+    world.somebody.begins(_LABEL)
     world.somebody.commits_when_waited_for()
-
-
-def _article_in_autocommit(world: World) -> None:
-    article = changed()
-    _held(world)
-    world.tries(article.save)
-
-
-def _article_in_atomic(world: World) -> None:
-    article = changed()
-
-    def work() -> None:
-        with transaction.atomic():
-            article.save()
-            Article(pk=2, slug="2").save(update_fields=["slug"])
-
-    _held(world)
     world.tries(work)
+    world.somebody.rolls_back()
 
 
-def _category_in_atomic(world: World) -> None:
-    category = Category.objects.get(pk=1)
+def _writes(world: World) -> None:
+    """Each of these waits for the lock, and is not told "database is locked"."""
+    article, category = changed(), Category.objects.get(pk=1)
     category.slug = "no"
-
-    def work() -> None:
-        with transaction.atomic():
-            category.save()
-
-    _held(world)
-    world.tries(work)
-
-
-def _delete_in_autocommit(world: World) -> None:
     note = Note.objects.get(pk=1)
-    _held(world)
-    world.tries(note.delete)
+    for work in (article.save, category.save, note.delete):
+        _held(world, work)
+        _held(world, transaction.atomic(work))
 
 
 def _read_before_it_is_saved(world: World) -> None:
@@ -584,61 +471,36 @@ def _read_before_it_is_saved(world: World) -> None:
         with transaction.atomic():
             changed().save()
 
-    world.somebody.begins("INSERT INTO testapp_label (name) VALUES ('held')")
-    world.somebody.commits_when_waited_for()
-    world.tries(work)
+    _held(world, work)
 
 
 def _a_reader_keeps_the_commit_waiting(world: World) -> None:
-    somebody = world.somebody
-    somebody.runs("BEGIN", "SELECT * FROM testapp_article")
-
-    def work() -> None:
-        with transaction.atomic():
-            Article(pk=1, slug="1").save(update_fields=["slug"])
-
-    world.tries(work)
+    world.somebody.runs("BEGIN", "SELECT * FROM testapp_article")
+    world.tries(
+        transaction.atomic(lambda: Article(pk=1, slug="1").save(update_fields=["slug"]))
+    )
 
 
 def _locked_when_ours_is_written(world: World) -> None:
-    def locks() -> None:
-        world.somebody.begins("INSERT INTO testapp_label (name) VALUES ('held')")
-
     with transaction.atomic():
-        transaction.on_commit(locks)
+        transaction.on_commit(lambda: world.somebody.begins(_LABEL))
         changed().save()
         transaction.on_commit(world.callback("after"))
 
 
 for _journal in ("DELETE", "WAL"):
-    for _mode in ("DEFERRED", "IMMEDIATE"):
-        for _act in (
-            _article_in_autocommit,
-            _article_in_atomic,
-            _category_in_atomic,
-            _delete_in_autocommit,
-        ):
-            situation(
-                on=SQLITE,
-                name=f"sqlite_{_journal}_{_mode}{_act.__name__}".lower(),
-                around=options(_journal, transaction_mode=_mode),
-            )(_act)
-    situation(
-        on=SQLITE,
-        name=f"sqlite_{_journal}_read_before_it_is_saved".lower(),
-        around=options(_journal, transaction_mode=None),
-        inserts=0,
-    )(_read_before_it_is_saved)
-    situation(
-        on=SQLITE,
-        name=f"sqlite_{_journal}_a_reader_keeps_the_commit_waiting".lower(),
-        around=options(_journal, transaction_mode=None, timeout=0.1),
-        inserts=(0, 1),
-    )(_a_reader_keeps_the_commit_waiting)
-    situation(
-        on=SQLITE,
-        name=f"sqlite_{_journal}_locked_when_ours_is_written".lower(),
-        around=options(_journal, transaction_mode=None, timeout=0.1),
-        inserts=(0, 2),
-        at_once=2,
-    )(_locked_when_ours_is_written)
+    _short: dict[str, Any] = {"transaction_mode": None, "timeout": 0.1}
+    for _case, _act, _inserts, _options in (
+        ("deferred", _writes, (5, 6), {"transaction_mode": "DEFERRED"}),
+        ("immediate", _writes, (5, 6), {"transaction_mode": "IMMEDIATE"}),
+        ("reads_first", _read_before_it_is_saved, 0, {"transaction_mode": None}),
+        ("has_a_reader", _a_reader_keeps_the_commit_waiting, (0, 1), _short),
+        ("locks_ours", _locked_when_ours_is_written, (0, 2), _short),
+    ):
+        situation(
+            on=SQLITE,
+            name=f"sqlite_{_journal.lower()}_{_case}",
+            around=options(_journal, **_options),
+            inserts=_inserts,
+            at_once=2,
+        )(_act)

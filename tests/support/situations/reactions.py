@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 from django.db import connection, transaction
@@ -17,9 +17,9 @@ from django.db.models.signals import (
 from django.test.utils import CaptureQueriesContext
 
 from tests.support.alike import World
-from tests.testapp.models import Article, Category, Label, Note, Spot
+from tests.testapp.models import Article, Category, Note, Spot
 
-from . import BOTH, MYSQL, POSTGRESQL, SENDS_SEVERAL, SQLITE, receiving, run, situation
+from . import MYSQL, POSTGRESQL, SENDS_SEVERAL, SQLITE, receiving, run, situation
 from .saving import changed
 from .transactions import Stop
 
@@ -41,10 +41,14 @@ def work(world: World) -> None:
     world.state(article)
 
 
+#: The articles that ``work`` writes.
+WORKED = (1, 2, 101)
+
+
 # Receivers
 
 
-@situation(sections=BOTH)
+@situation(recorded=WORKED)
 def receivers_of_theirs(world: World) -> None:
     def note(signal: Any, sender: Any, **values: Any) -> None:
         values.pop("instance", None)
@@ -59,45 +63,30 @@ def receivers_of_theirs(world: World) -> None:
         work(world)
 
 
-@situation(recorded=[2])
+@situation(inserts=(1, 3), recorded=[2, 3])
 def receivers_that_raise(world: World) -> None:
+    """In autocommit a row that is saved by then stays."""
+
     def stop(instance: Any, **kwargs: Any) -> None:
-        if instance.pk == 1:
+        if instance.pk != 2:
             raise Stop(type(instance).__name__)
 
+    one, three, four = changed(1), changed(3), changed(4)
     for signal in (pre_save, post_save, pre_delete, post_delete):
-        with receiving(signal, stop, Article), transaction.atomic():
-            try:
-                with transaction.atomic():
-                    article = changed()
-                    article.save()
-                    article.delete()
-            except Stop as error:
-                world.note("stopped", error)
+        with receiving(signal, stop, Article):
+            with transaction.atomic(), suppress(Stop), transaction.atomic():
+                one.save()
+                one.delete()
+            is_saved = signal in (pre_save, post_save)
+            world.tries(three.save if is_saved else four.delete)
     changed(2).save()
-
-
-@situation(inserts=(0, 2))
-def receivers_that_raise_in_autocommit(world: World) -> None:
-    def stop(**kwargs: Any) -> None:
-        raise Stop
-
-    article = changed()
-    for signal in (pre_save, post_save):
-        with receiving(signal, stop, Article):
-            world.tries(article.save)
-    for signal in (pre_delete, post_delete):
-        with receiving(signal, stop, Article):
-            world.tries(Article.objects.get(pk=2).delete)
-    world.state(article)
 
 
 @situation(inserts=(4, 5), at_once=2, recorded=[1, 2])
 def receivers_that_save(world: World) -> None:
     def follow(instance: Any, **kwargs: Any) -> None:
         if instance.pk == 1:
-            follower = changed(2, f"{instance.slug}-2")
-            follower.save()
+            changed(2, f"{instance.slug}-2").save()
             with transaction.atomic():
                 Note.objects.update_or_create(pk=1, defaults={"number": 9})
 
@@ -110,7 +99,7 @@ def receivers_that_save(world: World) -> None:
 # Execute wrappers
 
 
-@situation(sections=BOTH)
+@situation(inserts=3, recorded=[*WORKED, 3])
 def a_wrapper_that_looks(world: World) -> None:
     def look(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
         result = execute(sql, params, many, context)
@@ -119,25 +108,12 @@ def a_wrapper_that_looks(world: World) -> None:
 
     with connection.execute_wrapper(look):
         work(world)
+        changed(3).save()
+        Article.objects.get(pk=3).delete()
         world.note(len(connection.execute_wrappers))
-    with transaction.atomic(), connection.execute_wrapper(look):
-        changed(3, "3").save()
-        world.note(len(connection.execute_wrappers))
-        transaction.set_rollback(True)
 
 
-@situation(inserts=2, sections=BOTH)
-def a_wrapper_that_looks_in_autocommit(world: World) -> None:
-    def look(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
-        world.statement(sql, params)
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(look):
-        changed().save()
-        Article.objects.get(pk=2).delete()
-
-
-@situation(inserts=0, sections=BOTH)
+@situation()
 def a_wrapper_that_refuses_all_but_some(world: World) -> None:
     def refuse(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
         if "testapp_" not in sql and "SAVEPOINT" not in sql:
@@ -145,17 +121,14 @@ def a_wrapper_that_refuses_all_but_some(world: World) -> None:
         return execute(sql, params, many, context)
 
     article = changed()
-    with connection.execute_wrapper(refuse):
-        article.save()
-        world.state(article)
-        world.tries(lambda: run("SELECT 1"))
-    with transaction.atomic(), connection.execute_wrapper(refuse):
-        article.save()
-        world.tries(lambda: run("SELECT 1"))
-        transaction.set_rollback(True)
+    for block in (nullcontext(), transaction.atomic()):
+        with block, connection.execute_wrapper(refuse):
+            article.save()
+            world.state(article)
+            world.tries(lambda: run("SELECT 1"))
 
 
-@situation(sections=BOTH, recorded=[1, 2])
+@situation(recorded=[1, 2])
 def a_wrapper_that_counts(world: World) -> None:
     """A budget of queries for a block."""
     budget = [4]
@@ -173,7 +146,7 @@ def a_wrapper_that_counts(world: World) -> None:
     world.note(budget)
 
 
-@situation(sections=BOTH)
+@situation(recorded=WORKED)
 def a_wrapper_that_rewrites(world: World) -> None:
     """As sqlcommenter does, and those that send a query elsewhere."""
 
@@ -200,26 +173,17 @@ def _with_settings(execute: Any, sql: Any, params: Any, many: Any, context: Any)
     return result
 
 
-@situation(on=SENDS_SEVERAL, sections=BOTH, recorded=[1, 101])
+@situation(on=SENDS_SEVERAL, inserts=2, recorded=[1, 2, 101])
 def a_wrapper_that_sends_more(world: World) -> None:
     with connection.execute_wrapper(_with_settings):
+        changed(2).save()
         with transaction.atomic():
             changed().save()
             Article.objects.create(slug="made").delete()
             world.note(run("SELECT current_setting('app.user')"))
-        article = changed(2, "2")
-    with transaction.atomic(), connection.execute_wrapper(_with_settings):
-        article.save()
-        transaction.set_rollback(True)
 
 
-@situation(on=SENDS_SEVERAL, sections=BOTH, recorded=[1])
-def a_wrapper_that_sends_more_in_autocommit(world: World) -> None:
-    with connection.execute_wrapper(_with_settings):
-        changed().save()
-
-
-@situation(sections=BOTH)
+@situation(recorded=WORKED)
 def the_log_of_queries(world: World) -> None:
     """``connection.queries``, as toolbars and ``assertNumQueries`` read it."""
     with CaptureQueriesContext(connection) as captured:
@@ -233,25 +197,6 @@ def the_log_of_queries(world: World) -> None:
 
 
 AUDIT = "alike_audit"
-
-
-@contextmanager
-def _audit() -> Iterator[None]:
-    """Have the database note each statement that writes to articles."""
-    create, drop = {
-        "postgresql": (_POSTGRESQL, _POSTGRESQL_DROP),
-        "mysql": (_MYSQL, _MYSQL_DROP),
-        "sqlite": (_SQLITE, _SQLITE_DROP),
-    }[connection.vendor]
-    for sql in (*drop, *create):
-        run(sql)
-    try:
-        yield
-    finally:
-        for sql in drop:
-            run(sql)
-
-
 _KINDS = ("INSERT", "UPDATE", "DELETE")
 _POSTGRESQL = (
     f"CREATE TABLE {AUDIT} (id serial, kind text, level int, query text)",
@@ -312,121 +257,101 @@ _SQLITE = (
 _SQLITE_DROP = _MYSQL_DROP
 
 
+@contextmanager
+def _audit() -> Iterator[None]:
+    """Have the database note each statement that writes to articles."""
+    create, drop = {
+        "postgresql": (_POSTGRESQL, _POSTGRESQL_DROP),
+        "mysql": (_MYSQL, _MYSQL_DROP),
+        "sqlite": (_SQLITE, _SQLITE_DROP),
+    }[connection.vendor]
+    with _statements((*drop, *create), drop)():
+        yield
+
+
 def _audited(world: World) -> None:
     for row in run(f"SELECT kind, level, query FROM {AUDIT} ORDER BY id"):  # noqa: S608
         world.note("audit", *row)
 
 
-@situation(around=_audit, sections=BOTH)
+@situation(around=_audit, recorded=WORKED)
 def an_audit_trigger(world: World) -> None:
     with transaction.atomic():
         work(world)
         _audited(world)
 
 
-@situation(around=_audit, inserts=(2, 3), on=not SQLITE, sections=BOTH)
+@situation(around=_audit, inserts=(2, 3), on=not SQLITE, recorded=[1, 3, 101])
 def an_audit_trigger_in_autocommit(world: World) -> None:
     changed().save()
     Article.objects.create(slug="made")
-    Article.objects.filter(pk=2).update(slug="updated")
     with transaction.atomic():
         Article.objects.get(pk=3).delete()
     _audited(world)
 
 
-@contextmanager
-def _sql(create: str, *drop: str) -> Iterator[None]:
-    for sql in (*drop, create):
-        run(sql)
-    try:
-        yield
-    finally:
-        for sql in drop:
-            run(sql)
+def _statements(create: Sequence[str], drop: Sequence[str]) -> Any:
+    """Return what is set up by some statements, and taken away by others."""
 
-
-def _trigger(body: str, when: str = "BEFORE UPDATE") -> Any:
     @contextmanager
     def around() -> Iterator[None]:
-        drop = "DROP FUNCTION IF EXISTS alike_trigger CASCADE"
-        function = (
-            "CREATE FUNCTION alike_trigger() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN {body} END $$"
-        )
-        with _sql(function, drop):
-            run(
-                f"CREATE TRIGGER alike_trigger {when} ON testapp_article "
-                "FOR EACH ROW EXECUTE FUNCTION alike_trigger()"
-            )
+        for sql in create:
+            run(sql)
+        try:
             yield
+        finally:
+            for sql in drop:
+                run(sql)
 
     return around
+
+
+def _trigger(body: str) -> Any:
+    function = (
+        "CREATE FUNCTION alike_trigger() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN {body} END $$"
+    )
+    trigger = (
+        "CREATE TRIGGER alike_trigger BEFORE UPDATE ON testapp_article "
+        "FOR EACH ROW EXECUTE FUNCTION alike_trigger()"
+    )
+    return _statements([function, trigger], ["DROP FUNCTION alike_trigger CASCADE"])
 
 
 def _saves(world: World) -> None:
     article = changed()
     world.tries(article.save)
-
-    def in_atomic() -> None:
-        with transaction.atomic():
-            changed(2, "2").save()
-
-    world.tries(in_atomic)
+    world.tries(transaction.atomic(changed(2, "2").save))
     world.tries(Article.objects.get(pk=3).delete)
     world.state(article)
 
 
-situation(
-    on=POSTGRESQL,
-    name="a_trigger_that_raises",
-    around=_trigger("RAISE EXCEPTION 'not now' USING ERRCODE = 'P0099';"),
-    sections=BOTH,
-)(_saves)
-situation(
-    on=POSTGRESQL,
-    name="a_trigger_that_skips_the_update",
-    around=_trigger("RETURN NULL;"),
-    sections=BOTH,
-)(_saves)
-situation(
-    on=POSTGRESQL,
-    name="a_trigger_that_changes_the_row",
-    around=_trigger("NEW.title = 'by trigger'; RETURN NEW;"),
-    sections=BOTH,
-    inserts=3,
-)(_saves)
+#: The last one: PostgreSQL runs no statement with WITH on such a table.
+for _name, _around, _inserts in (
+    ("raises", _trigger("RAISE EXCEPTION 'no' USING ERRCODE = 'P0099';"), 1),
+    ("skips_the_update", _trigger("RETURN NULL;"), 1),
+    ("changes_the_row", _trigger("NEW.title = 'trigger'; RETURN NEW;"), 3),
+    (
+        "is_a_rule",
+        _statements(
+            ["CREATE RULE alike AS ON UPDATE TO testapp_article DO ALSO NOTIFY x"],
+            ["DROP RULE alike ON testapp_article"],
+        ),
+        3,
+    ),
+):
+    situation(
+        on=POSTGRESQL, name=f"a_trigger_that_{_name}", around=_around, inserts=_inserts
+    )(_saves)
 
 
-@contextmanager
-def _rule() -> Iterator[None]:
-    """PostgreSQL runs no statement with WITH on such a table."""
-    drop = "DROP RULE IF EXISTS alike_rule ON testapp_article"
-    create = "CREATE RULE alike_rule AS ON UPDATE TO testapp_article DO ALSO NOTIFY x"
-    with _sql(create, drop):
-        yield
+_unique = _statements(
+    ["CREATE UNIQUE INDEX alike_unique ON testapp_article (slug)"],
+    [f"DROP INDEX alike_unique{' ON testapp_article' if MYSQL else ''}"],
+)
 
 
-situation(
-    on=POSTGRESQL,
-    name="a_rule",
-    around=_rule,
-    inserts=3,
-    sections=BOTH,
-    recorded=[1, 2, 3],
-)(_saves)
-
-
-@contextmanager
-def _unique() -> Iterator[None]:
-    drop = "DROP INDEX alike_unique" + (" ON testapp_article" if MYSQL else "")
-    run("CREATE UNIQUE INDEX alike_unique ON testapp_article (slug)")
-    try:
-        yield
-    finally:
-        run(drop)
-
-
-@situation(around=_unique, inserts=2)
+@situation(around=_unique, recorded=[1, 2])
 def a_unique_index(world: World) -> None:
     """Two rows take each other's slugs, with and without a detour."""
 
@@ -441,4 +366,3 @@ def a_unique_index(world: World) -> None:
     world.tries(lambda: swap((one, "a0"), (two, "a1"), (one, "a2")))
     two.slug = "a3"
     world.tries(two.save)
-    Label.objects.get(pk=1).save()

@@ -11,11 +11,10 @@ from django.test import SimpleTestCase, TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from tests.support.alike import TABLE, World, plain
-from tests.testapp.models import Article, Category, Elsewhere, Note, Spot
+from tests.testapp.models import Article, Category, Elsewhere, Spot
 
-from . import BOTH, run, situation
+from . import run, situation
 from .saving import changed
-from .transactions import Stop
 
 
 def run_case(world: World, case: type[unittest.TestCase]) -> None:
@@ -27,25 +26,21 @@ def run_case(world: World, case: type[unittest.TestCase]) -> None:
         world.note(test, plain(text.strip().splitlines()[-1]))
 
 
-@situation(inserts=0, sections=BOTH)
+@situation(inserts=0, recorded=[])
 def assert_num_queries(world: World) -> None:
     class Case(TestCase):
         databases = frozenset({"default", "other"})
 
-        @classmethod
-        def setUpTestData(cls) -> None:
-            cls.article = Article.objects.get(pk=1)
-
         def test(self) -> None:
-            with self.assertNumQueries(1):
-                self.article.save()
-            with self.assertNumQueries(1):
-                Article.objects.create(slug="made")
-            with self.assertNumQueries(6), transaction.atomic():
-                changed(2).save()
-                Category.objects.get(pk=1).save()
-            with self.assertNumQueries(3):
-                self.article.delete()
+            article = Article.objects.get(pk=1)
+            for count, work in (
+                (1, article.save),
+                (1, lambda: Article.objects.create(slug="made")),
+                (4, transaction.atomic(lambda: changed(2).save())),
+                (3, article.delete),
+            ):
+                with self.assertNumQueries(count):
+                    work()
 
         def test_that_fails(self) -> None:
             with self.assertNumQueries(0):
@@ -54,7 +49,7 @@ def assert_num_queries(world: World) -> None:
     run_case(world, Case)
 
 
-@situation(inserts=0, sections=BOTH)
+@situation(inserts=0)
 def capture_on_commit_callbacks(world: World) -> None:
     class Case(TestCase):
         def test(self) -> None:
@@ -63,30 +58,16 @@ def capture_on_commit_callbacks(world: World) -> None:
                 changed(2, "2").save()
                 transaction.on_commit(world.callback("never called"))
             world.callbacks(callbacks)
-            with self.captureOnCommitCallbacks() as callbacks:
-                Article.objects.count()
+            with self.captureOnCommitCallbacks(execute=True) as callbacks:
+                transaction.on_commit(world.callback("called"))
             world.note(len(callbacks))
 
     run_case(world, Case)
 
 
-@situation(inserts=0)
-def capture_on_commit_callbacks_and_call_them(world: World) -> None:
-    class Case(TestCase):
-        def test(self) -> None:
-            with self.captureOnCommitCallbacks(execute=True):
-                transaction.on_commit(world.callback("before"))
-                with transaction.atomic():
-                    transaction.on_commit(world.callback("inner"))
-                transaction.on_commit(world.callback("after"))
-            world.note(Note.objects.count())
-
-    run_case(world, Case)
-
-
-@situation(inserts=0)
-def test_cases_without_a_database(world: World) -> None:
-    class Case(SimpleTestCase):
+@situation(inserts=0, recorded=[])
+def test_cases_with_one_database_or_none(world: World) -> None:
+    class Without(SimpleTestCase):
         def test_without(self) -> None:
             article = Article(pk=1, slug="new")
             world.note(article, article.get_absolute_url())
@@ -94,12 +75,7 @@ def test_cases_without_a_database(world: World) -> None:
         def test_with(self) -> None:
             Article(pk=1, slug="new").save()
 
-    run_case(world, Case)
-
-
-@situation(inserts=0)
-def test_cases_with_one_database(world: World) -> None:
-    class Case(TestCase):
+    class One(TestCase):
         databases = frozenset({"default"})
 
         def test_allowed(self) -> None:
@@ -107,16 +83,16 @@ def test_cases_with_one_database(world: World) -> None:
                 changed().save()
             Article.objects.get(pk=2).delete()
             Spot.objects.get(pk=1).labels.clear()
-            world.note(Article.objects.count())
 
         def test_forbidden(self) -> None:
             changed().save()
             Elsewhere(slug="no").save()
 
-    run_case(world, Case)
+    run_case(world, Without)
+    run_case(world, One)
 
 
-@situation()
+@situation(recorded=[1])
 def test_cases_that_commit(world: World) -> None:
     class Case(TransactionTestCase):
         databases = frozenset({"default"})
@@ -157,7 +133,7 @@ def _before_migrate() -> Iterator[None]:
                 cursor.execute(f"ALTER TABLE away_{name} RENAME TO {name}")
 
 
-@situation(around=_before_migrate, inserts=(0, 5), sections=BOTH)
+@situation(around=_before_migrate, inserts=(0, 5))
 def before_the_migration(world: World) -> None:
     changed(1, "autocommit").save()
     with transaction.atomic():
@@ -168,14 +144,4 @@ def before_the_migration(world: World) -> None:
     made.delete()
     Spot.objects.get(pk=1).labels.add(3)
     Category.objects.get(pk=1).delete()
-
-
-@situation(around=_before_migrate, inserts=0)
-def before_the_migration_with_an_error(world: World) -> None:
-    def work() -> None:
-        with transaction.atomic():
-            changed().save()
-            world.tries(lambda: run(f"SELECT * FROM {TABLE}"))  # noqa: S608
-            raise Stop
-
-    world.tries(work)
+    world.tries(transaction.atomic(lambda: run(f"SELECT * FROM {TABLE}")))  # noqa: S608
