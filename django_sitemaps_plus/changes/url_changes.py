@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.pagination.queries import sections
@@ -149,9 +149,20 @@ def last_removed(section: str, since: float) -> set[str]:
 
 
 def confirm(section: str, now: float) -> int:
-    """Let what is on hold of a section be submitted; returns how many URLs."""
+    """
+    Let what is on hold of a section be submitted; returns how many URLs.
+
+    What is listed again by now is submitted as changed.
+    """
     sections().filter(name=section).update(confirmed_at=now)
-    return url_changes().filter(section=section, on_hold=True).update(on_hold=False)
+    held = url_changes().filter(section=section, on_hold=True)
+    same = url_changes().filter(section=section, digest=OuterRef("digest"))
+    since = same.filter(pk__gt=OuterRef("pk")).exclude(kind=Kind.REMOVED)
+    again = list(held.filter(Exists(since)).values_list("pk", flat=True))
+    for start in range(0, len(again), ROWS):
+        some = url_changes().filter(pk__in=again[start : start + ROWS])
+        some.update(kind=Kind.CHANGED)
+    return held.update(on_hold=False)
 
 
 def prune() -> int:

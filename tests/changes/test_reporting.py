@@ -295,7 +295,15 @@ def test_too_many_removed_urls_are_on_hold(news: list[Article], settings: Any) -
 
     assert on_hold(news[0]) == [False]
     assert on_hold(*news[1:3]) == [True] * 3
+    news[1].save(force_insert=True)
+    report_now()
     assert url_changes.confirm("news", time.time()) == 3
+    said = UrlChange.objects.order_by("pk").values_list("kind", "location")
+    assert [kind for kind, path in said if path.endswith("/s1/")] == [
+        "changed",
+        "added",
+    ], "it is listed again"
+    UrlChange.objects.filter(kind="added").delete()
     assert on_hold(news[3]) == [False] * 4
 
 
