@@ -1,5 +1,5 @@
 """
-A Celery application on the site of the accidents, for a worker of its own process.
+A Celery application on the site of the races, for a worker of its own process.
 
 ``SITEMAPS_PLUS_TEST_RACE`` is JSON: what the test has given, with broker and queue.
 """

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+from django.db.models import QuerySet
 
 from django_sitemaps_plus.models import Change, Page, Section, Submission, UrlChange
 from tests.support.fakes.indexnow import FakeIndexNow
@@ -29,7 +31,7 @@ THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 #: has to be free.
 CLAIM, FREE = 16.0, 20.0
 #: Seconds for a server to start, and to end politely.
-START, END = 40.0, 30.0
+START, END = 60.0, 20.0
 
 _URL = re.compile(
     r"<url><loc>[^<]+</loc>(?:<lastmod>[^<]+</lastmod>)?"
@@ -44,22 +46,17 @@ SERVERS = {
 
 
 class Server:
-    """A real server on the site; its processes tell who they are."""
+    """A real server on the site."""
 
-    def __init__(
-        self, kind: str, given: dict[str, Any], folder: Path, *options: str
-    ) -> None:
+    def __init__(self, kind: str, given: dict[str, Any], *options: str) -> None:
         self.port = free_port()
         self.get = reader.from_server(self.port)
-        self.log = folder / f"{kind}.log"
-        self.pids = folder / "pids"
-        self.pids.mkdir(exist_ok=True)
-        told = {**given, "pids": str(self.pids)}
         command = [part.format(port=self.port) for part in SERVERS[kind]]
+        self.log = Path(given["folder"]) / f"{kind}.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", *command, *options],
-                env={**os.environ, "SITEMAPS_PLUS_TEST_RACE": json.dumps(told)},
+                env={**os.environ, "SITEMAPS_PLUS_TEST_RACE": json.dumps(given)},
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,
@@ -71,22 +68,14 @@ class Server:
 
     def workers(self) -> list[int]:
         """Return the process ids of those that answer requests."""
-        found = [int(path.name) for path in self.pids.iterdir()]
-        return sorted(pid for pid in found if self._is_worker(pid))
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        return [int(child) for child in children.split()]
 
-    def _is_worker(self, pid: int) -> bool:
-        """Tell whether a process lives, and is this server's."""
-        with suppress(OSError):
-            status = Path(f"/proc/{pid}/status").read_text()
-            return f"PPid:\t{self.process.pid}\n" in status and "Z (" not in status
-        return False
-
-    def close(self) -> float:
-        """End it politely; returns the seconds that it took."""
-        begun = time.monotonic()
+    def close(self) -> None:
+        """End it politely."""
         self.process.terminate()
         self.process.wait(END)
-        return time.monotonic() - begun
 
 
 class Ground:
@@ -98,7 +87,6 @@ class Ground:
         sections: str,
         *,
         options: dict[str, Any] | None = None,
-        definition: str = "old",
         **settings: Any,
     ) -> None:
         self.folder = folder
@@ -110,22 +98,20 @@ class Ground:
             **given(**self.settings),
             "options": options or {},
             "sections": sections,
-            "definition": definition,
             "folder": str(folder),
         }
         self.nursery = self.another()
 
     def another(self, **more: Any) -> Nursery:
         """Start a nursery, of which more may be told."""
-        made = Nursery({**self.given, **more}, self.folder, ROOT)
+        made = Nursery({**self.given, **more})
         self.stack.callback(made.close)
         return made
 
-    def serve(self, kind: str, *options: str, **more: Any) -> Server:
+    def serve(self, kind: str, *options: str) -> Server:
         """Start a server that has the background's own thread."""
         settings = {**self.settings, "BACKGROUND": True}
-        given = {**self.given, "settings": settings, **more}
-        server = Server(kind, given, self.folder, *options)
+        server = Server(kind, {**self.given, "settings": settings}, *options)
         self.stack.callback(server.close)
         assert within(START, server.answers), server.log.read_text()
         return server
@@ -143,19 +129,18 @@ class Ground:
 
     # What is to be done, and who does it
 
-    def settle(self, *, kills: bool = False) -> None:
+    def settle(self) -> None:
         """Notify until nothing is left to notify of."""
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 60
         while self.waiting():
             assert time.monotonic() < deadline, self.waiting()
-            if kills:
-                self._let_minutes_pass()
+            self._let_minutes_pass()
             self.manage("ping_sitemaps")
             time.sleep(0.3)
 
     def waiting(self) -> dict[str, list[Any]]:
         """Return the first of what is still to be done."""
-        left = {
+        left: dict[str, QuerySet[Any]] = {
             "changes": Change.objects.all(),
             "events": UrlChange.objects.filter(queued_at=None),
             "submissions": Submission.objects.filter(live=True),
@@ -182,42 +167,27 @@ class Ground:
     def let_claims_pass(self) -> None:
         """Look how long the dead's claims last still, and let most of that pass."""
         now = time.time()
-        pages = Page.objects.filter(building_until__gt=now)
-        sections = Section.objects.filter(lease_until__gt=now)
-        untils = [
-            *pages.values_list("building_until", flat=True),
-            *sections.values_list("lease_until", flat=True),
-        ]
-        assert all(until - now < CLAIM for until in untils), self.held()
+        assert all(until - now < CLAIM for until in self.held().values()), self.held()
         if not THOROUGH:
-            pages.filter(building_until__gt=now + 2).update(building_until=now + 2)
-            sections.filter(lease_until__gt=now + 2).update(lease_until=now + 2)
+            soon, pages, sections = now + 2, Page.objects, Section.objects
+            pages.filter(building_until__gt=soon).update(building_until=soon)
+            sections.filter(lease_until__gt=soon).update(lease_until=soon)
 
-    def held(self) -> list[str]:
-        """Return the pages and sections that somebody has claimed."""
-        now = time.time()
-        sections = Section.objects.filter(lease_until__gt=now)
-        return [
-            *self.built(),
-            *(f"{found}: {found.lease_until - now:.1f} s" for found in sections),
-        ]
+    def held(self) -> dict[str, float]:
+        """Return the pages and sections that somebody has claimed, and until when."""
+        sections = Section.objects.filter(lease_until__gt=time.time())
+        return self.built() | {str(row): row.lease_until for row in sections}
 
-    def built(self) -> list[str]:
+    def built(self) -> dict[str, float]:
         """Return the pages that somebody builds."""
-        now = time.time()
-        pages = Page.objects.filter(building_until__gt=now)
-        return [f"{page}: {page.building_until - now:.1f} s" for page in pages]
-
-    def let_grace_pass(self) -> None:
-        """Let the time be over for which pages show what they had before a split."""
-        Page.objects.filter(grace_until__gt=0).update(grace_until=1)
+        pages = Page.objects.filter(building_until__gt=time.time())
+        return {str(page): page.building_until for page in pages}
 
     # What came of it
 
     def events(self) -> list[Event]:
         """Return all that was recorded of URLs."""
-        columns = ("id", "section", "kind", "location", "at")
-        rows = UrlChange.objects.order_by("pk").values_list(*columns)
+        rows = UrlChange.objects.order_by("pk").values_list(*Event._fields)
         return [Event(*row) for row in rows]
 
     def posts(self) -> dict[str, list[float]]:

@@ -2,13 +2,16 @@
 A process that reads as crawlers do: an index, its pages, what it has not seen yet.
 
 It comes again with the tags and dates that it was given. What it was answered is in its
-journal, with the time before and after; ``verdict`` says whether that was right.
+journal, with how the pages stood just before and after; ``verdict`` says whether that
+was right.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import http.client
+import json
+import math
 import random
 import re
 import time
@@ -17,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from django.db import Error, connection
@@ -25,7 +28,7 @@ from django.test import Client
 
 from django_sitemaps_plus.models import Page
 
-from .journal import Journal
+from .journal import Journal, Line
 from .site import HOST, ORIGIN
 
 SECTIONS = ("news", "filed", "tags")
@@ -33,7 +36,7 @@ SECTIONS = ("news", "filed", "tags")
 TIMEOUT = 40
 #: How often an index is read again in one crawl, because it lists more pages.
 ROUNDS = 20
-_PATH = re.compile(r"/sitemap-(\w+)-(\d+)\.xml")
+ADDRESS = re.compile(r"/sitemap-(\w+?)(?:-(\d+))?\.xml")
 _XML = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 
@@ -84,42 +87,62 @@ def from_server(port: int) -> Get:
     return get
 
 
-@dataclass
-class Known:
-    """What a reader has of an address."""
+class Noted(NamedTuple):
+    """How a page stood at some moment."""
 
-    tag: str
-    modified: str
-    found: list[Any]
+    number: int
+    lower: float
+    upper: float
+    #: Until when it shows what it had before it was split.
+    grace: float
+    #: Until when somebody has it for building, and of when what is built is.
+    building: float
+    read_at: float
+    entries: int | None
+
+
+def noted(section: str) -> list[Noted] | None:
+    """Return how the pages of a section stand; None if that is not to be had."""
+    columns = ("number", "lower", "grace_until", "building_until", "read_at", "entries")
+    pages = Page.objects.filter(section__name=section).order_by("position")
+    try:
+        rows = list(pages.values_list(*columns))
+    except (Error, connection.Database.Error):
+        # It was ended; whoever asks again gets another.
+        connection.close()
+        return None
+    lowers = [
+        -math.inf if row[1] is None else int(json.loads(row[1])[0]) for row in rows
+    ]
+    uppers = [*lowers[1:], math.inf]
+    return [
+        Noted(row[0], lower, upper, *row[2:])
+        for row, lower, upper in zip(rows, lowers, uppers, strict=True)
+    ]
 
 
 class Reader:
     """A crawler that remembers."""
 
-    def __init__(self, command: dict[str, Any]) -> None:
-        self.name = command["name"]
-        self.stop = Path(command["stop"])
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.stop = Path(told["stop"])
         #: When this is there, everything is read a last time.
-        self.quiet = Path(command["quiet"]) if "quiet" in command else None
-        seed = f"{command['seed']}-{self.name}"
-        self.rng = random.Random(seed)  # noqa: S311 (nothing secret)
-        self.journal = Journal(Path(command["folder"]), f"reader-{self.name}")
-        port = command.get("port")
-        self.get: Get = from_client() if port is None else from_server(port)
-        self.known: dict[str, Known] = {}
+        self.quiet = Path(told["quiet"])
         self.is_quiet = False
+        self.rng = random.Random()  # noqa: S311 (nothing secret)
+        self.journal = Journal(Path(told["folder"]), f"reader-{told['name']}")
+        port = told.get("port")
+        self.get: Get = from_client() if port is None else from_server(port)
+        #: By path, the last answer with a body.
+        self.known: dict[str, Line] = {}
 
     def run(self) -> None:
         """Read until the race is over, and all once more in the quiet after it."""
         while not self.stop.exists():
-            if self.rng.random() < 0.3:
-                self.crawl_slowly(self.rng.choice(SECTIONS))
             self.crawl(self.rng.choice(SECTIONS))
             if self.rng.random() < 0.1:
                 self.ask("/sitemap.xml")
                 self.ask("/robots.txt")
-        if self.quiet is None:
-            return
         while not self.quiet.exists():
             time.sleep(0.02)
         self.is_quiet = True
@@ -129,131 +152,62 @@ class Reader:
 
     def crawl(self, section: str) -> None:
         """Read a section's index and pages, until it lists no more of them."""
-        graces, start = self._graces(section), time.time()
-        pages: dict[int, list[Any] | None] = {}
-        whole: list[Any] | None = None
-        address = f"/sitemap-{section}.xml"
+        start, pages = time.time(), dict[int, Any]()
         for _ in range(ROUNDS):
-            found = self.ask(address)
+            found = self.ask(f"/sitemap-{section}.xml")
             if found is None:
                 return
-            numbers = [n for n, _ in found if isinstance(n, int)]
-            if len(numbers) < len(found):
-                # One page's entries, and no index.
-                whole = found
-                break
-            new = [number for number in numbers if number not in pages]
+            # Where there are none, these are its entries, and it is no index.
+            new = {n for n, _ in found if isinstance(n, int)} - pages.keys()
             if not new:
                 break
-            for number in self.rng.sample(new, len(new)):
+            for number in self.rng.sample(sorted(new), len(new)):
                 pages[number] = self.ask(f"/sitemap-{section}-{number}.xml")
-        if None in pages.values():
-            return
-        end, later = time.time(), self._graces(section)
-        listed = [page for page in pages.values() if page is not None]
-        self.journal.write(
-            crawl=section,
-            start=start,
-            end=end,
-            graces=sorted({*graces, *later}),
-            found=whole if whole is not None else [e for page in listed for e in page],
-            pages=sorted(pages),
-            quiet=self.is_quiet,
-        )
-
-    def crawl_slowly(self, section: str) -> None:
-        """Read a section's index, and in the next second the pages that it listed."""
-        graces, start = self._graces(section), time.time()
-        listed = self.ask(f"/sitemap-{section}.xml") or []
-        numbers = [n for n, _ in listed if isinstance(n, int)]
-        found: list[Any] = []
-        for number in numbers:
-            time.sleep(1 / len(numbers))
-            page = self.ask(f"/sitemap-{section}-{number}.xml")
-            if page is None:
-                return
-            found += page
-        if numbers:
-            self.journal.write(
-                old=section,
-                start=start,
-                end=time.time(),
-                graces=sorted(graces | self._graces(section)),
-                found=found,
-                pages=numbers,
-            )
-
-    def _graces(self, section: str) -> set[float]:
-        """Return until when pages show what they had before they were split."""
-        pages = Page.objects.filter(section__name=section, grace_until__gt=0)
-        try:
-            return set(pages.values_list("grace_until", flat=True))
-        except (Error, connection.Database.Error):
-            # It was ended; whoever asks again gets another.
-            connection.close()
-            return set()
-
-    def _build_of(self, path: str) -> tuple[float, ...]:
-        """Return until when a page is being built, and of when it is."""
-        match = _PATH.fullmatch(path)
-        if match is None:
-            return (0.0,)
-        pages = Page.objects.filter(section__name=match[1], number=match[2])
-        try:
-            return pages.values_list("building_until", "read_at").get()
-        except Page.DoesNotExist:
-            return (0.0,)
-        except (Error, connection.Database.Error):
-            connection.close()
-            return (0.0,)
+        if None not in pages.values():
+            self.journal.write(crawl=section, start=start, quiet=self.is_quiet)
 
     def ask(self, path: str) -> list[Any] | None:
         """Ask for an address; returns what it lists, None if that is not to be had."""
-        known = self.known.get(path)
-        headers = self._conditions(known)
-        before = self._build_of(path)
+        known = self.known.get(path, {})
+        sent = self._conditions(known)
+        match = ADDRESS.fullmatch(path)
+        before = noted(match[1]) if match else []
         begun = time.time()
-        answer = self.get(path, headers)
-        ended = time.time()
-        after = self._build_of(path)
-        found, error = None, answer.error
+        answer = self.get(path, sent)
+        line: Line = {
+            "get": path,
+            "begun": begun,
+            "ended": time.time(),
+            "status": answer.status,
+            "sent": sent,
+            "tag": answer.headers.get("etag", ""),
+            "modified": answer.headers.get("last-modified", ""),
+            "retry": answer.headers.get("retry-after", ""),
+            "hash": blake2b(answer.body, digest_size=8).hexdigest(),
+            "found": known.get("found") if answer.status == 304 else None,
+            "error": answer.error,
+            "before": before,
+            "after": noted(match[1]) if match else [],
+            "quiet": self.is_quiet,
+        }
         if answer.status == 200 and path.endswith(".xml"):
             try:
-                found = parse(answer.body)
+                line["found"] = parse(answer.body)
             except (ElementTree.ParseError, ValueError, AssertionError) as failure:
-                error = f"{failure!r}: {answer.body[:300]!r}"
+                line["error"] = f"{failure!r}: {answer.body[:300]!r}"
             else:
-                tag = answer.headers.get("etag", "")
-                modified = answer.headers.get("last-modified", "")
-                self.known[path] = Known(tag, modified, found)
-        if answer.status == 304 and known is not None:
-            found = known.found
-        self.journal.write(
-            get=path,
-            begun=begun,
-            ended=ended,
-            status=answer.status,
-            sent=headers,
-            tag=answer.headers.get("etag", ""),
-            modified=answer.headers.get("last-modified", ""),
-            retry=answer.headers.get("retry-after", ""),
-            hash=blake2b(answer.body, digest_size=8).hexdigest(),
-            found=found,
-            error=error,
-            built=before != after or max(*before, *after) > begun,
-            quiet=self.is_quiet,
-        )
-        return found
+                self.known[path] = line
+        self.journal.write(**line)
+        return line["found"]
 
-    def _conditions(self, known: Known | None) -> dict[str, str]:
+    def _conditions(self, known: Line) -> dict[str, str]:
         """Return how to ask for what is known: by its tag, its date, or both."""
+        how = self.rng.choice(["tag", "tag", "date", "both", "nothing"])
         headers = {}
-        if known is not None:
-            how = self.rng.choice(["tag", "tag", "date", "both", "nothing"])
-            if how in ("tag", "both") and known.tag:
-                headers["If-None-Match"] = known.tag
-            if how in ("date", "both") and known.modified:
-                headers["If-Modified-Since"] = known.modified
+        if how in ("tag", "both") and known.get("tag"):
+            headers["If-None-Match"] = known["tag"]
+        if how in ("date", "both") and known.get("modified"):
+            headers["If-Modified-Since"] = known["modified"]
         return headers
 
 
@@ -261,25 +215,19 @@ def parse(body: bytes) -> list[Any]:
     """Return locations of a urlset, or page numbers of an index, and lastmods."""
     root = ElementTree.fromstring(body)  # noqa: S314 (our own bytes)
     assert root.tag in (f"{_XML}urlset", f"{_XML}sitemapindex"), root.tag
-    found = []
+    found: list[Any] = []
     for element in root:
         location = element.findtext(f"{_XML}loc", "")
         assert location.startswith(f"{ORIGIN}/"), location
         text = element.findtext(f"{_XML}lastmod")
-        lastmod = None if text is None else dt.datetime.fromisoformat(text).timestamp()
-        name: str | int = location.removeprefix(ORIGIN)
-        if element.tag == f"{_XML}sitemap":
-            name = _number(location)
-        found.append([name, None if lastmod is None else round(lastmod)])
+        lastmod = text and round(dt.datetime.fromisoformat(text).timestamp())
+        name = location.removeprefix(ORIGIN)
+        match = ADDRESS.fullmatch(name)
+        # In the site's index, a section with one page has no number.
+        found.append([int(match[2]) if match and match[2] else name, lastmod])
     return found
 
 
-def _number(location: str) -> int | str:
-    """Return a page's number; the address itself of a section with one page."""
-    text = location.removesuffix(".xml").rpartition("-")[2]
-    return int(text) if text.isdecimal() else location
-
-
-def read(command: dict[str, Any]) -> None:
+def read(told: dict[str, Any]) -> None:
     """Be a reader until the race is over."""
-    Reader(command).run()
+    Reader(told).run()

@@ -6,6 +6,7 @@ import io
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -19,19 +20,16 @@ from tests.testapp.models import Article, Category, Tag
 
 from . import reader, writer
 from .journal import Journal
-from .nursery import Role
 
+Told = dict[str, Any]
 #: Seconds that a worker waits at most before it looks for work again.
 LOOK = 0.2
 
 
-def be_worker(command: dict[str, Any]) -> int:
+def be_worker(told: Told) -> None:
     """Do the background's work until the race is over."""
-    stop = Path(command["stop"])
-    journal = Journal(Path(command["folder"]), f"worker-{command['name']}")
-    turns = 0
-    while not stop.exists():
-        turns += 1
+    journal = Journal(Path(told["folder"]), f"worker-{told['name']}")
+    while not Path(told["stop"]).exists():
         try:
             wait = work()
         except Exception:
@@ -40,85 +38,65 @@ def be_worker(command: dict[str, Any]) -> int:
             connection.close()
             wait = LOOK
         time.sleep(LOOK if wait is None else max(0.02, min(LOOK, wait)))
-    return turns
 
 
-def run_command(command: dict[str, Any]) -> dict[str, Any]:
-    """Run ``manage.py``: what it wrote, its exit code, and the seconds it took."""
-    started = time.monotonic()
+def run_command(told: Told) -> dict[str, Any]:
+    """Run ``manage.py``: what it wrote, and its exit code."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     try:
         with redirect_stdout(out):
-            call_command(*command["arguments"], "--no-color", stdout=out, stderr=err)
+            call_command(*told["arguments"], "--no-color", stdout=out, stderr=err)
     except CommandError as error:
         err.write(f"{error}\n")
         code = error.returncode
-    seconds = time.monotonic() - started
-    return {
-        "out": out.getvalue(),
-        "err": err.getvalue(),
-        "code": code,
-        "seconds": seconds,
-    }
+    return {"out": out.getvalue(), "err": err.getvalue(), "code": code}
 
 
-def get(command: dict[str, Any]) -> list[dict[str, Any]]:
+def get(told: Told) -> list[dict[str, Any]]:
     """Ask for some addresses."""
-    ask = reader.from_client()
-    found = []
-    for path in command["paths"]:
+    ask, found = reader.from_client(), []
+    for path in told["paths"]:
         begun = time.monotonic()
-        answer = ask(path, command.get("headers", {}))
-        found.append(
-            {
-                "status": answer.status,
-                "headers": answer.headers,
-                "body": answer.body.decode(),
-                "seconds": time.monotonic() - begun,
-            }
-        )
+        answer = ask(path, {})
+        seconds = time.monotonic() - begun
+        found.append(vars(answer) | {"body": answer.body.decode(), "seconds": seconds})
     connections.close_all()
     return found
 
 
-def save(command: dict[str, Any]) -> None:
+def save(told: Told) -> None:
     """Give articles other slugs, one after the other."""
-    for pk, slug in command["slugs"]:
+    for pk, slug in told["slugs"]:
         article = Article.objects.get(pk=pk)
         article.slug = slug
         article.save()
-        time.sleep(command.get("pause", 0))
+        time.sleep(told.get("pause", 0))
 
 
-def do_all(command: dict[str, Any]) -> None:
+def do_all(told: Told) -> None:
     """Save, create and delete, in transactions and out of them."""
     first, second, third, *_ = Article.objects.order_by("pk")
-    first.slug = "saved"
     first.save()
     second.delete()
-    Article.objects.create(pk=command["new"], slug="created")
     with transaction.atomic():
-        category = Category.objects.create(slug="new")
-        third.category = category
+        third.category = Category.objects.create(slug="new")
         third.save()
         Tag.objects.create(article=third, name="new")
-        Article.objects.filter(pk=third.pk).update(title="updated")
         touch(Article.objects.filter(pk=third.pk))
-    category.delete()
+    third.category.delete()
 
 
-def be_asker(command: dict[str, Any]) -> dict[str, int]:
+def be_asker(told: Told) -> dict[str, int]:
     """Ask for some addresses until the end; how often each status was the answer."""
-    stop, ask = Path(command["stop"]), reader.from_client()
-    found: Counter[str] = Counter()
-    while not stop.exists():
-        for path in command["paths"]:
+    ask, found = reader.from_client(), Counter[str]()
+    while not Path(told["stop"]).exists():
+        for path in told["paths"]:
             found[str(ask(path, {}).status)] += 1
         time.sleep(0.02)
     return found
 
 
-ROLES: dict[str, Role] = {
+ROLES: dict[str, Callable[[Told], Any]] = {
     "writer": writer.write,
     "reader": reader.read,
     "worker": be_worker,

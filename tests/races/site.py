@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from django_sitemaps_plus.engines.indexnow import IndexNow
+from tests.support.ledger_worker import hurry
 
 ORIGIN = "https://www.example.com"
 HOST = "www.example.com"
 KEY = "0123456789abcdef0123456789abcdef"
 #: Seconds for which the engine wants to rest from a URL.
 INTERVAL = 2.0
-
-#: Has a new connection's commits not wait for the disk: processes are killed here,
-#: not the computer.
-_HURRY = {
-    "sqlite": "PRAGMA synchronous = OFF",
-    "postgresql": "SET synchronous_commit = off",
-}
-
-
 #: What the test has given to this process.
 GIVEN: dict[str, Any] = {}
 
@@ -48,37 +39,23 @@ def settings_of(endpoint: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def configure(given: dict[str, Any]) -> None:
-    """Have Django read, in this process, what the test has given it."""
+def set_up(given: dict[str, Any]) -> None:
+    """Start Django in this process, with the sections that it was given."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     from tests import settings
 
     GIVEN.update(given)
     settings.use_given(given)
     settings.MIDDLEWARE = []
-    default = settings.DATABASES["default"]
-    default["OPTIONS"] = {**default["OPTIONS"], **given.get("options", {})}  # type: ignore[dict-item]
-
-
-def set_up(given: dict[str, Any]) -> None:
-    """Start Django in this process, with the sections that it was given."""
-    configure(given)
+    settings.DATABASES["default"]["OPTIONS"].update(given["options"])
     import django
-
-    django.setup()
-    connect()
-    import_module(f"tests.races.{given['sections']}_sections")
-
-
-def connect() -> None:
-    """Have the connections of this process hurry."""
     from django.db.backends.signals import connection_created
 
+    django.setup()
     connection_created.connect(hurry)
+    from django_sitemaps_plus import register
 
+    from .sections import SECTIONS
 
-def hurry(connection: Any, **kwargs: Any) -> None:
-    """Have a new connection's commits not wait for the disk."""
-    if connection.vendor in _HURRY:
-        with connection.cursor() as cursor:
-            cursor.execute(_HURRY[connection.vendor])
+    for name, sitemap in SECTIONS[given["sections"]].items():
+        register(name=name)(sitemap)

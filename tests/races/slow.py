@@ -1,0 +1,74 @@
+"""Thirty articles on three pages, and builders that take long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db.models import F
+
+from django_sitemaps_plus.models import Page
+from tests.support.processes import within
+from tests.testapp.models import Article
+
+from .ground import Ground
+from .truth import Entry
+from .writer import FIRST
+
+#: Articles that there are at the beginning, with keys from 1 on.
+COUNT = 30
+#: More than ``VERIFY_AFTER``, and less than a day.
+HOURS = 3 * 3600
+
+
+@contextmanager
+def ground(folder: Path, sections: str, **more: Any) -> Iterator[Ground]:
+    """Stand where all articles are listed."""
+    Article.objects.bulk_create(
+        Article(pk=pk, slug=f"a{pk}", updated=FIRST) for pk in range(1, COUNT + 1)
+    )
+    made = Ground(folder, sections, SPLIT_GRACE=0, **more)
+    with made.stack:
+        yield made
+
+
+def locations(entries: Sequence[Entry]) -> list[str]:
+    """Return what entries are of."""
+    return [entry.location for entry in entries]
+
+
+def path_of(slug: str) -> str:
+    """Return an article's path."""
+    return f"/articles/{slug}/"
+
+
+def expected() -> list[str]:
+    """Return the paths of all articles, in the order of their keys."""
+    rows = Article.objects.filter(live=True).order_by("pk")
+    return [path_of(slug) for slug in rows.values_list("slug", flat=True)]
+
+
+def age_pages(seconds: float) -> None:
+    """Let time go by since pages were read, compared or asked for."""
+    columns = ("read_at", "verified_at", "asked_at", "changed_at")
+    Page.objects.update(**{column: F(column) - seconds for column in columns})
+
+
+def begin_slowly(site: Ground) -> None:
+    """Have a change of the first page wait, and all that is built last seconds."""
+    site.manage("build_sitemaps")
+    age_pages(3000)
+    site.nursery.run("save", slugs=[[3, "new"]])
+    (site.folder / "sleep").touch()
+
+
+def check_given_back(site: Ground) -> None:
+    """Nothing is held, and whoever comes next builds at once."""
+    assert not site.built()
+    assert within(5, lambda: not site.held()), site.held()
+    (site.folder / "sleep").unlink()
+    [answer, *_] = site.get(*site.pages("slow"))
+    assert (answer["status"], answer["seconds"] < 4) == (200, True), answer
+    assert locations(site.shown("slow")) == expected()
