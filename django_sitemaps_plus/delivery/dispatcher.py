@@ -221,7 +221,7 @@ class Dispatcher:
             text = self._clean(_text_of(error))
             logger.error("Engine %r: %s", self.engine.alias, text)
             answer = Answer(outcome=Outcome.UNAVAILABLE, message=text)
-        said = {
+        said: dict[str, Any] = {
             "status": answer.status,
             "excerpt": self._clean(answer.excerpt)[:EXCERPT],
             "message": self._clean(answer.message),
