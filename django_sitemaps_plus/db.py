@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.apps import apps
-from django.db import InterfaceError, OperationalError, connections
+from django.db import DatabaseError, InterfaceError, OperationalError, connections
 from django.db.models import FloatField, Func
 
 #: Seconds since the epoch, in the SQL of each kind of database.
@@ -103,6 +103,21 @@ def tables_exist(using: str) -> bool:
     with connection.cursor() as cursor:
         names = set(connection.introspection.table_names(cursor))
     return {model._meta.db_table for model in models} <= names
+
+
+#: What to do where they are not.
+MIGRATE = (
+    "The tables of django_sitemaps_plus are missing: run "
+    "'manage.py migrate sitemaps_plus'."
+)
+
+
+def tables_are_missing(using: str) -> bool:
+    """Tell whether that is why a database failed; if it cannot be asked, it is not."""
+    try:
+        return not tables_exist(using)
+    except DatabaseError:
+        return False
 
 
 #: MySQL's ER_LOCK_DEADLOCK.

@@ -10,6 +10,7 @@ falls through to the project's own patterns.
 from __future__ import annotations
 
 from django.urls import URLPattern, path, register_converter
+from django.urls.converters import StringConverter
 
 from . import views
 from .delivery.engines import known_files
@@ -18,7 +19,7 @@ from .sitemaps.registry import registry
 app_name = "django_sitemaps_plus"
 
 
-class SectionConverter:
+class SectionConverter(StringConverter):
     """The name of a registered section."""
 
     regex = r"[\w-]+"
@@ -27,10 +28,6 @@ class SectionConverter:
         """Return the name; ``ValueError`` lets the next pattern try."""
         if value not in registry.sources():
             raise ValueError(value)
-        return value
-
-    def to_url(self, value: str) -> str:
-        """Return the name."""
         return value
 
 
@@ -51,7 +48,7 @@ class PageConverter:
         return value if isinstance(value, str) else f"{value[0]}-{value[1]}"
 
 
-class FileConverter:
+class FileConverter(StringConverter):
     """The name of a file by which an engine knows that the site is ours."""
 
     regex = r"[\w.-]+"
@@ -60,10 +57,6 @@ class FileConverter:
         """Return the name; ``ValueError`` lets the next pattern try."""
         if value not in known_files():
             raise ValueError(value)
-        return value
-
-    def to_url(self, value: str) -> str:
-        """Return the name."""
         return value
 
 
@@ -83,12 +76,10 @@ def _both(route: str, view: views.View, name: str) -> list[URLPattern]:
 _SECTION = "<sitemaps_plus_section:name>"
 
 urlpatterns = [
-    *_both("sitemap.xml", views.site, "site"),
-    *_both("sitemap-index-<int:part>.xml", views.site_part, "site-part"),
-    *_both(f"sitemap-{_SECTION}.xml", views.section, "section"),
-    *_both(
-        f"sitemap-{_SECTION}-index-<int:part>.xml", views.section_part, "section-part"
-    ),
+    *_both("sitemap.xml", views.gathered, "site"),
+    *_both("sitemap-index-<int:part>.xml", views.gathered, "site-part"),
+    *_both(f"sitemap-{_SECTION}.xml", views.gathered, "section"),
+    *_both(f"sitemap-{_SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
     *_both("sitemap-<sitemaps_plus_page:page>.xml", views.page, "page"),
     path("robots.txt", views.robots, name="robots"),
     path("<sitemaps_plus_file:name>", views.engine_file, name="engine-file"),

@@ -24,7 +24,7 @@ from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
 from .conf import get_settings
-from .db import tables_exist
+from .db import MIGRATE, tables_are_missing
 from .delivery.engines import files_of
 from .exceptions import ConfigurationError, NotReady, TooManyBadRows
 from .pagination.bounds import fill
@@ -70,12 +70,8 @@ def _guarded(view: View) -> View:
         except TooManyBadRows:
             return _unavailable(_NOT_NOW, _RETRY)
         except DatabaseError as error:
-            if _tables_are_missing():
-                return _unavailable(
-                    "The tables of django_sitemaps_plus are missing: run "
-                    "'manage.py migrate sitemaps_plus'.",
-                    _RETRY,
-                )
+            if tables_are_missing(pages().db):
+                return _unavailable(MIGRATE, _RETRY)
             if not isinstance(error, OperationalError):
                 raise
             # A lock, a restart, a server that is away: crawlers shall come again.
@@ -86,13 +82,6 @@ def _guarded(view: View) -> View:
     for alias in connections:
         guarded = transaction.non_atomic_requests(using=alias)(guarded)
     return guarded
-
-
-def _tables_are_missing() -> bool:
-    try:
-        return not tables_exist(pages().db)
-    except DatabaseError:
-        return False
 
 
 def _unavailable(reason: str, retry_after: int) -> HttpResponse:
@@ -108,43 +97,22 @@ def _unavailable(reason: str, retry_after: int) -> HttpResponse:
 
 
 @_guarded
-def site(request: HttpRequest, *, gz: bool = False) -> HttpResponseBase:
-    """``/sitemap.xml``: all entries, or the index."""
-    document = indexes.document_of("", indexes.all_sources(), of_request(request))
-    return send(request, document, gz=gz)
-
-
-@_guarded
-def site_part(request: HttpRequest, part: int, *, gz: bool = False) -> HttpResponseBase:
-    """``/sitemap-index-<part>.xml``: a further file of the index."""
-    document = None
-    if part > 1:
-        place = of_request(request)
-        document = indexes.document_of("", indexes.all_sources(), place, part)
-    if document is None:
-        raise Http404(f"The index has no part {part}.")
-    return send(request, document, gz=gz)
-
-
-@_guarded
-def section(request: HttpRequest, name: str, *, gz: bool = False) -> HttpResponseBase:
-    """``/sitemap-<section>.xml``: the section's entries, or its index."""
-    sources = [source(name)]
-    document = indexes.document_of(name, sources, of_request(request))
-    return send(request, document, gz=gz)
-
-
-@_guarded
-def section_part(
-    request: HttpRequest, name: str, part: int, *, gz: bool = False
+def gathered(
+    request: HttpRequest, *, name: str = "", part: int | None = None, gz: bool = False
 ) -> HttpResponseBase:
-    """``/sitemap-<section>-index-<part>.xml``: a further file of its index."""
+    """
+    ``/sitemap.xml``, or ``/sitemap-<section>.xml``: all entries, or the index.
+
+    With ``part``, counted from 2, a further file of that index.
+    """
+    sources = [source(name)] if name else indexes.all_sources()
     document = None
-    if part > 1:
-        sources = [source(name)]
-        document = indexes.document_of(name, sources, of_request(request), part)
+    if part is None or part > 1:
+        place = of_request(request)
+        document = indexes.document_of(name, sources, place, part or 1)
     if document is None:
-        raise Http404(f"The index of the section {name!r} has no part {part}.")
+        owner = f" of the section {name!r}" if name else ""
+        raise Http404(f"The index{owner} has no part {part}.")
     return send(request, document, gz=gz)
 
 

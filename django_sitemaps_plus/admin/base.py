@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from django.contrib import admin
 from django.core.paginator import Paginator
@@ -37,14 +36,6 @@ class FieldFilter(admin.SimpleListFilter):
 
     field: str
 
-    def values(self) -> Iterable[str]:
-        """Return the values that the field may have."""
-        raise NotImplementedError
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return the values with their words."""
-        return [(value, value) for value in self.values()]
-
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list down."""
         value = self.value()
@@ -58,9 +49,9 @@ class SectionFilter(FieldFilter):
     parameter_name = "of"
     field = "section"
 
-    def values(self) -> Iterable[str]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the registered sections."""
-        return registered()[0]
+        return [(name, name) for name in registered()[0]]
 
 
 class PageSectionFilter(SectionFilter):
@@ -75,9 +66,9 @@ class EngineFilter(FieldFilter):
     title = _("engine")
     parameter_name = field = "engine"
 
-    def values(self) -> Iterable[str]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the aliases in the settings."""
-        return known_engines()[0]
+        return [(alias, alias) for alias in known_engines()[0]]
 
 
 class ProblemsFilter(admin.SimpleListFilter):
@@ -104,18 +95,20 @@ class TimeFilter(admin.SimpleListFilter):
     parameter_name = "since"
     field = "at"
 
+    spans: ClassVar[dict[str, Any]] = {
+        "3600": _("Last hour"),
+        "86400": _("Last day"),
+        "604800": _("Last week"),
+    }
+
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the last hour, day and week."""
-        return [
-            ("3600", _("Last hour")),
-            ("86400", _("Last day")),
-            ("604800", _("Last week")),
-        ]
+        return list(self.spans.items())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list down."""
         value = self.value()
-        if value not in ("3600", "86400", "604800"):
+        if value not in self.spans:
             return queryset
         return queryset.filter(**{f"{self.field}__gte": time.time() - int(value)})
 

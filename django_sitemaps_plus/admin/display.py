@@ -88,6 +88,11 @@ def column(name: str, label: Any, shown: Callable[[Any], str]) -> Column:
     return admin.display(description=label)(value)
 
 
+def times(name: str, label: Any) -> tuple[Column, Column]:
+    """Return the columns of a time: for lists, and for the view of one row."""
+    return column(name, label, ago), column(name, label, when)
+
+
 # Words
 
 

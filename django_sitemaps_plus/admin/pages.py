@@ -28,42 +28,18 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import of_request
 
-from .base import (
-    FieldFilter,
-    PageSectionFilter,
-    ProblemsFilter,
-    ReadOnly,
-    SectionFilter,
-    TimeFilter,
-)
-from .display import (
-    BLUE,
-    BROWN,
-    GREEN,
-    GREY,
-    MOST,
-    OLIVE,
-    PURPLE,
-    RED,
-    ago,
-    coloured,
-    column,
-    link,
-    problems,
-    registered,
-    when,
-)
+from . import base, display
 
 #: Each state of a page: its words and its colour.
 STATES: dict[str, tuple[Any, str]] = {
-    "broken": (_("section in error"), RED),
-    "error": (_("in error"), RED),
-    "never": (_("never built"), PURPLE),
-    "grace": (_("in grace"), BLUE),
-    "waits": (_("waiting changes"), BROWN),
-    "due": (_("due for a comparison"), OLIVE),
-    "unregistered": (_("not registered"), GREY),
-    "fresh": (_("fresh"), GREEN),
+    "broken": (_("section in error"), display.RED),
+    "error": (_("in error"), display.RED),
+    "never": (_("never built"), display.PURPLE),
+    "grace": (_("in grace"), display.BLUE),
+    "waits": (_("waiting changes"), display.BROWN),
+    "due": (_("due for a comparison"), display.OLIVE),
+    "unregistered": (_("not registered"), display.GREY),
+    "fresh": (_("fresh"), display.GREEN),
 }
 #: Pages that one click rebuilds while somebody waits.
 AT_ONCE = 5
@@ -71,7 +47,7 @@ AT_ONCE = 5
 LATE = 900
 
 
-class StateFilter(FieldFilter):
+class StateFilter(base.FieldFilter):
     """By state."""
 
     title = _("state")
@@ -83,13 +59,12 @@ class StateFilter(FieldFilter):
 
 
 @admin.register(Section)
-class SectionAdmin(ReadOnly):
+class SectionAdmin(base.ReadOnly):
     """The sections, and how the site's pages stand."""
 
     change_list_template = "django_sitemaps_plus/admin/section_list.html"
     list_display = ("__str__", "page_count", "entry_count", "filled", "problem")
     fields = ("name", "problem", "key", "filled", "is_index", "next_number", "digest")
-    readonly_fields = ("problem",)
     ordering = ("name",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -97,13 +72,13 @@ class SectionAdmin(ReadOnly):
         found = sections().exclude(name="")
         return found.annotate(page_n=Count("pages"), entry_n=Sum("pages__entries"))
 
-    page_count = column("page_n", _("pages"), str)
-    entry_count = column("entry_n", _("entries"), lambda count: str(count or 0))
+    page_count = display.column("page_n", _("pages"), str)
+    entry_count = display.column("entry_n", _("entries"), lambda count: str(count or 0))
 
     @admin.display(description=_("problem"), empty_value="–")
     def problem(self, section: Section) -> str:
         """Return why the running code cannot use the section, if it cannot."""
-        names, problem = registered()
+        names, problem = display.registered()
         if not problem and section.name not in names:
             return gettext("not registered")
         return problem or problem_of(section.name)
@@ -121,9 +96,9 @@ class SectionAdmin(ReadOnly):
 
 def _health() -> str:
     """Return in one line how the site's pages stand."""
-    if problem := registered()[1]:
+    if problem := display.registered()[1]:
         return problem
-    found = with_states(pages(), problems(), time.time()).order_by()
+    found = with_states(pages(), display.problems(), time.time()).order_by()
     counts = dict(found.values_list("state").annotate(n=Count("pk")))
     total = sum(counts.values())
     shown = ngettext(
@@ -137,19 +112,20 @@ def _health() -> str:
         "error": counts.get("error", 0) + counts.get("broken", 0),
     }
     waiting = changes().filter(reported_at=None, at__lt=time.time() - LATE)
-    late = waiting[:MOST].count()
+    late = waiting[: display.MOST].count()
     text = ngettext(
         "%(late)s change has waited for more than 15 minutes to be reported.",
         "%(late)s changes have waited for more than 15 minutes to be reported.",
         late,
     )
-    return f"{shown} {text % {'late': late if late < MOST else f'{MOST}+'}}"
+    count = late if late < display.MOST else f"{late}+"
+    return f"{shown} {text % {'late': count}}"
 
 
 def _without_pages() -> Iterator[tuple[str, str]]:
     """Yield the registered sections that have no pages in the ledger, and why."""
     filled = set(sections().filter(filled=True).values_list("name", flat=True))
-    for name, problem in problems().items():
+    for name, problem in display.problems().items():
         if name in filled:
             continue
         if problem:
@@ -162,7 +138,7 @@ def _without_pages() -> Iterator[tuple[str, str]]:
 
 
 @admin.register(Page)
-class PageAdmin(ReadOnly):
+class PageAdmin(base.ReadOnly):
     """The pages: what each lists, whether it is fresh, what is wrong with it."""
 
     list_display = (
@@ -175,21 +151,10 @@ class PageAdmin(ReadOnly):
         "changed_ago",
         "compared_ago",
     )
-    list_filter = (PageSectionFilter, StateFilter, ProblemsFilter)
+    list_filter = (base.PageSectionFilter, StateFilter, base.ProblemsFilter)
     list_select_related = ("section",)
     ordering = ("section", "position")
     actions = ("compare", "rebuild")
-    readonly_fields = (
-        "address",
-        "state_shown",
-        "size_shown",
-        "lastmod_shown",
-        "changed",
-        "compared",
-        "problem_table",
-        "lower_bound",
-        "upper_bound",
-    )
     fields: ClassVar[Any] = (
         "section",
         "number",
@@ -214,15 +179,13 @@ class PageAdmin(ReadOnly):
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the pages with their states."""
         found = pages().select_related("section")
-        return with_states(found, problems(), time.time())
+        return with_states(found, display.problems(), time.time())
 
-    size_shown = column("size", _("size"), filesizeformat)
-    changed_ago = column("changed_at", _("changed"), ago)
-    compared_ago = column("verified_at", _("compared"), ago)
-    lastmod_shown = column("lastmod", _("lastmod"), when)
-    changed = column("changed_at", _("changed"), when)
-    compared = column("verified_at", _("compared"), when)
-    lower_bound = column(
+    size_shown = display.column("size", _("size"), filesizeformat)
+    changed_ago, changed = display.times("changed_at", _("changed"))
+    compared_ago, compared = display.times("verified_at", _("compared"))
+    lastmod_shown = display.column("lastmod", _("lastmod"), display.when)
+    lower_bound = display.column(
         "lower", _("first key"), lambda lower: "−∞" if lower is None else lower
     )
 
@@ -245,7 +208,7 @@ class PageAdmin(ReadOnly):
     @admin.display(description=_("state"))
     def state_shown(self, page: Any) -> str:
         """Return the state in a word, coloured, and what is wrong with the section."""
-        return coloured(*STATES[page.state], page.problem, page.state)
+        return display.coloured(*STATES[page.state], page.problem, page.state)
 
     @admin.display(description=_("problems"))
     def problem_table(self, page: Page) -> str:
@@ -310,7 +273,7 @@ def _page_link(page: Any, text: str = "") -> str:
     except NoReverseMatch:
         # The project does not include the URLs.
         return "–"
-    return link(path, text)
+    return display.link(path, text)
 
 
 def _rebuilt(request: HttpRequest, page: Page) -> bool:
@@ -327,23 +290,21 @@ def _rebuilt(request: HttpRequest, page: Page) -> bool:
 
 
 @admin.register(Change)
-class ChangeAdmin(ReadOnly):
+class ChangeAdmin(base.ReadOnly):
     """What was saved or deleted since its page was last built."""
 
     list_display = ("section", "keys", "page", "recorded_ago", "reported_shown")
     list_display_links = None
-    list_filter = (SectionFilter,)
+    list_filter = (base.SectionFilter,)
     ordering = ("pk",)
-    readonly_fields = ("keys", "recorded", "reported_shown", "reported_when")
     fields = ("section", "keys", "page", "recorded", "reported_shown", "reported_when")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the changes."""
         return changes()
 
-    recorded_ago = column("at", _("recorded"), ago)
-    recorded = column("at", _("recorded"), when)
-    reported_when = column("reported_at", _("reported at"), when)
+    recorded_ago, recorded = display.times("at", _("recorded"))
+    reported_when = display.column("reported_at", _("reported at"), display.when)
 
     @admin.display(description=_("keys"))
     def keys(self, change: Change) -> str:
@@ -364,25 +325,23 @@ class ChangeAdmin(ReadOnly):
 
 
 @admin.register(UrlChange)
-class UrlChangeAdmin(ReadOnly):
+class UrlChangeAdmin(base.ReadOnly):
     """What happened to URLs, the newest first."""
 
     list_display = ("kind", "address", "section", "happened_ago", "on_hold_shown")
     list_display_links = None
-    list_filter = (SectionFilter, "kind", "on_hold", TimeFilter)
+    list_filter = (base.SectionFilter, "kind", "on_hold", base.TimeFilter)
     ordering = ("-pk",)
     actions = ("confirm",)
-    readonly_fields = ("address", "happened", "on_hold_shown", "queued")
     fields = ("kind", "address", "section", "happened", "on_hold_shown", "queued")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return what happened to URLs."""
         return url_changes()
 
-    address = column("location", _("location"), link)
-    happened_ago = column("at", _("when"), ago)
-    happened = column("at", _("when"), when)
-    queued = column("queued_at", _("queued for the engines"), when)
+    address = display.column("location", _("location"), display.link)
+    happened_ago, happened = display.times("at", _("when"))
+    queued = display.column("queued_at", _("queued for the engines"), display.when)
 
     @admin.display(description=_("on hold"))
     def on_hold_shown(self, change: UrlChange) -> str:

@@ -17,36 +17,20 @@ from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.delivery.queries import states, submissions
 from django_sitemaps_plus.models import EngineState, Submission
 
-from .base import CreatedFilter, EngineFilter, ReadOnly, SectionFilter
-from .display import (
-    BLUE,
-    BROWN,
-    GREEN,
-    GREY,
-    PURPLE,
-    RED,
-    ago,
-    coloured,
-    column,
-    datetime_of,
-    known_engines,
-    link,
-    until,
-    when,
-)
+from . import base, display
 
 #: The colour of each state of a submission.
 COLOURS = {
-    Submission.State.PENDING: BLUE,
-    Submission.State.SENDING: PURPLE,
-    Submission.State.ACCEPTED: GREEN,
-    Submission.State.REJECTED: RED,
-    Submission.State.FAILED: RED,
+    Submission.State.PENDING: display.BLUE,
+    Submission.State.SENDING: display.PURPLE,
+    Submission.State.ACCEPTED: display.GREEN,
+    Submission.State.REJECTED: display.RED,
+    Submission.State.FAILED: display.RED,
 }
 
 
 @admin.register(Submission)
-class SubmissionAdmin(ReadOnly):
+class SubmissionAdmin(base.ReadOnly):
     """What was submitted, or waits to be submitted, and what engines answered."""
 
     list_display = (
@@ -60,7 +44,13 @@ class SubmissionAdmin(ReadOnly):
         "due_shown",
         "attempts",
     )
-    list_filter = (EngineFilter, "state", "kind", SectionFilter, CreatedFilter)
+    list_filter = (
+        base.EngineFilter,
+        "state",
+        "kind",
+        base.SectionFilter,
+        base.CreatedFilter,
+    )
     list_display_links = ("engine",)
     ordering = ("-pk",)
     actions = ("retry",)
@@ -82,36 +72,28 @@ class SubmissionAdmin(ReadOnly):
         "message",
         "answer",
     )
-    readonly_fields = (
-        "address",
-        "state_shown",
-        "reason",
-        "due",
-        "created",
-        "sent",
-        "answered",
-        "took",
-        "answer",
-    )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the submissions."""
         return submissions()
 
-    address = column("url", _("URL"), link)
-    created_ago = column("created_at", _("created"), ago)
-    created = column("created_at", _("created"), when)
-    due_shown = column("due_at", _("due"), until)
-    due = column("due_at", _("due"), lambda at: datetime_of(at) if at else "–")
-    sent = column("sent_at", _("sent"), when)
-    answered = column("answered_at", _("answered"), when)
-    took = column("seconds", _("took"), lambda s: "–" if s is None else f"{s:.2f} s")
+    address = display.column("url", _("URL"), display.link)
+    created_ago, created = display.times("created_at", _("created"))
+    due_shown = display.column("due_at", _("due"), display.until)
+    due = display.column(
+        "due_at", _("due"), lambda at: display.datetime_of(at) if at else "–"
+    )
+    sent = display.column("sent_at", _("sent"), display.when)
+    answered = display.column("answered_at", _("answered"), display.when)
+    took = display.column(
+        "seconds", _("took"), lambda s: "–" if s is None else f"{s:.2f} s"
+    )
 
     @admin.display(description=_("state"))
     def state_shown(self, row: Submission) -> str:
         """Return the state in a word, coloured."""
         colour = COLOURS[Submission.State(row.state)]
-        return coloured(row.get_state_display(), colour, state=row.state)
+        return display.coloured(row.get_state_display(), colour, state=row.state)
 
     @admin.display(description=_("why it waits"))
     def reason(self, row: Submission) -> str:
@@ -121,7 +103,7 @@ class SubmissionAdmin(ReadOnly):
         known = states().filter(engine=row.engine, host=row.host).first()
         paused = known is not None and known.paused_until > time.time()
         said = (known.problem or (known.message if paused else "")) if known else ""
-        return said or known_engines()[1] or _rest(row) or "–"
+        return said or display.known_engines()[1] or _rest(row) or "–"
 
     @admin.display(description=_("answer"))
     def answer(self, row: Submission) -> str:
@@ -151,11 +133,11 @@ def _rest(row: Submission) -> str:
     sent = answered.values_list("answered_at", flat=True).first()
     if sent is None or not row.due_at or row.due_at <= time.time():
         return ""
-    return format_html(gettext("The same URL was submitted {}."), ago(sent))
+    return format_html(gettext("The same URL was submitted {}."), display.ago(sent))
 
 
 @admin.register(EngineState)
-class EngineStateAdmin(ReadOnly):
+class EngineStateAdmin(base.ReadOnly):
     """How each engine stands, at a glance."""
 
     change_list_template = "django_sitemaps_plus/admin/engine_list.html"
@@ -181,7 +163,6 @@ class EngineStateAdmin(ReadOnly):
         "message",
         "failures",
     )
-    readonly_fields = ("health", "verified_when", "succeeded", "answered")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the states with the number of what waits, and of what failed."""
@@ -191,36 +172,36 @@ class EngineStateAdmin(ReadOnly):
             failed_n=_count(own.filter(state=Submission.State.FAILED)),
         )
 
-    waiting = column("waiting_n", _("waiting"), "{:,}".format)
-    failed = column("failed_n", _("given up"), "{:,}".format)
-    succeeded_ago = column("succeeded_at", _("last success"), ago)
-    answered_ago = column("answered_at", _("last answer"), ago)
-    succeeded = column("succeeded_at", _("last success"), when)
-    answered = column("answered_at", _("last answer"), when)
-    verified_when = column("verified_at", _("ownership verified"), when)
+    waiting = display.column("waiting_n", _("waiting"), "{:,}".format)
+    failed = display.column("failed_n", _("given up"), "{:,}".format)
+    succeeded_ago, succeeded = display.times("succeeded_at", _("last success"))
+    answered_ago, answered = display.times("answered_at", _("last answer"))
+    verified_when = display.column("verified_at", _("ownership verified"), display.when)
 
     @admin.display(description=_("health"))
     def health(self, state: EngineState) -> str:
         """Return in a word how it stands, coloured, and why."""
-        aliases, refusal = known_engines()
+        aliases, refusal = display.known_engines()
         problem = refusal or state.problem
         if state.engine not in aliases:
-            return coloured(gettext("not in the settings"), GREY, problem)
-        if problem:
-            return coloured(gettext("nothing is sent"), RED, problem)
-        if state.paused_until > time.time():
-            return coloured(
-                gettext("paused"),
-                BROWN,
-                gettext("next try %s") % until(state.paused_until),
+            return display.coloured(
+                gettext("not in the settings"), display.GREY, problem
             )
-        return coloured(gettext("fine"), GREEN)
+        if problem:
+            return display.coloured(gettext("nothing is sent"), display.RED, problem)
+        if state.paused_until > time.time():
+            return display.coloured(
+                gettext("paused"),
+                display.BROWN,
+                gettext("next try %s") % display.until(state.paused_until),
+            )
+        return display.coloured(gettext("fine"), display.GREEN)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Say above the list why nothing is sent, if so."""
-        aliases, refusal = known_engines()
+        aliases, refusal = display.known_engines()
         if not aliases and not refusal:
             refusal = gettext("No engine is configured in SITEMAPS_PLUS['ENGINES'].")
         more = {"sitemaps_refusal": refusal}

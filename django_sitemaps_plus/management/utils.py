@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from django_sitemaps_plus.db import tables_exist
+from django_sitemaps_plus.db import MIGRATE, tables_are_missing
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -65,21 +65,9 @@ def sentences() -> Iterator[None]:
     except SitemapsPlusError as error:
         raise CommandError(str(error), returncode=FAILED) from error
     except DatabaseError as error:
-        text = f"The database failed: {error}"
-        if _tables_are_missing():
-            text = (
-                "The tables of django_sitemaps_plus are missing: run "
-                "'manage.py migrate sitemaps_plus'."
-            )
+        is_missing = tables_are_missing(pages().db)
+        text = MIGRATE if is_missing else f"The database failed: {error}"
         raise CommandError(text, returncode=FAILED) from error
-
-
-def _tables_are_missing() -> bool:
-    try:
-        return not tables_exist(pages().db)
-    except DatabaseError:
-        # It cannot even be asked.
-        return False
 
 
 @contextmanager
