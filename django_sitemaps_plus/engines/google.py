@@ -108,9 +108,7 @@ class SearchConsole(Engine):
             )
         try:
             response = self._ask("PUT", self._path(location))
-        except NoToken as error:
-            return self._answer(Outcome.UNAVAILABLE, str(error), is_unsent=True)
-        except TransportError as error:
+        except (NoToken, TransportError) as error:
             return self._answer(
                 Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
             )
@@ -136,25 +134,24 @@ class SearchConsole(Engine):
             return [self._finding(str(error), "Check the option 'credentials'.")]
         if not response.is_success:
             return [self._finding(self._explain(response)[1])]
-        return [self._permission(_listed(response, "siteEntry"))]
+        sites = _mappings((_object(response) or {}).get("siteEntry"))
+        return [self._permission(sites)]
 
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
         """Return Google's reports on sitemaps; a failure ends the requests."""
         found: list[SitemapStatus] = []
-        problem = ""
         for location in locations:
-            if problem:
-                found.append(SitemapStatus(location=location, problem=problem))
-                continue
             try:
                 response = self._ask("GET", self._path(location))
             except (NoToken, TransportError) as error:
                 problem = self.redact(str(error))
-                found.append(SitemapStatus(location=location, problem=problem))
-                continue
-            found.append(self._status(location, response))
-            if not response.is_success and response.status != 404:
-                problem = found[-1].problem
+            else:
+                if response.is_success or response.status == 404:
+                    found.append(self._status(location, response))
+                    continue
+                problem = self.redact(self._explain(response)[1])
+            rest = locations[len(found) :]
+            return found + [SitemapStatus(location=r, problem=problem) for r in rest]
         return found
 
     def redact(self, text: str) -> str:
@@ -175,25 +172,17 @@ class SearchConsole(Engine):
             NoToken: There is no token.
             TransportError: There is no answer.
         """
-        response = self._send(method, path, self._headers())
+        response = self._send(method, path)
         if response.status == 401:
-            response = self._send(method, path, self._headers(renew=True))
+            response = self._send(method, path, renew=True)
         return response
 
-    def _send(
-        self, method: str, path: str, headers: Mapping[str, str]
-    ) -> http.Response:
-        return http.send(
-            method,
-            f"{self.endpoint.rstrip('/')}{path}",
-            headers=headers,
-            timeout=self.timeout,
-        )
-
-    def _headers(self, *, renew: bool = False) -> Mapping[str, str]:
-        return self._tokens.headers(
+    def _send(self, method: str, path: str, *, renew: bool = False) -> http.Response:
+        headers = self._tokens.headers(
             self.credentials, self.token_endpoint, timeout=self.timeout, renew=renew
         )
+        url = f"{self.endpoint.rstrip('/')}{path}"
+        return http.send(method, url, headers=headers, timeout=self.timeout)
 
     def _secrets(self) -> Iterable[str]:
         return self._tokens.secrets(self.credentials)
@@ -261,11 +250,9 @@ class SearchConsole(Engine):
         if response.status == 404:
             problem = f"The sitemap was never submitted for {self.site}."
             return SitemapStatus(location=location, problem=problem)
-        said = _object(response) if response.is_success else None
+        said = _object(response)
         if said is None:
             problem = "Google's answer is not a JSON object."
-            if not response.is_success:
-                problem = self.redact(self._explain(response)[1])
             return SitemapStatus(location=location, problem=problem)
         pending = said.get("isPending")
         return SitemapStatus(
@@ -300,10 +287,6 @@ def _object(response: http.Response) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
-
-
-def _listed(response: http.Response, name: str) -> list[Mapping[str, Any]]:
-    return _mappings((_object(response) or {}).get(name))
 
 
 def _mappings(value: object) -> list[Mapping[str, Any]]:

@@ -47,6 +47,9 @@ _SECRET = ("private_key", "private_key_id", "client_secret", "refresh_token")
 class NoToken(EngineError):
     """There is no access token; the message says why."""
 
+    #: Whether the engine cannot have received the request.
+    is_unsent = True
+
 
 def is_installed() -> bool:
     """Return whether google-auth is installed."""

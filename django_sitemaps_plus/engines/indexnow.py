@@ -11,7 +11,6 @@ import dataclasses
 import hashlib
 import json
 import re
-import secrets
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,11 +66,6 @@ _REJECTED = {
 }
 
 
-def make_key() -> str:
-    """Return a new key: 32 lower-case hexadecimal digits."""
-    return secrets.token_hex(16)
-
-
 @dataclass(frozen=True, kw_only=True)
 class IndexNow(Engine):
     """Submit URLs that were added, changed or removed."""
@@ -108,8 +102,10 @@ class IndexNow(Engine):
             raise OptionError("fallbacks", "is a string; use a list of URLs.")
         for address in self.fallbacks or ():
             check_url("fallbacks", address)
-        if self.key_location is not None:
-            _check_location(self.key_location)
+        location = self.key_location
+        if location is not None and not _is_match(_LOCATION, location):
+            problem = f"is {location!r}; use a path, for example '/indexnow.txt'."
+            raise OptionError("key_location", problem)
 
     def submit(self, batch: Batch) -> Answer:
         """
@@ -174,7 +170,7 @@ class IndexNow(Engine):
             force=force,
         )
         if found.is_good and not force:
-            crawling = robots_check.look(origin, timeout=VERIFY_TIMEOUT)
+            crawling = robots_check.check(origin, timeout=VERIFY_TIMEOUT)
             found = found if crawling.is_good else crawling
         if not found.is_good:
             return self._finding(found.text, found.fix)
@@ -191,7 +187,7 @@ class IndexNow(Engine):
         named += [("keys", key) for key in self.keys.values()]
         named += [("old_keys", key) for key in self.old_keys]
         for option, key in named:
-            if not isinstance(key, str) or not _KEY.fullmatch(key):
+            if not _is_match(_KEY, key):
                 problem = "contains a key that is not 8 to 128 of a-z, A-Z, 0-9 and -."
                 raise OptionError(option, f"{problem} {_CREATE}")
 
@@ -319,10 +315,8 @@ def _is_of_the_key(text: str) -> bool:
     return any(words in text.lower() for words in _NOT_THE_URLS)
 
 
-def _check_location(location: Any) -> None:
-    if not isinstance(location, str) or not _LOCATION.fullmatch(location):
-        problem = f"is {location!r}; use a path, for example '/indexnow.txt'."
-        raise OptionError("key_location", problem)
+def _is_match(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _host(origin: str) -> str:

@@ -14,7 +14,7 @@ from .base import CheckResult
 from .errors import TransportError
 
 
-def look(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
+def check(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
     """
     Fetch a site's robots.txt and check that it allows crawling.
 

@@ -70,8 +70,6 @@ class CompiledRoute:
     """
     A route under one URLconf, language and script prefix. See ``Route.compile()``.
 
-    ``params``
-        The names of the pattern's parameters, in the order of the URL.
     ``pieces``, ``slots``
         The URL is ``pieces[0] + text(values[slots[0]]) + pieces[1] + …``, where
         ``values`` are in the order of ``Route.expressions``. The pieces are
@@ -89,7 +87,6 @@ class CompiledRoute:
         self._indexes = [self._params.index(param) for param in values.expressions]
         form = forms[0]
         literals, names = split_template(form.template, form.regex, form.names)
-        self.params: tuple[str, ...] = tuple(names)
         self.slots: tuple[int, ...] = ()
         try:
             self._search = form.search

@@ -50,14 +50,15 @@ class Registry:
                 f'@register(name="{name}-2nd").'
             )
         self._sources[name] = source
-        self._changed()
+        self.changed()
 
     def remove(self, name: str) -> None:
         """Remove the section ``name``, for tests and projects that replace one."""
         del self._sources[name]
-        self._changed()
+        self.changed()
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Look at everything anew, also at the dict named by the settings."""
         self._all = None
         for listener in self._listeners:
             listener()
@@ -91,10 +92,6 @@ class Registry:
     def subscribe(self, listener: Callable[[], object]) -> None:
         """Call ``listener`` whenever a section is added or removed."""
         self._listeners.append(listener)
-
-    def forget_settings(self) -> None:
-        """Load the dict named by the settings again at its next use."""
-        self._changed()
 
 
 def check_name(name: object) -> None:
@@ -221,7 +218,7 @@ def _default_name(cls: type) -> str:
 def _forget(*, setting: str, **kwargs: Any) -> None:
     """Load the named dict again after a test has overridden the settings."""
     if setting == NAME:
-        registry.forget_settings()
+        registry.changed()
 
 
 setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.sitemaps.registry")

@@ -16,7 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 from django.urls import (
     NoReverseMatch,
@@ -42,17 +43,17 @@ from .url_patterns import (
     patterns_of,
 )
 
-#: How many combinations of URLconf, language and script prefix a route caches.
-_MAX_CONTEXTS = 64
 
-
-class _Context(NamedTuple):
-    """What a route knows under one URLconf, language and script prefix."""
-
-    #: Another one means that the URL caches were cleared: nothing of this is valid.
-    resolver: URLResolver
-    patterns: list[Pattern]
-    forms: dict[Shape, list[Form]]
+@lru_cache(maxsize=1024)
+def _forms(
+    resolver: URLResolver,
+    viewname: str,
+    language: str | None,  # the active one, on which a resolver's patterns depend
+    prefix: str,
+    shape: Shape,
+) -> list[Form]:
+    """Return the forms that reverse() tries. Cleared URL caches mean new resolvers."""
+    return list(forms_of(patterns_of(resolver, viewname), prefix, shape))
 
 
 class Route:
@@ -86,7 +87,6 @@ class Route:
             for param, value in self._given.items()
             if hasattr(value, "resolve_expression")
         }
-        self._contexts: dict[tuple[Any, str | None, str], _Context] = {}
 
     def __repr__(self) -> str:
         return f"Route({', '.join([repr(self.viewname), *described(self._given)])})"
@@ -98,34 +98,19 @@ class Route:
         For the ``location()`` method of a sitemap. The parameters with which the
         route was declared are not used. Raises what ``reverse()`` raises.
         """
-        urlconf = get_urlconf()
-        resolver = get_resolver(urlconf)
-        key = (urlconf, get_language(), get_script_prefix())
-        context = self._contexts.get(key)
-        if context is None or context.resolver is not resolver:
-            context = self._enter(key, resolver)
-        shape = tuple(kwargs) or len(args)
-        forms = context.forms.get(shape)
-        if forms is None:
-            forms = list(forms_of(context.patterns, key[2], shape))
-            context.forms[shape] = forms
         if not (args and kwargs):
-            for form in forms:
+            for form in _forms(
+                get_resolver(get_urlconf()),
+                self.viewname,
+                get_language(),
+                get_script_prefix(),
+                tuple(kwargs) or len(args),
+            ):
                 url = form.url(dict(zip(form.names, args)) if args else kwargs)  # noqa: B905
                 if url is not None:
                     return url
         # It raises the error, with all its details.
         return reverse(self.viewname, args=args, kwargs=kwargs)
-
-    def _enter(
-        self, key: tuple[Any, str | None, str], resolver: URLResolver
-    ) -> _Context:
-        """Read the patterns of a context and cache them."""
-        if len(self._contexts) >= _MAX_CONTEXTS:
-            self._contexts.clear()
-        context = _Context(resolver, patterns_of(resolver, self.viewname), {})
-        self._contexts[key] = context
-        return context
 
     def of(self, values: Sequence[Any]) -> str:
         """

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,18 +36,13 @@ def post(
     ("change", "status", "message"),
     [
         ({"key": None}, 400, "No key provided"),
-        ({"urlList": f"https://{HOST}/"}, 422, "Url list has to be an array"),
         ({"urlList": []}, 422, "Url list cannot be empty"),
-        ({"urlList": [1]}, 422, "Url has to be an array of string"),
         ({"urlList": [f"https://{HOST}/"] * 10_001}, 422, "No more than 10000 urls al"),
         ({"urlList": ["https://other.example/"]}, 422, "Invalid url"),
         ({"urlList": [f"https://{HOST}/ä"]}, 422, "Invalid url"),
-        ({"urlList": [f"https://{HOST}/#a"]}, 422, "Invalid url"),
         ({"key": "short"}, 422, "Key must be at least 8 characters"),
-        ({"key": "x" * 129}, 422, "Key must be no longer than 128 characters"),
         ({"key": "with_underscore"}, 422, "Key must consist of a-Z0-9 or '-'"),
         ({"host": f"https://{HOST}"}, 422, "No host provided"),
-        ({"keyLocation": "https://other.example/k.txt"}, 422, "Invalid key location"),
         ({"keyLocation": f"https://{HOST}/b/k.txt"}, 422, "Invalid key location"),
     ],
 )
@@ -67,44 +61,22 @@ def test_indexnow_accepts_json_only() -> None:
         assert post(server, GOOD, "text/plain").status == 400
 
 
-def test_indexnow_accepts_one_url_by_get(site: FakeSite) -> None:
-    site.pages[f"/{KEY}.txt"] = KEY
-    with FakeIndexNow("api", resolve={HOST: site.host}) as server:
-        one = urllib.parse.quote(f"https://{HOST}/a", safe="")
-        url = f"{server.origin}/IndexNow?url={one}&key={KEY}"
-        assert [http.send("GET", url).status for _ in range(2)] == [202, 200]
-        assert http.send("PUT", server.url, body=b"").status == 405
-        assert http.send("GET", f"{server.origin}/other").status == 404
-    assert server.accepted == [f"https://{HOST}/a"] * 2
-
-
 @pytest.mark.parametrize(
     ("profile", "statuses"),
     [("api", [202, 403, 403]), ("bing", [403, 403, 403]), ("yandex", [202, 403, 202])],
 )
-def test_indexnow_remembers_a_key_file_that_was_late(
-    site: FakeSite, profile: str, statuses: list[int]
+@pytest.mark.parametrize("former", [None, f"{KEY}\n"])
+def test_indexnow_remembers_a_key_file_that_was_wrong(
+    site: FakeSite, profile: str, statuses: list[int], former: str | None
 ) -> None:
+    if former is not None:
+        site.pages[f"/{KEY}.txt"] = former
     with FakeIndexNow(profile, resolve={HOST: site.host}) as server:
         found = [post(server).status]
         server.settle()
         site.pages[f"/{KEY}.txt"] = KEY
         found += [post(server).status for _ in range(2)]
     assert found == statuses
-
-
-@pytest.mark.parametrize("text", [f"{KEY}\n", "else"])
-def test_indexnow_compares_the_key_exactly(site: FakeSite, text: str) -> None:
-    site.pages[f"/{KEY}.txt"] = text
-    with FakeIndexNow("bing", resolve={HOST: site.host}) as server:
-        post(server)
-        response = post(server)
-    assert json.loads(response.body)["errorCode"] == "UserForbiddedToAccessSite"
-
-
-def test_a_fake_fetches_from_loopback_only(site: FakeSite) -> None:
-    assert site.fetch("https://www.example.com/x") == (0, b"")
-    assert site.fetch(f"{site.origin}/x")[0] == 404
 
 
 # As scripts

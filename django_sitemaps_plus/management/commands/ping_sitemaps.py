@@ -199,7 +199,7 @@ class Command(SitemapsCommand):
         if site:
             force, origin = self.options["force"], str(site.origin)
             found.append(
-                ("site", robots_check.look(origin, timeout=5.0, private=force))
+                ("site", robots_check.check(origin, timeout=5.0, private=force))
             )
             for alias in self.aliases:
                 checked = engines()[alias].check(origin, force=force)

@@ -89,11 +89,11 @@ class FakeIndexNow(FakeServer):
     def answer(self, request: Request) -> Reply:
         if request.route.lower() != "/indexnow":
             return Reply(status=404)
-        if request.method not in ("GET", "POST"):
+        if request.method != "POST":
             return self._refuse(405, "Method not allowed")
         at = time.monotonic()
         try:
-            said = _get(request) if request.method == "GET" else _post(request)
+            said = _post(request)
             _check(said)
         except Refusal as refusal:
             return self._refuse(refusal.status, refusal.message)
@@ -163,18 +163,6 @@ class FakeIndexNow(FakeServer):
             body = {"errorCode": code, "message": message or code}
         kind = {"Content-Type": "application/json; charset=utf-8"}
         return Reply(status=status, body=json.dumps(body).encode(), headers=kind)
-
-
-def _get(request: Request) -> dict[str, Any]:
-    """Read the form with one URL."""
-    query = {name: values[0] for name, values in request.query.items()}
-    if "url" not in query:
-        raise Refusal(400, "No url provided")
-    host = urllib.parse.urlsplit(query["url"]).hostname
-    said = {"host": host, "key": query.get("key"), "urlList": [query["url"]]}
-    if "keyLocation" in query:
-        said["keyLocation"] = query["keyLocation"]
-    return said
 
 
 def _post(request: Request) -> dict[str, Any]:
