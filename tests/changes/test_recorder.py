@@ -24,7 +24,7 @@ from django_sitemaps_plus.changes import recorder
 from django_sitemaps_plus.models import Change
 from django_sitemaps_plus.signals import changes_written
 from tests.conftest import Register
-from tests.support.recorded import Articles, Methods, changes, keys
+from tests.support.recorded import Articles, Methods, Notes, changes, keys
 from tests.testapp.models import (
     Article,
     ArticleProxy,
@@ -38,14 +38,6 @@ from tests.testapp.models import (
 )
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
-
-
-class Notes(Sitemap):
-    """Paged by another column than the primary key."""
-
-    model = Note
-    page_by = "number"
-    location = Route("number", number=F("number"))
 
 
 def statements(work: Callable[[], object]) -> list[str]:

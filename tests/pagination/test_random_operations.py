@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -35,35 +35,35 @@ class Operations:
         self.world = world
         self.rng = world.rng
         self.settings = settings
-        self.weights: dict[str, int] = {
-            "insert_at_the_edge": 8,
-            "insert_anywhere": 8,
-            "insert_into_one_page": 6,
-            "insert_many_in_a_row": 2,
-            "delete_some": 8,
-            "delete_a_page": 2,
-            "empty": 1,
-            "update_some": 6,
-            "unpublish_some": 4,
-            "publish_again": 4,
-            "save_some": 6,
-            "save_and_roll_back": 3,
-            "touch_some": 3,
-            "touch_everything": 1,
-            "report": 4,
-            "refresh": 4,
-            "request_a_page": 20,
-            "request_the_address": 8,
-            "request_nothing_there": 1,
-            "verify_a_page": 8,
-            "let_an_hour_pass": 5,
-            "let_grace_pass": 5,
-            "crawl_the_old_index": 5,
-            "change_the_code": 2,
-            "change_grace": 1,
-            "fill_hurriedly": 1,
-            "lose_bytes": 2,
-            "die_in_a_request": 5,
+        self.weights: dict[Callable[[], object], int] = {
+            self.insert_at_the_edge: 8,
+            self.insert_anywhere: 8,
+            self.insert_into_one_page: 6,
+            self.insert_many_in_a_row: 2,
+            self.delete_some: 8,
+            self.delete_a_page: 2,
+            self.empty: 1,
+            self.update_some: 6,
+            self.unpublish_some: 4,
+            self.publish_again: 4,
+            self.save_some: 6,
+            self.save_and_roll_back: 3,
+            self.touch_some: 3,
+            world.touch_everything: 1,
+            world.report: 4,
+            world.refresh: 4,
+            self.request_a_page: 20,
+            world.get_address: 8,
+            world.get_unknown: 1,
+            self.verify_a_page: 8,
+            self.let_an_hour_pass: 5,
+            self.let_grace_pass: 5,
+            world.check_crawl: 5,
+            self.change_the_code: 2,
+            self.change_grace: 1,
+            world.fill_hurriedly: 1,
+            self.lose_bytes: 2,
+            self.die_in_a_request: 5,
         }
 
     @property
@@ -72,14 +72,15 @@ class Operations:
 
     def one(self) -> None:
         """Do one operation."""
-        names = list(self.weights)
-        (name,) = self.rng.choices(names, weights=list(self.weights.values()))
-        self.world.log.append(name)
-        getattr(self, name)()
+        (act,) = self.rng.choices([*self.weights], weights=[*self.weights.values()])
+        self.world.log.append(act.__name__)
+        act()
 
-    def _some(self, ranks: list[int], most: int) -> list[int]:
-        count = min(len(ranks), self.rng.randrange(1, most + 1))
-        return sorted(self.rng.sample(ranks, count))
+    def _some(self, ranks: Iterable[int], most: int) -> list[int]:
+        """Return up to so many of some ranks; none if there are none."""
+        found = list(ranks)
+        count = min(len(found), self.rng.randrange(1, most + 1))
+        return sorted(self.rng.sample(found, count))
 
     def _room(self) -> bool:
         return len(self.plain.rows) < MANY
@@ -100,18 +101,16 @@ class Operations:
             self.world.insert(free[: self.rng.randrange(1, 9)])
 
     def insert_anywhere(self) -> None:
-        if self._room() and (free := self.world.free()):
-            self.world.insert(self._some(free, 6))
+        if self._room():
+            self.world.insert(self._some(self.world.free(), 6))
+
+    def _on(self, page: PlainPage | None, ranks: Iterable[int]) -> list[int]:
+        owner = self.plain.owner
+        return [rank for rank in ranks if page and owner(rank) == page.number]
 
     def insert_into_one_page(self) -> None:
-        page = self._page()
-        if page is None or not self._room():
-            return
-        free = [
-            rank for rank in self.world.free() if self.plain.owner(rank) == page.number
-        ]
-        if free:
-            self.world.insert(self._some(free, 14))
+        if self._room():
+            self.world.insert(self._some(self._on(self._page(), self.world.free()), 14))
 
     def insert_many_in_a_row(self) -> None:
         free = self.world.free()
@@ -120,57 +119,37 @@ class Operations:
             self.world.insert(free[start : start + self.rng.randrange(20, 60)])
 
     def delete_some(self) -> None:
-        if self.plain.rows:
-            most = 4 if self._room() else 40
-            self.world.delete(self._some(list(self.plain.rows), most))
+        self.world.delete(self._some(self.plain.rows, 4 if self._room() else 40))
 
     def delete_a_page(self) -> None:
-        page = self._page()
-        if page is not None:
-            owner = self.plain.owner
-            self.world.delete(
-                [rank for rank in self.plain.rows if owner(rank) == page.number]
-            )
+        self.world.delete(self._on(self._page(), self.plain.rows))
 
     def empty(self) -> None:
         self.world.delete(list(self.plain.rows))
 
     def update_some(self) -> None:
-        if self.plain.rows:
-            for rank in self._some(list(self.plain.rows), 4):
-                self.world.update(rank)
+        for rank in self._some(self.plain.rows, 4):
+            self.world.update(rank)
 
     def unpublish_some(self) -> None:
-        if self.world.kind.dated and self.plain.rows:
-            self.world.publish(self._some(list(self.plain.rows), 10), live=False)
+        if self.world.kind.dated:
+            self.world.publish(self._some(self.plain.rows, 10), live=False)
 
     def publish_again(self) -> None:
         hidden = [rank for rank, row in self.plain.rows.items() if not row.live]
-        if hidden:
-            self.world.publish(self._some(hidden, 20), live=True)
+        self.world.publish(self._some(hidden, 20), live=True)
 
     # Rows, as is recorded
 
-    def save_some(self) -> None:
-        for rank in self._some(list(self.plain.rows), 4) if self.plain.rows else []:
-            self.world.save(rank)
+    def save_some(self, *, roll_back: bool = False) -> None:
+        for rank in self._some(self.plain.rows, 4):
+            self.world.save(rank, roll_back=roll_back)
 
     def save_and_roll_back(self) -> None:
-        for rank in self._some(list(self.plain.rows), 4) if self.plain.rows else []:
-            self.world.save(rank, roll_back=True)
+        self.save_some(roll_back=True)
 
     def touch_some(self) -> None:
-        if self.plain.rows:
-            self.world.touch(self._some(list(self.plain.rows), 12))
-
-    def touch_everything(self) -> None:
-        self.world.touch_everything()
-
-    def report(self) -> None:
-        self.world.report()
-
-    def refresh(self) -> None:
-        self.world.refresh()
+        self.world.touch(self._some(self.plain.rows, 12))
 
     # Requests
 
@@ -178,19 +157,9 @@ class Operations:
         if page := self._page():
             self.world.get_page(page)
 
-    def request_the_address(self) -> None:
-        self.world.get_address()
-
-    def request_nothing_there(self) -> None:
-        self.world.get_unknown()
-
     def verify_a_page(self) -> None:
-        page = self._page()
-        if page is not None:
+        if page := self._page():
             self.world.verify(page)
-
-    def crawl_the_old_index(self) -> None:
-        self.world.check_crawl()
 
     # Time and code
 
@@ -217,9 +186,6 @@ class Operations:
         }
 
     # Accidents
-
-    def fill_hurriedly(self) -> None:
-        self.world.fill_hurriedly()
 
     def lose_bytes(self) -> None:
         if page := self._page():

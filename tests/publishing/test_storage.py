@@ -195,18 +195,6 @@ def test_only_what_begins_a_location_is_readdressed() -> None:
     assert compression.unpack(kept.for_site(under)) == kept.body_for(under)
 
 
-def test_another_base_url_is_a_change_of_every_page(
-    client: Client, article: list[Article], settings: Any
-) -> None:
-    client.get(PAGE)
-    settle()
-    before = client.get(PAGE).headers["Last-Modified"]
-    settings.SITEMAPS_PLUS = {"BASE_URL": "https://new.example"}
-    response = client.get(PAGE, headers={"if-modified-since": before})
-    assert locations(response)[0].startswith("https://new.example/articles/")
-    assert len(stored()) == 1
-
-
 def test_a_row_that_names_the_site_elsewhere_is_left_as_it_is(
     client: Client, register: Register, by_host: None
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from django.core.management import CommandError, call_command
@@ -87,6 +88,13 @@ def locations(response: Any) -> list[str]:
 def listed(response: Any) -> list[str]:
     """Return the locations of an index."""
     return [entry.loc for entry in index(response)]
+
+
+def crawled(client: Any, address: str) -> list[list[Entry]]:
+    """Return the entries of each page that an index lists."""
+    return [
+        urlset(client.get(urlsplit(loc).path)) for loc in listed(client.get(address))
+    ]
 
 
 def _root(response: Any) -> ElementTree.Element:

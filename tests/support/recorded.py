@@ -9,7 +9,7 @@ from django.db.models import F
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.models import Change
-from tests.testapp.models import Article
+from tests.testapp.models import Article, Note
 
 
 class Articles(Sitemap):
@@ -31,6 +31,14 @@ class Methods(Sitemap):
     def lastmod(self, item: Article) -> Any:
         """Return when it was changed."""
         return item.updated
+
+
+class Notes(Sitemap):
+    """Paged by another column than the primary key."""
+
+    model = Note
+    page_by = "number"
+    location = Route("number", number=F("number"))
 
 
 def changes() -> list[tuple[str, ...]]:
