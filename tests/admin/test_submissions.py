@@ -7,15 +7,12 @@ import time
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
-from django.db import connection
 from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
 from django_sitemaps_plus.models import EngineState, Submission
-from tests.admin.test_pages import act, staff, text
+from tests.admin.test_pages import act, queries_of, staff, text
 from tests.support.outbox_world import BASE, happened, rows, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -82,13 +79,11 @@ def test_what_was_sent_a_moment_ago_says_why_it_waits(
     EngineState.objects.update(paused_until=0)
     happened("/fine/")
     outbox.enqueue()
-    row = Submission.objects.get(url=f"{BASE}/fine/", state="pending")
-    shown = text(admin_client, f"submission/{row.pk}/change/")
-    assert "The same URL was submitted" in shown
-    assert "just now</span>." in shown
-    settled = Submission.objects.get(url=f"{BASE}/fine/", state="accepted")
-    shown = text(admin_client, f"submission/{settled.pk}/change/")
-    assert "The same URL was submitted" not in shown
+    for state, waits in (("pending", True), ("accepted", False)):
+        row = Submission.objects.get(url=f"{BASE}/fine/", state=state)
+        shown = text(admin_client, f"submission/{row.pk}/change/")
+        assert ("The same URL was submitted" in shown) is waits
+        assert ("just now</span>." in shown) is waits
     assert re.search(r"\b\d+\.\d\d s\b", shown), "how long it took"
 
 
@@ -155,9 +150,7 @@ def test_the_number_of_queries_does_not_grow(
     settings: Any, admin_client: Client, name: str
 ) -> None:
     def queries() -> int:
-        with CaptureQueriesContext(connection) as found:
-            text(admin_client, f"{name}/")
-        return len(found.captured_queries)
+        return len(queries_of(admin_client, f"{name}/"))
 
     use(settings, one="Few", two="Few")
     happened("/a/")
@@ -168,8 +161,3 @@ def test_the_number_of_queries_does_not_grow(
     outbox.enqueue()
     assert EngineState.objects.count() > 30
     assert queries() == few
-
-
-def test_permissions_exist() -> None:
-    names = Permission.objects.values_list("codename", flat=True)
-    assert {"view_submission", "change_submission", "view_enginestate"} <= set(names)
