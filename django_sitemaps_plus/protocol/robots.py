@@ -81,7 +81,9 @@ def _lines(group: Group) -> Iterator[str]:
     if not names:
         raise EntryError("user_agents: none")
     for name in names:
-        yield f"User-agent: {_user_agent(name)}\n"
+        if not matches(name, _USER_AGENT):
+            raise EntryError(f"user_agents {excerpt(name)}: not the name of a crawler")
+        yield f"User-agent: {name}\n"
     yield from _rules("Allow", group.allow)
     yield from _rules("Disallow", group.disallow)
     if not group.allow and not group.disallow:
@@ -91,12 +93,6 @@ def _lines(group: Group) -> Iterator[str]:
     if group.crawl_delay is not None:
         seconds = number(group.crawl_delay, "crawl_delay", 0, 1_000_000)
         yield f"Crawl-delay: {seconds}\n"
-
-
-def _user_agent(name: str) -> str:
-    if not matches(name, _USER_AGENT):
-        raise EntryError(f"user_agents {excerpt(name)}: not the name of a crawler")
-    return name
 
 
 def _rules(word: str, rules: Sequence[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +28,49 @@ NEWS = News("The Tea Times", "en", "2026-01-02", "Tea")
 def write(loc: str = "/tea/", origin: str = SITE, **fields: Any) -> str:
     """Return the XML of a good video with some fields changed."""
     return video_xml(replace(VIDEO, **fields), origin, loc, UTC)
+
+
+def test_a_video_says_everything() -> None:
+    video = Video(
+        thumbnail_loc="/media/thumb.jpg",
+        title="Tea <for> \"two\" & 'one'",
+        description="Two lines,\nno more.",
+        content_loc="https://cdn.example/tea.mp4",
+        player_loc="/player/?v=1&w=2",
+        duration=600,
+        expiration_date=date(2027, 1, 1),
+        rating=4.5,
+        view_count=12_345,
+        publication_date=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        family_friendly=True,
+        restriction=Restriction("allow", ("GB", "IE")),
+        platform=Platform("deny", ("tv",)),
+        requires_subscription=False,
+        uploader=Uploader("Tea & Co", "/users/tea/"),
+        live=False,
+        tags=("tea", "чай"),
+    )
+    tags = """
+<video:thumbnail_loc>https://www.example.com/media/thumb.jpg</video:thumbnail_loc>
+<video:title>Tea &lt;for&gt; &quot;two&quot; &amp; &apos;one&apos;</video:title>
+<video:description>Two lines,|no more.</video:description>
+<video:content_loc>https://cdn.example/tea.mp4</video:content_loc>
+<video:player_loc>https://www.example.com/player/?v=1&amp;w=2</video:player_loc>
+<video:duration>600</video:duration>
+<video:expiration_date>2027-01-01</video:expiration_date>
+<video:rating>4.5</video:rating>
+<video:view_count>12345</video:view_count>
+<video:publication_date>2026-01-02T03:04:05+00:00</video:publication_date>
+<video:tag>tea</video:tag><video:tag>чай</video:tag>
+<video:family_friendly>yes</video:family_friendly>
+<video:restriction relationship="allow">GB IE</video:restriction>
+<video:requires_subscription>no</video:requires_subscription>
+<video:uploader info="https://www.example.com/users/tea/">Tea &amp; Co</video:uploader>
+<video:platform relationship="deny">tv</video:platform>
+<video:live>no</video:live>
+"""
+    tags = tags.replace("\n", "").replace("|", "\n")
+    assert video_xml(video, SITE, "/tea/", UTC) == f"<video:video>{tags}</video:video>"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +198,10 @@ def test_an_illegal_field_of_news_is_named(field: str, value: Any, reason: str) 
 
 
 @pytest.mark.parametrize("language", ["en", "deu", "zh-cn", "zh-tw"])
-def test_news_has_a_language_of_iso_639(language: str) -> None:
-    assert f"<news:language>{language}</news:language>" in news_xml(
-        replace(NEWS, language=language), UTC
+def test_news_says_everything(language: str) -> None:
+    assert news_xml(replace(NEWS, language=language), UTC) == (
+        "<news:news><news:publication><news:name>The Tea Times</news:name>"
+        f"<news:language>{language}</news:language></news:publication>"
+        "<news:publication_date>2026-01-02</news:publication_date>"
+        "<news:title>Tea</news:title></news:news>"
     )

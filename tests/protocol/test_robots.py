@@ -93,7 +93,8 @@ def test_a_sitemap_must_be_an_absolute_url(url: str) -> None:
 
 
 def test_a_hash_in_a_path_does_not_begin_a_comment() -> None:
-    assert "Disallow: /a%23b%20c\n" in robots_txt([Group(("*",), (), ("/a#b c",))], [])
+    rules = robots_txt([Group(("*",), (), ("/a#b c", "/*.pdf$"))], [])
+    assert "Disallow: /a%23b%20c\nDisallow: /*.pdf$\n" in rules
 
 
 def test_more_than_crawlers_must_read_is_refused() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -30,8 +30,6 @@ from tests.protocol.reading import NAMESPACES, SITEMAP, parse, text, texts
 from tests.protocol.samples import (
     ORIGIN,
     SITE,
-    URLSETS,
-    index,
     url_xml,
     write_urlset,
 )
@@ -196,13 +194,6 @@ def validate(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], None
     return check
 
 
-@pytest.mark.parametrize("write", [*URLSETS.values(), index], ids=[*URLSETS, "index"])
-def test_every_golden_file_is_valid(
-    write: Callable[[], bytes], validate: Callable[[bytes], None]
-) -> None:
-    validate(write())
-
-
 # What is written is valid and says what was given
 
 
@@ -312,8 +303,8 @@ def test_any_index_is_valid_and_says_the_same_or_is_refused(
         (b"<priority>0.50<", b"<priority>1.50<"),
         (b"<lastmod>0987-06-05<", b"<lastmod>987-06-05<"),
         (b"<changefreq>never</changefreq>", b"<changefreq></changefreq>"),
-        (b"<url><loc>https://www.example.com/</loc></url>", b"<url></url>"),
-        (b"https://www.example.com/naive/", b"/naive/"),
+        (b"<loc>https://www.example.com/</loc>", b""),
+        (b"<loc>https://www.example.com/", b"<loc>/"),
         (b"</urlset>", b"<loc>https://www.example.com/</loc></urlset>"),
     ],
 )
@@ -321,7 +312,8 @@ def test_a_fault_is_seen(
     good: bytes, bad: bytes, validate: Callable[[bytes], None]
 ) -> None:
     """Or the checks above would prove nothing."""
-    data = URLSETS["urlset.xml"]()
+    data = write_urlset([url_xml("/", date(987, 6, 5), "never", "0.50")])
+    validate(data)
     assert good in data
     with pytest.raises((AssertionError, ValueError)):
         validate(data.replace(good, bad))
