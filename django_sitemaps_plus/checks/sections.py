@@ -379,9 +379,11 @@ def _silent_foreign_keys(
     chain = {known.model for known in found.model._meta.concrete_fields}
     for model in sorted({*chain, *found.related}, key=lambda known: known._meta.label):
         for field in model._meta.local_concrete_fields:
-            on_delete = getattr(field.remote_field, "on_delete", None)
-            target: Any = field.related_model
-            if not isinstance(on_delete, _IN_DATABASE) or target in {*told, *chain}:
+            relation: Any = field.remote_field
+            on_delete = getattr(relation, "on_delete", None)
+            if not isinstance(on_delete, _IN_DATABASE) or relation.model in told:
                 continue
+            if relation.parent_link:
+                continue  # a parent's delete is the row's own
             if on_delete is _DB_CASCADE or is_any_field_read:
                 yield model, field
