@@ -77,6 +77,7 @@ def test_the_row_says_when_and_whether_the_object_is_new(register: Register) -> 
     with transaction.atomic():
         with transaction.atomic():
             article = Article.objects.create(slug="b")
+            article.save()
         article.save()
     assert Change.objects.filter(pk__gt=second.pk).get().created
 

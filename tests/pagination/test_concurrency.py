@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
-from django.core.handlers.wsgi import WSGIHandler
-from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.db import connection
 from django.db.backends.signals import connection_created
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus.models import Page, Section
@@ -30,7 +26,6 @@ from tests.support.ledger_world import age, free_leases, place, read_entries
 from tests.support.processes import at_once, elsewhere
 
 Register = Callable[..., Any]
-Ask = Callable[[str], tuple[bytes, str]]
 
 THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 
@@ -60,39 +55,11 @@ def statements(table: str) -> Iterator[list[str]]:
         connection_created.disconnect(watch)
 
 
-@pytest.fixture
-def ask(transactional_db: None) -> Iterator[Ask]:
-    """Ask a server over a real socket; it has a thread for every request."""
-    server = ThreadedWSGIServer(("127.0.0.1", 0), QuietHandler)
-    server.set_app(WSGIHandler())
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    host, port = server.server_address[:2]
-
-    def get(path: str) -> tuple[bytes, str]:
-        url = f"http://{host}:{port}{path}"
-        request = Request(url, headers={"Host": "www.example.com"})
-        while True:
-            try:
-                with urlopen(request) as answer:  # noqa: S310
-                    return answer.read(), answer.headers["ETag"]
-            except HTTPError as error:
-                error.close()
-                if error.code != 503:
-                    raise
-                time.sleep(0.1)
-
-    yield get
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-class QuietHandler(WSGIRequestHandler):
-    """Handles requests without a line for each on the terminal."""
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+def ask(path: str) -> tuple[bytes, str]:
+    """Ask for a path as a crawler does, that comes again when it is told to."""
+    while (answer := Client().get(path)).status_code == 503:
+        time.sleep(0.1)
+    return answer.content, answer.headers["ETag"]
 
 
 def ids(body: bytes) -> list[int]:
@@ -104,7 +71,7 @@ def ids(body: bytes) -> list[int]:
 
 @pytest.mark.usefixtures("crowd")
 def test_twenty_requests_of_a_cold_ledger_fill_it_once_and_build_a_page_once(
-    register: Register, ask: Ask
+    register: Register,
 ) -> None:
     """Few of them wait; the others are asked to come again, and then they get it."""
     seen: Counter[int] = Counter()

@@ -1,4 +1,8 @@
-"""Pages that stay put: each promise by an example of its own."""
+"""
+Pages that stay put, by examples.
+
+Every promise is kept by ``test_random_operations``, too.
+"""
 
 from __future__ import annotations
 
@@ -114,22 +118,6 @@ def test_a_page_read_before_positions_moved_is_still_itself(
     site.check()
 
 
-def test_rows_after_an_emptied_last_page_are_found(register: Register) -> None:
-    site = Site(register)
-    site.insert(range(25))
-    site.crawl()
-    site.delete(range(18, 25))
-    age(verified=True)
-    site.get(3)
-    assert site.index() == [1, 2]
-    site.insert(range(30, 35))
-    age(verified=True, read=True)
-    assert site.index() == [1, 2], "an index looks at no page"
-    site.rest()
-    assert site.index() == [1, 2, 3]
-    assert site.shown(3) == list(range(30, 35))
-
-
 def test_a_wider_filter_shows_on_empty_pages_at_once(register: Register) -> None:
     site = Site(register)
     site.insert([7])
@@ -141,24 +129,6 @@ def test_a_wider_filter_shows_on_empty_pages_at_once(register: Register) -> None
 
     register("site", sitemap_class(site.kind, 10, items=everything))
     assert site.shown() == [7]
-
-
-# Addresses
-
-
-@pytest.mark.parametrize("address", ["/sitemap.xml", "/sitemap-site.xml"])
-def test_an_address_whose_page_is_divided_while_it_is_built_shows_all(
-    register: Register, address: str
-) -> None:
-    """The entries of one page of several would pass for the whole section."""
-    site = Site(register)
-    site.insert(range(8))
-    assert site.client.get(address).content.count(b"<url>") == 8
-    site.insert(range(8, 30))
-    age(verified=True)
-    answer = site.client.get(address).content
-    assert (answer.count(b"<sitemap>"), answer.count(b"<url>")) == (4, 0)
-    site.check()
 
 
 # Another key

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from django_sitemaps_plus.changes.events import take
-from django_sitemaps_plus.changes.queries import changes, waits
+from django_sitemaps_plus.changes.queries import changes, of_page
 from django_sitemaps_plus.models import Change, Page, PageFile, Section
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import upper_of
@@ -223,8 +223,8 @@ def test_changes_of_a_page_are_found_by_their_index() -> None:
     with statements(Change._meta.db_table) as read:
         assert len(take("site", [20]).ids) == 300
         assert changes("site").filter(page=None, pk__gt=0).order_by("pk").count() == 0
-        assert waits("site", 7)
-        assert not waits("site", 501)
+        assert changes("site").filter(of_page(7)).exists()
+        assert not changes("site").filter(of_page(501)).exists()
     for statement in read:
         text = "\n".join(explained(statement))
         assert "sitemaps_plus_change_page" in text, text

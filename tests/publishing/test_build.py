@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from django_sitemaps_plus.models import Change, Page, PageFile, RelatedState, Section
+from django_sitemaps_plus.models import Change, Page, PageFile, RelatedState
 from django_sitemaps_plus.publishing import build
-from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
-from tests.support.helpers import PagesSitemap, told
+from tests.support.helpers import told
 from tests.support.ledger_site import Site
-from tests.support.ledger_world import age, place
+from tests.support.ledger_world import place
 
 pytestmark = [
     pytest.mark.django_db,
@@ -35,25 +34,6 @@ def done(report: build.SectionReport) -> tuple[Any, ...]:
     return report.pages, report.entries, report.changed, report.unchanged
 
 
-def test_every_page_is_built_once(site: Site) -> None:
-    seen: list[tuple[int, int]] = []
-    report = build.build(site.source, place(), lambda *numbers: seen.append(numbers))
-    assert done(report) == (3, 25, 3, 0)
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-    assert done(build.build(site.source, place())) == (3, 25, 0, 3)
-    assert done(build.fill(site.source)) == (3, 25, 0, 0)
-
-
-def test_pages_that_a_split_adds_are_walked_too(site: Site) -> None:
-    build.build(site.source, place())
-    site.insert(range(11, 50, 2))
-    age(verified=True)
-    report = build.build(site.source, place())
-    assert report.entries == 25 + 20
-    assert report.waiting == 1
-    assert {page.entries is None for page in site.pages()} == {False}
-
-
 def test_reconciling_finds_what_changed_the_count_or_the_newest_lastmod(
     site: Site,
 ) -> None:
@@ -72,26 +52,6 @@ def test_reconciling_finds_what_changed_the_count_or_the_newest_lastmod(
         ("changed", "/things/r100-0/"),
         ("removed", "/things/r200-0/"),
     ]
-
-
-def test_what_cannot_be_built_is_said(site: Site) -> None:
-    build.build(site.source, place())
-    site.kind.all().filter(pk__lt=180).update(slug="")
-    age(verified=True)
-    report = build.build(site.source, place())
-    assert [error.partition(" rows")[0] for error in report.errors] == [
-        "9 of the 9"
-    ] * 2
-    assert (report.pages, report.entries, report.unchanged) == (3, 25, 1)
-    assert len(report.problems) == 18
-
-
-def test_a_section_by_position_has_nothing_to_build(register: Register) -> None:
-    register("pages", PagesSitemap)
-    report = build.build(sections.source("pages"), place())
-    assert report.by_position
-    assert report.pages == 0
-    assert not Section.objects.exists()
 
 
 def test_what_is_no_longer_registered_is_removed_after_a_day(site: Site) -> None:

@@ -195,20 +195,6 @@ def test_what_appears_by_the_clock_is_there_within_a_minute(
 # The same rows
 
 
-def test_the_same_rows_keep_version_time_and_bytes(
-    client: Client, news: list[Article]
-) -> None:
-    settle()
-    first = client.get(PAGE)
-    columns = ("version", "changed_at", "lastmod")
-    before = Page.objects.values(*columns).get()
-    grow_older(4000)
-    response = client.get(PAGE)
-    assert (response.content, response.headers) == (first.content, first.headers)
-    assert Page.objects.values(*columns).get() == before
-    assert time.time() - Page.objects.get().verified_at < 60
-
-
 def test_the_lastmod_of_a_page_never_goes_back(
     client: Client, register: Register
 ) -> None:

@@ -1,9 +1,13 @@
-"""The hour after a split: former bytes are served, and nothing of it is news."""
+"""
+The hour after a split: former bytes are served, and nothing of it is news.
+
+With and without one, at the section's address and with bytes that were lost: see
+``tests/pagination/test_random_operations``.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -136,12 +140,6 @@ def test_a_grace_is_never_prolonged(site: Site) -> None:
     site.check()
 
 
-def test_without_grace_the_page_changes_at_once(site: Site, settings: Any) -> None:
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SPLIT_GRACE": 0}
-    split(site)
-    assert site.shown(1) == [0, 1, 2, 3, 10, 20]
-
-
 def test_nothing_is_served_longer_where_nothing_moved(site: Site) -> None:
     """New rows behind the last: what is listed stays where it is."""
     site.insert(range(180, 200))
@@ -153,26 +151,6 @@ def test_nothing_is_served_longer_where_nothing_moved(site: Site) -> None:
     assert site.shown(1) == []
     split(site, *range(1, 13))
     assert site.shown(1) == [1, 2, 3, 4, 5, 6]
-
-
-def test_bytes_lost_in_the_grace_are_made_of_what_is_left(site: Site) -> None:
-    split(site)
-    PageFile.objects.filter(page=site.page(1)).delete()
-    assert site.shown(1) == [0, 1, 2, 3, 10, 20]
-
-
-def test_in_the_grace_the_address_stays_an_index(register: Register) -> None:
-    """The page shows few entries, and its own are others."""
-    site = Site(register)
-    site.insert(range(0, 40, 10))
-    assert site.shown() == [0, 10, 20, 30]
-    site.insert([1, 2, 3, 4, 5, 6, 7, 8])
-    age(verified=True)
-    assert site.index() == [1, 2]
-    assert (site.shown(1), site.shown(2)) == ([0, 10, 20, 30], [20, 30])
-    # Together they would list some rows twice, and miss others.
-    assert site.index() == [1, 2]
-    site.check()
 
 
 # What is told
@@ -195,17 +173,6 @@ def test_a_split_forgets_nothing_that_nobody_recorded(site: Site) -> None:
         + [("removed", path(number)) for number in (20, 70, 30, 80)]
     )
     end_of_grace(site)
-    assert told() == []
-
-
-def test_new_rows_at_the_edge_are_told_however_many_pages_they_take(site: Site) -> None:
-    told()
-    new = range(180, 600, 10)
-    site.insert(new)
-    age(verified=True)
-    site.get(2)
-    assert sorted(told()) == sorted(("added", path(number)) for number in new)
-    site.crawl()
     assert told() == []
 
 

@@ -220,14 +220,3 @@ def test_inside_a_transaction_of_another_database_nothing_is_stored(
         assert there.get(1).status_code == 503
         transaction.set_rollback(True, using=using)
     there.check()
-
-
-def test_inside_a_transaction_of_the_same_database_pages_are_stored(
-    site: Site,
-) -> None:
-    """As in a TestCase: what it has saved itself, it sees."""
-    with transaction.atomic():
-        site.rename(100)
-        assert b"/things/r100-1/" in site.get(2).content
-        assert sorted(told()) == [("changed", path(100, 1)), ("removed", path(100))]
-        assert b"/things/r100-1/" in site.get(2).content

@@ -18,6 +18,8 @@ from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, body, locations, urlset
 from tests.testapp.models import Article
 
+from .test_media import NEWS, VIDEO
+
 pytestmark = pytest.mark.django_db
 
 PAGE = "/sitemap-article-1.xml"
@@ -122,6 +124,11 @@ ATTRIBUTES: list[tuple[str, Any, str]] = [
     ("priority", True, "priority True: not a number"),
     ("images", "javascript:x", "images: location 'javascript:x': neither a path nor"),
     ("images", "/\x00", "images: location '/\\x00': a control character or lone"),
+    ("images", ["/a.jpg"] * 1001, "images: 1001, over 1000"),
+    ("videos", {**VIDEO, "titel": "x"}, "TypeError: "),
+    ("videos", {**VIDEO, "title": ""}, "videos.title '': empty"),
+    ("videos", 7, "TypeError: "),
+    ("news", [NEWS, NEWS], "news: 2, over 1"),
     *(
         (name, LookupError("not here"), "LookupError: not here")
         for name in ("lastmod", "changefreq", "priority", "images", "videos", "news")

@@ -85,30 +85,6 @@ def test_what_is_declared_is_written(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "problem"),
-    [
-        ("images", ["/a.jpg"] * 1001, "images: 1001, over 1000"),
-        ("videos", {**VIDEO, "titel": "x"}, "TypeError: "),
-        ("videos", {**VIDEO, "title": ""}, "videos.title '': empty"),
-        ("videos", 7, "TypeError: "),
-        ("news", [NEWS, NEWS], "news: 2, over 1"),
-    ],
-)
-def test_what_is_illegal_makes_a_bad_row(
-    client: Client, register: Any, name: str, value: Any, problem: str
-) -> None:
-    def method(self: Any, item: Article) -> Any:
-        return value if item.slug == "bad" else None
-
-    register("article", type("Declared", (ArticleSitemap,), {name: method}))
-    articles(1, slug="good")
-    articles(1, slug="bad")
-    assert len(urlset(client.get("/sitemap-article-1.xml"))) == 1
-    ((_, reason),) = Page.objects.get().problems
-    assert reason.startswith(problem)
-
-
-@pytest.mark.parametrize(
     ("base_url", "start"),
     [
         ("/media/", "https://www.example.com/media/"),

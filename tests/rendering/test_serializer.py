@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 from django.db.models import F
-from django.test import Client
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus import Route
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.rendering.columns import (
     Batch,
@@ -24,9 +23,6 @@ from django_sitemaps_plus.rendering.columns import (
     epoch,
 )
 from django_sitemaps_plus.rendering.serializer import Serializer
-from tests.support.factories import articles
-from tests.support.helpers import Entry, urlset
-from tests.testapp.models import Article
 
 ORIGIN = Origin("https", "www.example.com")
 BERLIN = dt.timezone(dt.timedelta(hours=1))
@@ -219,24 +215,3 @@ def test_usual_locations_are_written_in_bulk() -> None:
 def test_seconds_of_a_lastmod(value: Any, expected: float | None) -> None:
     """Whole ones; times without a zone are of TIME_ZONE, dates begin in UTC."""
     assert epoch(value) == expected
-
-
-@pytest.mark.django_db
-def test_a_bad_row_is_left_out_of_many_and_the_rest_is_as_it_was(
-    client: Client, register: Any
-) -> None:
-    """The whole batch goes the slow way then; nobody but the bad row sees it."""
-
-    class Located(Sitemap):
-        model = Article
-        location = F("title")
-        lastmod = F("updated")
-
-    register("article", Located)
-    for number in range(20):
-        articles(1, title="x" if number == 7 else f"/{number}/", updated=None)
-    assert urlset(client.get("/sitemap.xml")) == [
-        Entry(f"https://www.example.com/{number}/")
-        for number in range(20)
-        if number != 7
-    ]

@@ -212,7 +212,7 @@ class World:
 
     def __init__(self, logs: Logs, *, with_app: bool) -> None:
         self._logs, self._with_app = logs, with_app
-        self._somebody: list[SomebodyElse] = []
+        self._somebody: SomebodyElse | None = None
 
     def note(self, *what: object) -> None:
         """Write down what the user's code sees."""
@@ -284,18 +284,13 @@ class World:
     @property
     def somebody(self) -> SomebodyElse:
         """Somebody else on another connection, the same one each time."""
-        return self._somebody[0] if self._somebody else self.another()
-
-    def another(self) -> SomebodyElse:
-        """Return one more of them."""
-        found = SomebodyElse()
-        self._somebody.append(found)
-        return found
+        self._somebody = self._somebody or SomebodyElse()
+        return self._somebody
 
     def leave(self) -> None:
         """Let go of everybody."""
-        for somebody in self._somebody:
-            somebody.leave()
+        if self._somebody is not None:
+            self._somebody.leave()
 
 
 @dataclass(frozen=True)

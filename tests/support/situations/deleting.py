@@ -7,7 +7,6 @@ from django.db import transaction
 from tests.support.alike import World
 from tests.testapp.models import (
     Article,
-    ArticleProxy,
     Category,
     Label,
     Note,
@@ -102,13 +101,6 @@ def a_child_and_its_parent(world: World) -> None:
         transaction.set_rollback(True)
 
 
-@situation(recorded=[1, 2])
-def a_proxy_is_deleted(world: World) -> None:
-    with transaction.atomic():
-        world.note(ArticleProxy.objects.get(pk=1).delete())
-        world.note(ArticleProxy.objects.filter(pk=2).delete())
-
-
 @situation(inserts=(2, 4), in_atomic=True)
 def related_objects_are_deleted(world: World) -> None:
     world.note(Label.objects.get(pk=1).delete())
@@ -133,12 +125,3 @@ def a_section_that_does_not_record_deletes(world: World) -> None:
     with transaction.atomic():
         world.note(Note.objects.get(number=3).delete())
         Note.objects.create(number=4)
-
-
-@situation(inserts=2, recorded=[3, 4])
-def deleted_by_sql_and_by_the_orm(world: World) -> None:
-    with transaction.atomic():
-        world.note(Article.objects.filter(pk=2)._raw_delete("default"))
-        world.note(Article.objects.get(pk=3).delete())
-    world.somebody.runs("DELETE FROM testapp_article WHERE id = 4")
-    world.note(Article(pk=4).delete())

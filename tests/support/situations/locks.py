@@ -107,15 +107,6 @@ def a_delete_that_waits_for_a_lock(world: World) -> None:
         world.tries(article.delete)
 
 
-@situation(on=SERVER, recorded=[5])
-def a_row_that_is_deleted_while_it_is_waited_for(world: World) -> None:
-    article = changed(5, "back")
-    world.somebody.begins("DELETE FROM testapp_article WHERE id = 5")
-    world.somebody.commits_when_waited_for()
-    article.save()
-    world.state(article)
-
-
 @situation()
 def select_for_update(world: World) -> None:
     with transaction.atomic():
@@ -124,32 +115,6 @@ def select_for_update(world: World) -> None:
             found.slug = "locked"
             found.save()
     world.tries(lambda: list(Article.objects.select_for_update()))
-
-
-@situation(on=SERVER, recorded=[2])
-def rows_that_others_have_locked(world: World) -> None:
-    world.somebody.begins("SELECT id FROM testapp_article WHERE id = 1 FOR UPDATE")
-    with transaction.atomic():
-        rows = Article.objects.order_by("pk")
-        with suppress(OperationalError), transaction.atomic():
-            world.tries(rows.select_for_update(nowait=True).first)
-            transaction.set_rollback(True)
-        free = rows.filter(pk__in=[1, 2]).select_for_update(skip_locked=True)
-        for article in free:
-            article.slug = "skipped to"
-            article.save()
-
-
-@situation(on=POSTGRESQL, recorded=[1])
-def a_lock_of_the_whole_table(world: World) -> None:
-    with transaction.atomic():
-        run("LOCK TABLE testapp_article IN SHARE ROW EXCLUSIVE MODE")
-        changed().save()
-    world.somebody.begins("LOCK TABLE testapp_category IN ACCESS EXCLUSIVE MODE")
-    # Nobody has asked to read categories.
-    with session(lock_timeout="'200ms'"), transaction.atomic():
-        Article(pk=2, slug="2").save(update_fields=["slug"])
-        transaction.set_rollback(True)
 
 
 # Errors that locks cause

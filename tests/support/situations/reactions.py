@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.support.alike import World
 from tests.testapp.models import Article, Category, Note, Spot
 
-from . import MYSQL, POSTGRESQL, SENDS_SEVERAL, SQLITE, receiving, run, situation
+from . import POSTGRESQL, SENDS_SEVERAL, SQLITE, receiving, run, situation
 from .saving import changed
 from .transactions import Stop
 
@@ -126,24 +126,6 @@ def a_wrapper_that_refuses_all_but_some(world: World) -> None:
             article.save()
             world.state(article)
             world.tries(lambda: run("SELECT 1"))
-
-
-@situation(recorded=[1, 2])
-def a_wrapper_that_counts(world: World) -> None:
-    """A budget of queries for a block."""
-    budget = [4]
-
-    def count(execute: Any, *args: Any) -> Any:
-        budget[0] -= 1
-        if budget[0] < 0:
-            raise Stop("too many queries")
-        return execute(*args)
-
-    with transaction.atomic(), connection.execute_wrapper(count):
-        changed(1).save()
-        changed(2, "2").save()
-        world.tries(Article.objects.count)
-    world.note(budget)
 
 
 @situation(recorded=WORKED)
@@ -343,26 +325,3 @@ for _name, _around, _inserts in (
     situation(
         on=POSTGRESQL, name=f"a_trigger_that_{_name}", around=_around, inserts=_inserts
     )(_saves)
-
-
-_unique = _statements(
-    ["CREATE UNIQUE INDEX alike_unique ON testapp_article (slug)"],
-    [f"DROP INDEX alike_unique{' ON testapp_article' if MYSQL else ''}"],
-)
-
-
-@situation(around=_unique, recorded=[1, 2])
-def a_unique_index(world: World) -> None:
-    """Two rows take each other's slugs, with and without a detour."""
-
-    def swap(*detour: tuple[Article, str]) -> None:
-        with transaction.atomic():
-            for article, slug in detour:
-                article.slug = slug
-                article.save()
-
-    one, two = Article.objects.get(pk=1), Article.objects.get(pk=2)
-    world.tries(lambda: swap((one, "a2"), (two, "a1")))
-    world.tries(lambda: swap((one, "a0"), (two, "a1"), (one, "a2")))
-    two.slug = "a3"
-    world.tries(two.save)

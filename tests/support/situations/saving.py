@@ -11,7 +11,6 @@ from django.db.models.functions import Concat, Upper
 from tests.support.alike import World
 from tests.testapp.models import (
     Article,
-    ArticleProxy,
     Category,
     Elsewhere,
     Label,
@@ -60,27 +59,6 @@ def update_fields(world: World) -> None:
         article.save(update_fields={"category", "live"})
     world.state(article)
     world.tries(lambda: article.save(update_fields=["nothing"]))
-
-
-@situation(recorded=[101])
-def force_insert(world: World) -> None:
-    Article(slug="forced").save(force_insert=True)
-    taken = Article(pk=1, slug="taken")
-    world.tries(lambda: taken.save(force_insert=True))
-    world.state(taken)
-    with transaction.atomic(), transaction.atomic():
-        world.tries(lambda: Article(pk=2).save(force_insert=True))
-        transaction.set_rollback(True)
-
-
-@situation(inserts=0, recorded=[])
-def force_update_of_a_missing_row(world: World) -> None:
-    missing = Article(pk=99, slug="missing")
-    world.tries(lambda: missing.save(force_update=True))
-    with transaction.atomic():
-        world.tries(lambda: missing.save(update_fields=["slug"]))
-        transaction.set_rollback(True)
-    world.state(missing)
 
 
 @situation(inserts=2, recorded=[4, 5])
@@ -141,16 +119,6 @@ def get_or_create_and_update_or_create(world: World) -> None:
         world.tries(lambda: note.update_or_create(number=9, defaults={"number": 1}))
 
 
-@situation(recorded=[101, 4])
-def related_managers(world: World) -> None:
-    category = Category.objects.get(pk=1)
-    with transaction.atomic():
-        made = category.article_set.create(slug="from-category")
-        category.article_set.add(Article.objects.get(pk=4), bulk=False)
-        category.article_set.remove(made)
-        world.state(made)
-
-
 @situation(inserts=0, recorded=[])
 def what_sends_no_signals(world: World) -> None:
     made = Article.objects.bulk_create([Article(slug="b1"), Article(slug="b2")])
@@ -178,25 +146,6 @@ def a_child_of_multi_table_inheritance(world: World) -> None:
     own.save(update_fields=["source"])
     changed(7, "parent").save()
     world.note(Story.objects.values_list("slug", "source").get(pk=7))
-
-
-@situation(recorded=[1])
-def a_child_is_added_to_a_parent(world: World) -> None:
-    story = Story(article_ptr_id=1, source="added")
-    story.__dict__.update(
-        {k: v for k, v in vars(Article.objects.get(pk=1)).items() if k[0] != "_"}
-    )
-    story.save()
-    world.state(story)
-
-
-@situation(inserts=2, in_atomic=True, recorded=[1])
-def a_proxy(world: World) -> None:
-    proxy = ArticleProxy.objects.get(pk=1)
-    proxy.slug = "proxy"
-    proxy.save()
-    proxy.save(update_fields=["slug"])
-    world.state(proxy)
 
 
 # Related objects

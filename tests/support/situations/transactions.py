@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -13,11 +12,10 @@ from django.test import Client, override_settings
 from django.urls import path
 
 from tests.support.alike import World
-from tests.support.somebody_else import PAUSE, process
-from tests.testapp.models import Article, Category, Note, Tag
+from tests.testapp.models import Article, Note
 from tests.urls import urlpatterns as project_urlpatterns
 
-from . import MYSQL, POSTGRESQL, run, situation
+from . import MYSQL, run, situation
 from .saving import changed
 
 #: Django 6.1 has another name for it.
@@ -313,45 +311,6 @@ def errors_without_a_savepoint(world: World) -> None:
         world.tries(lambda wrong=wrong: fails(wrong))
 
 
-@situation(inserts=0, recorded=[])
-def values_that_the_database_refuses(world: World) -> None:
-    """A foreign key at the commit, but on MySQL."""
-    article, note = changed(1), Note(pk=1, number=2**70)
-    article.category_id = 999
-    for refused in (article, note):
-        world.tries(transaction.atomic(refused.save))
-        world.tries(refused.save)
-    article.weight = "no number"
-    world.tries(article.save)
-
-
-@situation(recorded=[1, 2])
-def raw_sql_in_the_same_transaction(world: World) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("UPDATE testapp_article SET title = %s WHERE id < 4", ["raw"])
-        world.note(cursor.rowcount)
-        changed().save()
-        cursor.execute("SELECT slug, title FROM testapp_article ORDER BY id")
-        world.note(cursor.fetchmany(2))
-        changed(2, "2").save()
-        world.note(cursor.fetchall())
-
-
-@situation(recorded=[1, 101])
-def the_key_that_was_given_last(world: World) -> None:
-    """The session's own memory of the last INSERT."""
-    sql = {
-        "postgresql": "SELECT lastval()",
-        "mysql": "SELECT LAST_INSERT_ID()",
-        "sqlite": "SELECT last_insert_rowid(), changes()",
-    }[connection.vendor]
-    with transaction.atomic():
-        Article.objects.create(slug="made")
-        world.note(run(sql))
-        changed().save()
-        world.note(run(sql))
-
-
 @situation(inserts=7, in_atomic=True, recorded=range(1, 8))
 def iterating_while_saving(world: World) -> None:
     for article in Article.objects.order_by("pk").iterator(chunk_size=2):
@@ -397,39 +356,3 @@ def threads_that_commit_and_roll_back(world: World) -> None:
     with transaction.atomic():
         changed(2, "undone").save()
         transaction.set_rollback(True)
-
-
-# What the server knows of a transaction
-
-
-@situation(on=POSTGRESQL, recorded=[1, 101])
-def rows_belong_to_the_transaction_itself(world: World) -> None:
-    """In a savepoint they would have the number of a subtransaction."""
-    with transaction.atomic():
-        changed(1).save()
-        Article.objects.create(slug="made")
-        sql = "SELECT id, xmin::text::bigint = txid_current() FROM testapp_article"
-        world.note(run(f"{sql} ORDER BY id"))
-
-
-_HELD = (
-    "SELECT DISTINCT locktype, relation::regclass::text, mode "
-    "FROM pg_locks WHERE pid = {} ORDER BY 1, 2, 3"
-    if POSTGRESQL
-    else "SELECT trx_tables_locked, trx_rows_modified "
-    "FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {}"
-)
-
-
-@situation(on=POSTGRESQL or MYSQL, recorded=[1, 2])
-def locks_that_a_transaction_holds(world: World) -> None:
-    with transaction.atomic():
-        changed(1).save()
-        Category.objects.get(pk=1).save()
-        Tag.objects.filter(article_id=1).update(name="z")
-        changed(2).delete()
-        if MYSQL:
-            # InnoDB shows the same for a tenth of a second after somebody looked.
-            time.sleep(PAUSE)
-        held: Any = world.somebody.runs(_HELD.format(process(connection)))
-        world.note(held)
