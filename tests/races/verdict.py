@@ -16,9 +16,9 @@ from .truth import ALWAYS, LIMIT, NEVER, Entry, Span, Truth, Url, section_of
 #: Seconds by which the clocks of databases and processes may differ.
 CLOCKS = 0.02
 #: Seconds from when a split takes the time to its commit.
-COMMIT = 1.0
+COMMIT = 1.5
 #: Seconds that nobody waits for an answer.
-LONG = 20.0
+LONG = 30.0
 #: Examples of each problem that a failure shows.
 SHOWN = 2
 #: Of so many operations one may leave a URL as the documentation's known gap says.
