@@ -116,9 +116,7 @@ def test_all_at_once(
         for number in (1, 2):
             race.start("worker", f"worker{number}")
             race.start("reader", f"reader{number}")
-        over = time.monotonic() + SECONDS
-        while time.monotonic() < over:
-            race.check_cast()
+        while race.lasts(SECONDS):
             time.sleep(0.2)
         race.finish()
         race.settle()
@@ -137,10 +135,8 @@ def test_all_are_killed(
         race.start("worker", "worker1")
         for number in (1, 2):
             race.start("reader", f"reader{number}", port=server.port)
-        over = time.monotonic() + SECONDS
-        while time.monotonic() < over:
+        while race.lasts(SECONDS):
             strike(race, server)
-            race.check_cast()
             time.sleep(race.rng.uniform(0.05, 0.3))
         race.finish()
         server.close()
