@@ -131,7 +131,7 @@ class Ground:
 
     def settle(self) -> None:
         """Notify until nothing is left to notify of."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while self.waiting():
             assert time.monotonic() < deadline, self.waiting()
             self._let_minutes_pass()

@@ -202,7 +202,7 @@ class Reader:
 
     def _conditions(self, known: Line) -> dict[str, str]:
         """Return how to ask for what is known: by its tag, its date, or both."""
-        how = self.rng.choice(["tag", "tag", "date", "both", "nothing"])
+        how = self.rng.choice(["tag", "tag", "date", "date", "both", "nothing"])
         headers = {}
         if how in ("tag", "both") and known.get("tag"):
             headers["If-None-Match"] = known["tag"]

@@ -51,19 +51,15 @@ class Tags(Sitemap):
 
 
 class Slow(News):
-    """
-    Its builders sleep, or are killed, in the middle of a page.
-
-    Where the test has put a file of that name into its folder.
-    """
+    """Its builders wait or die in the middle of a page, while a file says so."""
 
     def location(self, item: Article) -> str:
         folder = Path(site.GIVEN["folder"])
         if (folder / "die").exists():
             os.kill(os.getpid(), signal.SIGKILL)
-        if (folder / "sleep").exists():
-            # The first page takes longest.
-            time.sleep(0.3 if item.pk <= LIMIT else 0.1)
+        # Who only looks a saved row up is not among them.
+        while item.pk % 6 == 0 and (folder / "wait").exists():
+            time.sleep(0.02)
         return f"/articles/{item.slug}/"
 
 

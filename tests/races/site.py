@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django_sitemaps_plus.engines.indexnow import IndexNow
-from tests.support.ledger_worker import hurry
+from tests.support.processes import hurry
 
 ORIGIN = "https://www.example.com"
 HOST = "www.example.com"

@@ -14,8 +14,8 @@ import pytest
 from tests.conftest import REDIS
 from tests.support.processes import ROOT, within
 
-from .ground import END, START
-from .slow import begin_slowly, check_given_back, ground
+from .ground import START
+from .slow import begin_slowly, check_given_back, ground, stop
 
 pytestmark = [
     pytest.mark.redis,
@@ -38,8 +38,7 @@ def test_a_worker_that_is_stopped_gives_back_what_it_holds(tmp_path: Path) -> No
             call = [*celery, "call", "django_sitemaps_plus.work"]
             subprocess.run(call, env=environment, cwd=ROOT, check=True)
             assert within(START, lambda: len(site.built()) == 1)
-            worker.terminate()
-            worker.wait(END)
+            stop(site, worker)
         finally:
             worker.kill()
             worker.wait()

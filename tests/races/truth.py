@@ -127,39 +127,71 @@ def committed(
     return found
 
 
-class Tables:
-    """The rows of the writers' tables, and what the sections list of them."""
+class Truth:
+    """What each section listed at each moment."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, operations: Sequence[Operation], final: dict[RowKey, Row]
+    ) -> None:
+        self.operations = operations
+        #: By section and key, in order.
+        self.spans: dict[tuple[str, int], list[Span]] = {}
+        self.by_url: dict[Url, list[Span]] = defaultdict(list)
+        #: How often something may have been recorded of a row that stayed as it was.
+        self.hints = Counter(pk for done in operations for _, pk in done.hints)
         self.rows: dict[RowKey, Row] = {}
+        for operation in operations:
+            self._replay(operation)
+        differing = {
+            key: (self.rows.get(key), final.get(key))
+            for key in self.rows.keys() | final.keys()
+            if self.rows.get(key) != final.get(key)
+        }
+        assert not differing, f"the journals are wrong: {differing}"
+        #: By section, in order.
+        self.keys: dict[str, list[int]] = defaultdict(list)
+        for (section, key), spans in sorted(self.spans.items()):
+            self.keys[section].append(key)
+            for span in spans:
+                if span.entry is not None:
+                    self.by_url[section, span.entry.location].append(span)
+        for spans in self.by_url.values():
+            spans.sort(key=lambda span: span.began)
 
-    def put(self, key: RowKey, row: Row | None) -> None:
-        """Write or delete a row."""
-        if row is None:
-            self.rows.pop(key, None)
-        else:
-            self.rows[key] = row
+    def _replay(self, operation: Operation) -> None:
+        concerned: set[tuple[str, int]] = set()
+        for key, row in operation.rows:
+            concerned.update(self._concerned(key))
+            if row is None:
+                self.rows.pop(key, None)
+            else:
+                self.rows[key] = row
+            concerned.update(self._concerned(key))
+        for place in concerned:
+            entry, spans = self._entry(*place), self.spans.get(place, [])
+            if entry == (spans[-1].entry if spans else None):
+                continue
+            if spans:
+                spans[-1].ended = operation.moment
+            made = Span(place[1], entry, operation.moment, operation.name)
+            self.spans[place] = [*spans, made]
 
-    def concerned(self, key: RowKey) -> Iterator[tuple[str, int]]:
+    def _concerned(self, key: RowKey) -> Iterator[tuple[str, int]]:
         """Yield the sections' keys that a row has to do with."""
         table, pk = key
         if table == "tag":
             yield "tags", pk
         if table == "article":
-            yield "news", pk
-            yield "filed", pk
+            yield from (("news", pk), ("filed", pk))
             yield from (("tags", tag) for tag in self._of("tag", "article", pk))
         if table == "category":
             yield from (("filed", found) for found in self._of("article", table, pk))
 
     def _of(self, table: str, column: str, pk: int) -> list[int]:
-        return [
-            key
-            for (name, key), row in self.rows.items()
-            if name == table and row[column] == pk
-        ]
+        rows = self.rows.items()
+        return [key for (name, key), r in rows if name == table and r[column] == pk]
 
-    def entry(self, section: str, key: int) -> Entry | None:
+    def _entry(self, section: str, key: int) -> Entry | None:
         """Return what a section lists of a key."""
         tag = self.rows.get(("tag", key), {}) if section == "tags" else {}
         article = self.rows.get(("article", tag.get("article", key)))
@@ -173,53 +205,6 @@ class Tables:
         if category is None:
             return None
         return Entry(f"/shops/{key}/{category['name']}/", article["updated"])
-
-
-class Truth:
-    """What each section listed at each moment."""
-
-    def __init__(
-        self, operations: Sequence[Operation], final: dict[RowKey, Row]
-    ) -> None:
-        self.operations = operations
-        #: By section and key, in order.
-        self.spans: dict[tuple[str, int], list[Span]] = {}
-        self.by_url: dict[Url, list[Span]] = defaultdict(list)
-        #: How often something may have been recorded of a row that stayed as it was.
-        self.hints = Counter(pk for done in operations for _, pk in done.hints)
-        tables = Tables()
-        for operation in operations:
-            self._replay(operation, tables)
-        differing = {
-            key: (tables.rows.get(key), final.get(key))
-            for key in tables.rows.keys() | final.keys()
-            if tables.rows.get(key) != final.get(key)
-        }
-        assert not differing, f"the journals are wrong: {differing}"
-        #: By section, in order.
-        self.keys: dict[str, list[int]] = defaultdict(list)
-        for (section, key), spans in sorted(self.spans.items()):
-            self.keys[section].append(key)
-            for span in spans:
-                if span.entry is not None:
-                    self.by_url[section, span.entry.location].append(span)
-        for spans in self.by_url.values():
-            spans.sort(key=lambda span: span.began)
-
-    def _replay(self, operation: Operation, tables: Tables) -> None:
-        concerned: set[tuple[str, int]] = set()
-        for key, row in operation.rows:
-            concerned.update(tables.concerned(key))
-            tables.put(key, row)
-            concerned.update(tables.concerned(key))
-        for place in concerned:
-            entry, spans = tables.entry(*place), self.spans.get(place, [])
-            if entry == (spans[-1].entry if spans else None):
-                continue
-            if spans:
-                spans[-1].ended = operation.moment
-            made = Span(place[1], entry, operation.moment, operation.name)
-            self.spans[place] = [*spans, made]
 
     def may_be_listed(self, entry: Entry, since: float, until: float) -> bool:
         """
