@@ -74,6 +74,7 @@ def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
         ("CACHE_CONTROL", "größer", f"is 'größer'; {LINE}"),
         ("ON_ERROR", "ignore", "is 'ignore'; use 'skip' or 'raise'."),
         ("ON_ERROR", None, "is None; use 'skip' or 'raise'."),
+        ("BACKGROUND", "rq", "is 'rq'; use True, False, 'celery' or 'tasks'."),
         ("MAX_BAD", "1%", "is '1%', which is no number."),
         ("MAX_BAD", True, "is True, which is no number."),
         ("MAX_BAD", 5, "is 5; use a share from 0 to 1."),
