@@ -86,19 +86,6 @@ def test_the_sections_are_built_in_their_order_and_once(register: Any) -> None:
     )
 
 
-def test_after_it_no_request_reads_a_row(
-    client: Client, register: Any, django_assert_max_num_queries: Any
-) -> None:
-    register("small", Small)
-    articles(25)
-    done()
-    with django_assert_max_num_queries(20) as captured:
-        for number in (1, 2, 3):
-            client.get(f"/sitemap-small-{number}.xml")
-        assert len(listed(client.get("/sitemap.xml"))) == 3
-    assert not any("testapp_article" in query["sql"] for query in captured)
-
-
 class Notes(Sitemap):
     model = Note
     page_by = "number"
