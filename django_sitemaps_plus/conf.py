@@ -8,7 +8,7 @@ that are not listed here are refused, so a misspelt one cannot pass unnoticed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -23,12 +23,22 @@ from .protocol.robots import Group, robots_txt
 
 NAME = "SITEMAPS_PLUS"
 
-_NOT_NEGATIVE = (
-    "VERIFY_AFTER",
-    "SPLIT_GRACE",
-    "MAX_REMOVED",
-    "NOTIFY_AFTER",
-)
+_TEXT = (str, type(None)), "text"
+_NUMBER = (int, float), "number"
+_WHOLE = (int,), "whole number"
+#: What the value of a setting may be, and what that is called.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "BASE_URL": _TEXT,
+    "SITEMAPS": _TEXT,
+    "CACHE_CONTROL": _TEXT,
+    "MAX_BAD": _NUMBER,
+    "BACKGROUND_SHARE": _NUMBER,
+    "NOTIFY_AFTER": _NUMBER,
+    "VERIFY_AFTER": _WHOLE,
+    "SPLIT_GRACE": _WHOLE,
+    "MAX_REMOVED": _WHOLE,
+    "ROBOTS": ((list, tuple), "list"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,56 +105,38 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work, naming setting and remedy."""
-        self._check_types()
-        if self.ON_ERROR not in ("skip", "raise"):
-            raise _error("ON_ERROR", f"is {self.ON_ERROR!r}; use 'skip' or 'raise'.")
-        if not 0 <= self.MAX_BAD <= 1:
-            raise _error("MAX_BAD", f"is {self.MAX_BAD!r}; use a share from 0 to 1.")
-        if not 0 < self.BACKGROUND_SHARE <= 1:
-            raise _error(
-                "BACKGROUND_SHARE",
-                f"is {self.BACKGROUND_SHARE!r}; use a share above 0 and up to 1.",
-            )
-        for name in _NOT_NEGATIVE:
-            if getattr(self, name) < 0:
-                raise _error(
-                    name, f"is {getattr(self, name)!r}; it cannot be negative."
-                )
-        is_known = self.BACKGROUND in ("celery", "tasks")
-        if not (isinstance(self.BACKGROUND, bool) or is_known):
-            raise _error(
-                "BACKGROUND",
-                f"is {self.BACKGROUND!r}; use True, False, 'celery' or 'tasks'.",
-            )
-        if self.CACHE_CONTROL is not None and not _is_header(self.CACHE_CONTROL):
-            raise _error(
-                "CACHE_CONTROL",
-                f"is {self.CACHE_CONTROL!r}; a header is one line of ASCII, for "
-                "example 'public, max-age=600'.",
-            )
-        self.robots_groups()
-
-    def _check_types(self) -> None:
-        text = (str, type(None))
-        expected: dict[str, Any] = {
-            "BASE_URL": text,
-            "SITEMAPS": text,
-            "CACHE_CONTROL": text,
-            "MAX_BAD": (int, float),
-            "BACKGROUND_SHARE": (int, float),
-            "NOTIFY_AFTER": (int, float),
-            "VERIFY_AFTER": int,
-            "SPLIT_GRACE": int,
-            "MAX_REMOVED": int,
-            "ROBOTS": (list, tuple),
-        }
-        for name, types in expected.items():
+        for name, (types, words) in _TYPES.items():
             value = getattr(self, name)
             if not isinstance(value, types) or isinstance(value, bool):
-                raise _error(name, f"is {value!r}, which is no {_describe(types)}.")
+                raise _error(name, f"is {value!r}, which is no {words}.")
         if not isinstance(self.ENGINES, Mapping):
             # Its value is not shown: it may hold a key.
             raise _error("ENGINES", "is no dict of engines by alias.")
+        is_bool = isinstance(self.BACKGROUND, bool)
+        header = self.CACHE_CONTROL or ""
+        rules = {
+            "ON_ERROR": (self.ON_ERROR in ("skip", "raise"), "use 'skip' or 'raise'."),
+            "MAX_BAD": (0 <= self.MAX_BAD <= 1, "use a share from 0 to 1."),
+            "BACKGROUND_SHARE": (
+                0 < self.BACKGROUND_SHARE <= 1,
+                "use a share above 0 and up to 1.",
+            ),
+            "BACKGROUND": (
+                is_bool or self.BACKGROUND in ("celery", "tasks"),
+                "use True, False, 'celery' or 'tasks'.",
+            ),
+            # What a header's value can be: RFC 9110, section 5.5.
+            "CACHE_CONTROL": (
+                header.isascii() and header.isprintable(),
+                "a header is one line of ASCII, for example 'public, max-age=600'.",
+            ),
+        }
+        for name in ("VERIFY_AFTER", "SPLIT_GRACE", "MAX_REMOVED", "NOTIFY_AFTER"):
+            rules[name] = (getattr(self, name) >= 0, "it cannot be negative.")
+        for name, (holds, remedy) in rules.items():
+            if not holds:
+                raise _error(name, f"is {getattr(self, name)!r}; {remedy}")
+        self.robots_groups()
 
     def robots_groups(self) -> list[Group]:
         """
@@ -160,18 +152,7 @@ class Settings:
         return groups
 
 
-def _describe(types: Any) -> str:
-    names = {str: "text", int: "whole number", float: "number", list: "list"}
-    members = types if isinstance(types, tuple) else (types,)
-    return " or ".join(names[member] for member in members if member in names)
-
-
-def _is_header(value: str) -> bool:
-    """Tell whether a text can be a header's value (RFC 9110, section 5.5)."""
-    return value.isascii() and value.isprintable()
-
-
-def _error(name: str, problem: str, path: str = "") -> ConfigurationError:
+def _error(name: object, problem: str, path: str = "") -> ConfigurationError:
     return ConfigurationError(f"{NAME}[{name!r}]{path} {problem}")
 
 
@@ -216,14 +197,17 @@ def get_settings() -> Settings:
     known = [item.name for item in dataclasses.fields(Settings)]
     for name in given:
         if name not in known:
-            close = get_close_matches(str(name), known, n=1)
-            advice = (
-                f"Did you mean {close[0]!r}?"
-                if close
-                else f"Known settings: {', '.join(known)}."
-            )
-            raise ConfigurationError(f"{NAME}[{name!r}] is not a setting. {advice}")
+            problem = f"is not a setting. {advice(name, known, 'settings')}"
+            raise _error(name, problem)
     return Settings(**given)
+
+
+def advice(name: object, known: Collection[str], what: str) -> str:
+    """Return the known name that is meant by one that is not, or all of them."""
+    close = get_close_matches(str(name), known, n=1)
+    return (
+        f"Did you mean {close[0]!r}?" if close else f"Known {what}: {', '.join(known)}."
+    )
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

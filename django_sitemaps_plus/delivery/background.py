@@ -152,9 +152,9 @@ class Background:
             wait = notify_all(self._is_ending)
             if wait is not None:
                 self._notify_in(wait)
-        site = configured()
         if self._rebuild_at <= now:
             self._rebuild_at = math.inf
+            site = configured()
             if site is not None and not self._is_ending():
                 rest = self._leisure.step(all_sources(), site)
                 if rest is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +17,7 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-from django_sitemaps_plus.conf import NAME, get_settings
+from django_sitemaps_plus.conf import NAME, advice, get_settings
 from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.base import REDACTED, Engine
 from django_sitemaps_plus.exceptions import ConfigurationError
@@ -50,9 +49,8 @@ def backend(alias: str) -> type[Engine]:
     if not 0 < len(str(alias)) <= MAX_ALIAS:
         raise _refusal(alias, "", f"needs a name of 1 to {MAX_ALIAS} characters.")
     if not isinstance(entry, Mapping) or "BACKEND" not in entry:
-        raise _refusal(
-            alias, "", 'needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'
-        )
+        problem = 'needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'
+        raise _refusal(alias, "", problem)
     for key in entry:
         if key not in _KEYS:
             raise _refusal(alias, f"[{key!r}]", "is unknown; use 'OPTIONS' for it.")
@@ -60,15 +58,12 @@ def backend(alias: str) -> type[Engine]:
     try:
         found = import_string(path)
     except (ImportError, AttributeError, TypeError) as error:
-        raise _refusal(
-            alias, "['BACKEND']", f"is {path!r}, which cannot be imported: {error}"
-        ) from error
+        problem = f"is {path!r}, which cannot be imported: {error}"
+        raise _refusal(alias, "['BACKEND']", problem) from error
     if not (isinstance(found, type) and issubclass(found, Engine)):
-        raise _refusal(
-            alias,
-            "['BACKEND']",
-            f"is {path!r}, which is not a subclass of {Engine.__module__}.Engine.",
-        )
+        base = f"{Engine.__module__}.Engine"
+        problem = f"is {path!r}, which is not a subclass of {base}."
+        raise _refusal(alias, "['BACKEND']", problem)
     return found
 
 
@@ -143,24 +138,13 @@ def _check_names(alias: str, engine: type[Engine], options: Mapping[Any, Any]) -
     del declared["alias"]
     for name in options:
         if name not in declared:
-            close = get_close_matches(str(name), declared, n=1)
-            advice = (
-                f"Did you mean {close[0]!r}?"
-                if close
-                else f"Known options: {', '.join(declared)}."
-            )
-            raise _refusal(
-                alias, f"['OPTIONS'][{name!r}]", f"is not an option. {advice}"
-            )
+            problem = f"is not an option. {advice(name, declared, 'options')}"
+            raise _refusal(alias, f"['OPTIONS'][{name!r}]", problem)
     for name, known in declared.items():
-        has_default = (
-            known.default is not dataclasses.MISSING
-            or known.default_factory is not dataclasses.MISSING
-        )
-        if not has_default and name not in options:
-            raise _refusal(
-                alias, f"['OPTIONS'][{name!r}]", f"is missing; {engine.name} needs it."
-            )
+        defaults = {known.default, known.default_factory}
+        if defaults == {dataclasses.MISSING} and name not in options:
+            problem = f"is missing; {engine.name} needs it."
+            raise _refusal(alias, f"['OPTIONS'][{name!r}]", problem)
 
 
 def _without(text: str, secrets: list[Any]) -> str:

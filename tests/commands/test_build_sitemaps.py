@@ -20,7 +20,6 @@ from django.test import Client
 
 from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.commands import build_sitemaps
 from django_sitemaps_plus.models import (
     Change,
     EngineState,
@@ -85,19 +84,6 @@ def test_the_sections_are_built_in_their_order_and_once(register: Any) -> None:
     assert done() == (
         f"{large} 3 built, 0 unchanged.\n{position}{article} 0 built, 1 unchanged.\n"
     )
-
-
-def test_after_it_no_request_reads_a_row(
-    client: Client, register: Any, django_assert_max_num_queries: Any
-) -> None:
-    register("small", Small)
-    articles(25)
-    done()
-    with django_assert_max_num_queries(20) as captured:
-        for number in (1, 2, 3):
-            client.get(f"/sitemap-small-{number}.xml")
-        assert len(listed(client.get("/sitemap.xml"))) == 3
-    assert not any("testapp_article" in query["sql"] for query in captured)
 
 
 class Notes(Sitemap):
@@ -372,15 +358,15 @@ def test_an_address_that_is_not_known_or_wrong_is_said(
     register: Any, settings: Any
 ) -> None:
     register("article", ArticleSitemap)
-    settings.SITEMAPS_PLUS = {"BASE_URL": "www.example.com"}
-    out, err, code = build()
-    assert (out, code) == ("", 1)
-    assert "SITEMAPS_PLUS['BASE_URL'] is 'www.example.com': " in err
-    settings.SITEMAPS_PLUS = {}
     remove_sites(settings)
-    out, err, code = build()
-    assert (out, code) == ("", 2)
-    assert err.startswith("CommandError: The site's address is not known outside of a")
+    for base_url, code, said in (
+        ("www.example.com", 1, "SITEMAPS_PLUS['BASE_URL'] is 'www.example.com': "),
+        (None, 2, "CommandError: The site's address is not known outside of a request"),
+    ):
+        settings.SITEMAPS_PLUS = {"BASE_URL": base_url}
+        out, err, ended = build()
+        assert (out, ended) == ("", code)
+        assert said in err
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -417,16 +403,6 @@ def test_a_database_that_fails_is_said(register: Any) -> None:
 
 
 # How it ends
-
-
-@pytest.mark.django_db(transaction=True, databases=["default", "other"])
-def test_the_exit_code_reaches_the_shell(
-    register: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        build_sitemaps.Command().run_from_argv(["manage.py", "build_sitemaps", "a"])
-    assert stopped.value.code == 2
-    assert "There is no section 'a'. Registered: none." in capsys.readouterr().err
 
 
 SLOW = """

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,17 @@ from django_sitemaps_plus.models import (
     UrlChange,
 )
 from tests.conftest import Register
+from tests.delivery.conftest import Serve
 from tests.engines.setups import KEY
 from tests.publishing.test_freshness import News
 from tests.support.fakes.ports import free_port
 from tests.support.helpers import run_command
 from tests.support.outbox_world import BASE, use
 from tests.support.processes import within
-from tests.support.servers import SOON, Server
+from tests.support.servers import SOON
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
-
-Serve = Callable[..., Server]
 
 
 class Told:
@@ -48,7 +47,7 @@ class Told:
         self.file = folder / "told"
         options = {"file": str(self.file)}
         backend = "tests.support.outbox_engines.Log"
-        self.settings = {"log": {"BACKEND": backend, "OPTIONS": options}}
+        self.engines = {"log": {"BACKEND": backend, "OPTIONS": options}}
 
     def lines(self) -> list[dict[str, Any]]:
         text = self.file.read_text() if self.file.exists() else ""
@@ -63,31 +62,8 @@ def told(tmp_path: Path) -> Told:
     return Told(tmp_path)
 
 
-@pytest.fixture
-def serve(tmp_path: Path, register: Register, told: Told) -> Iterator[Serve]:
-    """Start servers of a site with 15 articles on two pages, which are built."""
-    register("news", News)
-    Article.objects.bulk_create(Article(slug=f"a{number}") for number in range(15))
-    for number in ("", "-1", "-2"):
-        Client().get(f"/sitemap-news{number}.xml")
-    started: list[Server] = []
-
-    def start(**given: Any) -> Server:
-        server = Server(tmp_path, **{"ENGINES": told.settings, **given})
-        started.append(server)
-        return server
-
-    yield start
-    for server in started:
-        server.close()
-
-
 def events() -> list[tuple[str, str]]:
     return sorted(UrlChange.objects.values_list("kind", "location"))
-
-
-def keys() -> list[int]:
-    return list(Article.objects.order_by("pk").values_list("pk", flat=True))
 
 
 def paths(*slugs: str) -> Counter[str]:
@@ -99,13 +75,13 @@ def paths(*slugs: str) -> Counter[str]:
 
 @pytest.mark.parametrize("how", ["save", "atomic"])
 def test_what_is_saved_reaches_engines_and_pages_without_a_request(
-    serve: Serve, told: Told, how: str
+    serve: Serve, keys: list[int], told: Told, how: str
 ) -> None:
-    server = serve(NOTIFY_AFTER=3)
+    server = serve(ENGINES=told.engines, NOTIFY_AFTER=3)
     server.get("/robots.txt")
     assert within(SOON, server.rests)
     version = Page.objects.get(number=1).version
-    server.get(f"/{how}/{keys()[0]}/b/")
+    server.get(f"/{how}/{keys[0]}/b/")
     committed = time.time()
     assert within(SOON, lambda: told.paths() == paths("a0", "b"))
     first = min(told.lines(), key=lambda line: float(line["at"]))
@@ -119,9 +95,11 @@ def test_what_is_saved_reaches_engines_and_pages_without_a_request(
     assert Section.objects.get(name="").lease_owner == ""
 
 
-def test_what_another_process_saved_is_found_at_a_request(serve: Serve) -> None:
+def test_what_another_process_saved_is_found_at_a_request(
+    serve: Serve, keys: list[int]
+) -> None:
     server = serve()
-    article = Article.objects.get(pk=keys()[0])
+    article = Article.objects.get(pk=keys[0])
     article.slug = "b"
     article.save()
     assert not within(2, UrlChange.objects.exists)
@@ -129,26 +107,13 @@ def test_what_another_process_saved_is_found_at_a_request(serve: Serve) -> None:
     assert within(SOON, lambda: ("changed", "/articles/b/") in events())
 
 
-def test_two_servers_do_everything_once(serve: Serve, told: Told) -> None:
-    servers = [serve(NOTIFY_AFTER=2), serve(NOTIFY_AFTER=2)]
-    for server in servers:
-        server.get("/robots.txt")
-    versions = dict(Page.objects.values_list("number", "version"))
-    for number, pk in enumerate(keys()[:6] * 2):
-        # Each is saved twice, within what engines wait for.
-        servers[number % 2].get(f"/save/{pk}/b{number % 6}/")
-    expected = paths(*(f"{slug}{n}" for slug in "ab" for n in range(6)))
-    assert within(SOON, lambda: told.paths() == expected), told.paths()
-    assert within(SOON, lambda: all(server.rests() for server in servers))
-    assert told.paths() == expected
-    assert Page.objects.get(number=2).version == versions[2]
-
-
-def test_errors_are_logged_and_the_thread_goes_on(serve: Serve) -> None:
+def test_errors_are_logged_and_the_thread_goes_on(
+    serve: Serve, keys: list[int]
+) -> None:
     server = serve()
     server.get("/robots.txt")
     with gone("sitemaps_plus_urlchange"):
-        server.get(f"/save/{keys()[0]}/b/")
+        server.get(f"/save/{keys[0]}/b/")
         assert within(SOON, lambda: "Background work failed." in server.log.read_text())
     assert within(SOON, lambda: ("changed", "/articles/b/") in events())
 
@@ -165,12 +130,13 @@ def gone(table: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("longest", [5.0, 0.0])
 def test_the_thread_keeps_its_connection_for_short_waits(
-    serve: Serve, told: Told, longest: float
+    serve: Serve, keys: list[int], told: Told, longest: float
 ) -> None:
-    server = serve(NOTIFY_AFTER=3, constants={"delivery.background.CONNECTED": longest})
+    constants = {"delivery.background.CONNECTED": longest}
+    server = serve(constants=constants, ENGINES=told.engines, NOTIFY_AFTER=3)
     assert within(SOON, server.rests)
     before = server.thread()["opened"].count("default")
-    server.get(f"/save/{keys()[0]}/b/")
+    server.get(f"/save/{keys[0]}/b/")
     assert within(SOON, lambda: told.paths() == paths("a0", "b"))
     count = server.thread()["opened"].count("default") - before
     assert (count == 1) is (longest > 0), count
@@ -188,20 +154,20 @@ def test_a_fork_has_a_thread_of_its_own_once_it_answers(serve: Serve) -> None:
 
 @pytest.mark.parametrize("given", [{"BACKGROUND": False}, {"BASE_URL": None}], ids=str)
 def test_there_is_none_without_an_address_or_where_it_is_off(
-    serve: Serve, given: dict[str, Any]
+    serve: Serve, keys: list[int], given: dict[str, Any]
 ) -> None:
     server = serve(**given)
     server.get("/robots.txt")
-    server.get(f"/save/{keys()[0]}/b/")
+    server.get(f"/save/{keys[0]}/b/")
     assert server.rests()
     assert "/articles/b/" in server.get("/sitemap-news-1.xml"), "requests rebuild it"
 
 
 def test_pages_are_rebuilt_where_nothing_may_be_submitted(
-    serve: Serve, told: Told
+    serve: Serve, keys: list[int], told: Told
 ) -> None:
-    server = serve(BASE_URL="http://localhost:8000")
-    server.get(f"/save/{keys()[0]}/b/")
+    server = serve(ENGINES=told.engines, BASE_URL="http://localhost:8000")
+    server.get(f"/save/{keys[0]}/b/")
     assert within(SOON, lambda: len(events()) == 2)
     assert within(SOON, server.rests)
     assert (told.lines(), Submission.objects.count()) == ([], 0)

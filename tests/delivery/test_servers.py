@@ -10,24 +10,21 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from typing import Any
 
 import pytest
-from django.test import Client
 
 from django_sitemaps_plus.models import Change, Submission, UrlChange
-from tests.conftest import Register
+from tests.delivery.conftest import Serve
 from tests.engines.setups import KEY
-from tests.publishing.test_freshness import News
 from tests.support.fakes.faults import Slow
 from tests.support.fakes.indexnow import FakeIndexNow
 from tests.support.ledger_kinds import VENDOR
 from tests.support.outbox_world import BASE
 from tests.support.processes import within
-from tests.support.servers import SOON, Server
-from tests.testapp.models import Article
+from tests.support.servers import SOON
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -41,8 +38,6 @@ SERVERS = {
 #: servers allow a hundred or so; there the other requests wait for a thread.
 AT_ONCE, THREADS = 100, 100 if VENDOR == "sqlite" else 40
 
-Serve = Callable[[str], Server]
-
 
 @pytest.fixture
 def engine() -> Iterator[FakeIndexNow]:
@@ -51,25 +46,11 @@ def engine() -> Iterator[FakeIndexNow]:
         yield found
 
 
-@pytest.fixture
-def serve(tmp_path: Path, register: Register, engine: FakeIndexNow) -> Iterator[Serve]:
-    """Start a server of a site with 120 articles, whose pages are built."""
-    register("news", News)
-    Article.objects.bulk_create(Article(slug=f"a{n}") for n in range(120))
-    for page in ["", *(f"-{n}" for n in range(1, 16))]:
-        Client().get(f"/sitemap-news{page}.xml")
+def notifying(engine: FakeIndexNow) -> dict[str, Any]:
+    """Return the settings of a site that notifies an engine."""
     options = {"key": KEY, "endpoint": engine.url}
     entry = {"BACKEND": "tests.support.outbox_engines.Trusted", "OPTIONS": options}
-    started = []
-
-    def start(command: str) -> Server:
-        settings = {"NOTIFY_AFTER": 2, "ENGINES": {"one": entry}}
-        started.append(Server(tmp_path, command.split(), **settings))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.close()
+    return {"NOTIFY_AFTER": 2, "ENGINES": {"one": entry}}
 
 
 def posted(engine: FakeIndexNow) -> Counter[str]:
@@ -84,10 +65,6 @@ def posted(engine: FakeIndexNow) -> Counter[str]:
 def both(*numbers: int) -> Counter[str]:
     """Return where articles were before they were saved, and where they are."""
     return Counter(f"/articles/{slug}{n}/" for slug in "ab" for n in numbers)
-
-
-def keys() -> list[int]:
-    return list(Article.objects.order_by("pk").values_list("pk", flat=True))
 
 
 def is_settled() -> bool:
@@ -109,34 +86,34 @@ def check(engine: FakeIndexNow, expected: Counter[str]) -> None:
 
 @pytest.mark.parametrize("command", SERVERS.values(), ids=SERVERS)
 def test_each_change_is_submitted_once(
-    serve: Serve, engine: FakeIndexNow, command: str
+    serve: Serve, keys: list[int], engine: FakeIndexNow, command: str
 ) -> None:
-    server = serve(command)
-    pks = keys()
+    server = serve(command.split(), **notifying(engine))
     processes: set[str] = set()
     saved = 0
     with ThreadPoolExecutor(8) as pool:
         # Until each process has saved something.
         while len(processes) < 1 + ("--workers" in command) and saved < 100:
             some = range(saved, saved + 8)
-            paths = [f"/save/{pks[n]}/b{n}/" for n in some]
+            paths = [f"/save/{keys[n]}/b{n}/" for n in some]
             processes |= set(pool.map(server.get, paths))
             saved += 8
-        undone = [f"/undo/{pks[n]}/never{n}/" for n in range(110, 118)]
+        undone = [f"/undo/{keys[n]}/never{n}/" for n in range(110, 118)]
         assert set(pool.map(server.get, undone)) == {"undone"}
     check(engine, both(*range(saved)))
 
 
 @pytest.mark.usefixtures("crowd")
-def test_a_hundred_saves_at_once(serve: Serve, engine: FakeIndexNow) -> None:
-    server = serve(f"{GUNICORN} --threads {THREADS}")
-    pks = keys()
+def test_a_hundred_saves_at_once(
+    serve: Serve, keys: list[int], engine: FakeIndexNow
+) -> None:
+    server = serve(f"{GUNICORN} --threads {THREADS}".split(), **notifying(engine))
     together = threading.Barrier(AT_ONCE)
 
     def save(number: int) -> None:
         together.wait()
         how, slug = ("undo", "never") if number % 10 == 9 else ("save", "b")
-        server.get(f"/{how}/{pks[number]}/{slug}{number}/")
+        server.get(f"/{how}/{keys[number]}/{slug}{number}/")
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(save, range(AT_ONCE)))
@@ -145,13 +122,13 @@ def test_a_hundred_saves_at_once(serve: Serve, engine: FakeIndexNow) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 4.0])
 def test_workers_that_are_replaced(
-    serve: Serve, engine: FakeIndexNow, seconds: float
+    serve: Serve, keys: list[int], engine: FakeIndexNow, seconds: float
 ) -> None:
     """Before they have looked for changes, and while they wait for an answer."""
     few = "--max-requests 3" if not seconds else "--max-requests 12"
-    server = serve(f"{GUNICORN} --threads 2 {few} --graceful-timeout 1")
-    pks = keys()
-    former = server.get(f"/save/{pks[0]}/b0/")
+    command = f"{GUNICORN} --threads 2 {few} --graceful-timeout 1"
+    server = serve(command.split(), **notifying(engine))
+    former = server.get(f"/save/{keys[0]}/b0/")
     if seconds:
         engine.fault = Slow("answer", seconds)
         assert within(SOON, lambda: len(engine.requests) == 1)
@@ -164,5 +141,5 @@ def test_workers_that_are_replaced(
 
     assert within(SOON, is_another)
     engine.fault = None
-    server.get(f"/save/{pks[1]}/b1/")
+    server.get(f"/save/{keys[1]}/b1/")
     check(engine, both(0, 1))
