@@ -521,8 +521,20 @@ class Branch(models.Model):
         return str(self.pk)
 
 
+class Leaf(Branch):
+    branch = models.OneToOneField(Branch, DB_CASCADE, parent_link=True)
+
+    class Meta:
+        app_label = "testapp"
+        apps = Branch._meta.apps
+
+
 class Branches(Sheets):
     model = Branch
+
+
+class Leaves(Sheets):
+    model = Leaf
 
 
 class SheetsByRegion(Sheets):
@@ -538,6 +550,7 @@ class FastSheets(Sheets):
     [
         (Sheets, "Sheet.region"),
         (Branches, "Branch.parent"),
+        (Leaves, "Branch.parent"),
         (SheetsByRegion, None),
         (FastSheets, None),
     ],

@@ -337,6 +337,14 @@ def test_a_route_of_constants_is_one_piece() -> None:
     assert (compiled.exact([]), compiled.texts([])) == ("/str/a%20b/", [])
 
 
+@pytest.mark.parametrize("kind", ["list", "grid"])
+def test_a_constant_chooses_among_the_patterns_of_a_name(kind: str) -> None:
+    compiled = Route("kind", value=F("x"), kind=kind).compile()
+    assert compiled.pieces == (f"/{kind}/", "/")
+    assert compiled.texts([["a"]]) == [["a"]]
+    assert compiled.exact(["a"]) == f"/{kind}/a/"
+
+
 def test_of_repeated_groups_the_last_value_counts() -> None:
     assert reverse("twice", args=[1, 2]) == "/twice/22/"
     for args, pieces, slots in [
