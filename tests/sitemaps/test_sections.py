@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.sitemaps.sections import source_of
@@ -41,6 +42,14 @@ def hooked(name: str) -> Any:
 def test_why_items_are_paged_by_position(items: Any, reason: str) -> None:
     sitemap = type("Any", (Sitemap,), {"items": lambda self: items()})()
     assert source_of("any", sitemap).by_position == reason
+
+
+def test_the_languages_of_an_item_stay_on_one_page() -> None:
+    attributes = {"i18n": True, "languages": ["en", "de", "fr"], "limit": 2}
+    source = source_of("any", type("Any", (ArticleSitemap,), attributes)())
+    assert (source.limit, source.items_per_page) == (3, 1)
+    news = source_of("any", type("Any", (ArticleSitemap,), {"news": F("title")})())
+    assert (news.limit, news.items_per_page) == (1_000, 1_000)
 
 
 @pytest.mark.parametrize("name", ["get_urls", "_urls", "_items", "paginator"])
