@@ -33,7 +33,7 @@ from .site import HOST, ORIGIN
 
 SECTIONS = ("news", "filed", "tags")
 #: Longer nobody waits for an answer.
-TIMEOUT = 40
+TIMEOUT = 90
 #: How often an index is read again in one crawl, because it lists more pages.
 ROUNDS = 20
 ADDRESS = re.compile(r"/sitemap-(\w+?)(?:-(\d+))?\.xml")

@@ -18,7 +18,9 @@ CLOCKS = 0.02
 #: Seconds from when a split takes the time to its commit.
 COMMIT = 1.5
 #: Seconds that nobody waits for an answer.
-LONG = 30.0
+LONG = 60.0
+#: Seconds that a build takes at least that comes to nothing, because others go on.
+FAILING = 1.0
 #: Examples of each problem that a failure shows.
 SHOWN = 2
 #: Of so many operations one may leave a URL in the gap though there was an event.
@@ -69,7 +71,9 @@ class Look:
         #: had, and where processes and connections end, so may others.
         self.since = -math.inf
         if self.is_noted:
-            lax = rules.kills and not line["quiet"]
+            # Where it took so long, a builder may have come and gone with nothing.
+            is_long = self.ended - self.begun > FAILING
+            lax = is_long or (rules.kills and not line["quiet"])
             old = [
                 page.read_at
                 for number, page in before.items()
@@ -222,6 +226,7 @@ class Verdict:
                 self._check_page(look)
         self._check_tags(looks)
         self._check_index_times(looks)
+        self._check_splits(looks)
         by_path: dict[str, list[Look]] = defaultdict(list)
         for look in sorted(looks, key=lambda look: look.begun):
             if look.number is not None and look.line["found"] is not None:
@@ -302,6 +307,25 @@ class Verdict:
                 shown = "\n  ".join(map(str, own))
                 url = crawl["crawl"], span.location
                 self.wrong("missing from all pages", f"{span}\n  {shown}", url)
+
+    def _check_splits(self, looks: Iterable[Look]) -> None:
+        """A page whose entries went to others has a grace."""
+        last: dict[Any, tuple[float, Noted]] = {}
+        for at, section, page in sorted(
+            (look.line[at], look.section, Noted(*row))
+            for look in looks
+            for at, when in (("begun", "before"), ("ended", "after"))
+            for row in look.line[when] or ()
+        ):
+            before, former = last.get((section, page.number), (-math.inf, page))
+            last[section, page.number] = at, page
+            is_soon = at - before < self.rules.grace - COMMIT
+            if not is_soon or former.grace or page.grace:
+                continue
+            # These were on it, because they were known when its rows were read.
+            went = page.upper, former.upper
+            for span in self.truth.sure(section, former.read_at, at, went):
+                self.wrong("split without a grace", f"{span}\n  {former}\n  {page}")
 
     def _check_stays(self, earlier: list[Look], look: Look) -> None:
         """A split takes no URL from who holds the index of before."""
