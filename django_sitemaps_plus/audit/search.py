@@ -29,9 +29,6 @@ from django_sitemaps_plus.sitemaps.url_patterns import Param
 
 from .proof import evaluated
 
-#: The names of fields, one after the other, as ``F("category__slug")`` joins them.
-Path: TypeAlias = tuple[str, ...]
-
 Rows: TypeAlias = models.QuerySet[Any]
 
 #: How many foreign keys are followed, one behind the other.
@@ -77,19 +74,25 @@ class Search:
     #: What to look at before the lines are used, by attribute.
     notes: dict[str, list[str]] = field(default_factory=dict)
 
-    def code(self, name: str, language: str | None) -> str:
+    def code(self, name: str, languages: Iterable[str]) -> str:
         """
-        Return Python code for an attribute; ``language`` is that of the URL patterns.
+        Return Python code for an attribute; raises ``Refused`` if there is none.
 
-        Raises ``Refused`` with the reason if there is none.
+        URLs are resolved in the section's own language, or else in one of ``languages``.
         """
-        self.notes[name] = []
-        with rendering_context(self.site, self.source.languages[0]):
+        self.notes[name], unresolved = [], list[Unresolved]()
+        own = self.source.languages[0]
+        with rendering_context(self.site, own):
             given = self._given(name)
-        with rendering_context(self.site, language):
-            if name == "location":
-                return self._route(given)
-            return self._column(name, name, given, f"{name}() gives")
+            if name != "location":
+                return self._column(name, name, given, f"{name}() gives")
+        for language in (own, *languages):
+            try:
+                with rendering_context(self.site, language):
+                    return self._route(given)
+            except Unresolved as error:  # the method may activate another language
+                unresolved.append(error)
+        raise unresolved[0]
 
     def _given(self, name: str) -> dict[Any, Any]:
         """Return what a method gives for some rows, by primary key."""
@@ -145,13 +148,18 @@ class Search:
     def _route(self, paths: dict[Any, str]) -> str:
         """Return a route to the one URL pattern that all paths are of."""
         found = {key: self._resolved(key, path) for key, path in paths.items()}
-        first, (view, names) = next(iter(found)), next(iter(found.values()))
-        for key, (other, given) in found.items():
-            if (other, [*given]) != (view, [*names]):
+        shapes = {
+            key: f"{view!r} ({', '.join(map(str, given))})"
+            for key, (view, given) in found.items()
+        }
+        first = next(iter(found))
+        for key, shape in shapes.items():
+            if shape != shapes[first]:
                 raise Refused(
-                    f"row {first} has the URL pattern {view!r} ({_listed(names)}), row "
-                    f"{key} has {other!r} ({_listed(given)}); a Route is of one"
+                    f"row {first} has the URL pattern {shapes[first]}, row {key} has "
+                    f"{shape}; a Route is of one"
                 )
+        view, names = found[first]
         parts = [literal(view)]
         for name in names:
             values = {key: given[name] for key, (_, given) in found.items()}
@@ -178,10 +186,6 @@ class Search:
         return match.view_name, dict(given)
 
 
-def _listed(names: Iterable[Param]) -> str:
-    return ", ".join(map(str, names))
-
-
 # Columns
 
 
@@ -190,7 +194,8 @@ class Column:
     """Python code of an expression, and its values for some rows, as text."""
 
     code: str
-    path: Path
+    #: The names that ``F()`` joins: ("category", "slug").
+    path: tuple[str, ...]
     #: What can stand in for it: columns of the same kind; "" for nothing.
     kind: str = ""
     texts: tuple[str, ...] = ()
@@ -215,7 +220,7 @@ def find(rows: Rows, name: str, texts: dict[Any, str]) -> list[Column]:
     return list(_fallbacks(known, wanted))
 
 
-def _columns(model: Any, hops: int, relation: Path = ()) -> Iterator[Column]:
+def _columns(model: Any, hops: int, relation: tuple[str, ...] = ()) -> Iterator[Column]:
     """Yield the columns of the tables that are ``hops`` foreign keys away."""
     # The parts of a time depend on a zone, and no row tells which one a method means.
     in_utc = not django_settings.USE_TZ or django_settings.TIME_ZONE == "UTC"

@@ -14,7 +14,6 @@ from typing import TypeAlias
 from django.conf import settings as django_settings
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
-from django.core.exceptions import EmptyResultSet
 
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.attributes import declared, is_method
@@ -23,7 +22,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 
 from .proof import compared, site_of
-from .search import Refused, Search, Unresolved, literal
+from .search import Refused, Search, literal
 
 #: Classes that a project cannot edit.
 OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
@@ -120,26 +119,21 @@ class _Suggester:
                 refused[name] = f"{name}() is overridden: only it knows what it gives"
                 return {}
         for name, value in declared(sitemap).items():
-            try:
-                if is_method(value):
-                    lines[name] = self._line(search, name)
-            except Refused as error:
-                refused[name] = str(error)
+            if not is_method(value):
+                continue
+            refused[name] = (
+                f"{name}() is a method, and no line of the class replaces it"
+            )
+            if name in REPLACEABLE and name not in vars(sitemap):
+                try:
+                    lines[name] = search.code(name, _languages())
+                    del refused[name]
+                except Refused as error:
+                    refused[name] = str(error)
         # On the object path, only a Route is faster than a method.
         for name in lines.keys() - {"location"} if refused else ():
             refused[name] = f"{lines.pop(name)} alone gains nothing"
         return lines
-
-    def _line(self, search: Search, name: str) -> str:
-        if name not in REPLACEABLE or name in vars(self.source.sitemap):
-            raise Refused(f"{name}() is a method, and no line of the class replaces it")
-        reasons = []
-        for language in (self.source.languages[0], *_languages()):
-            try:
-                return search.code(name, language)
-            except Unresolved as error:  # the method may activate another language
-                reasons.append(error)
-        raise reasons[0]
 
     def _first_wrong(self, lines: Sequence[dict[str, str]]) -> str:
         """Compare every row of every section; return what is wrong."""
@@ -166,30 +160,28 @@ class _Suggester:
 
         The sections have the same rows, and each has the URLs of one language.
         """
-        same, sharing = len(self.found.sections), self.sharing
-        queries = {_query(one) for one in sharing}
-        if self.source.sitemap.i18n or not 1 == len(queries) < same == len(sharing):
+        items = [one.sitemap.items() for one in self.sharing if one.key]
+        same = {(rows.model, str(rows.query.where)) for rows in items}
+        known = len(self.found.sections), len(items)
+        if (
+            self.source.sitemap.i18n
+            or len(same) != 1
+            or {*known} != {len(self.sharing)}
+        ):
             return {}
         free, used = _languages(), []
-        for one in sharing:
+        for one in self.sharing:
             for language in free:
                 codes = {**lines, "i18n": "True", "languages": f"[{literal(language)}]"}
                 if not next(compared(one, codes), (0, ""))[1]:
                     used.append(codes)
                     free.remove(language)
                     break
-        if len(used) < same or self._first_wrong(used):
+        if len(used) < max(2, len(items)) or self._first_wrong(used):
             return {}
         kept = [literal(one) for one in _languages() if one not in free]
         languages = {"languages": f"[{', '.join(kept)}]"} if free else {}
         return {"i18n": "True", **languages, **lines}
-
-
-def _query(source: SectionSource) -> str:
-    try:
-        return str(source.sitemap.items().query)
-    except (AttributeError, EmptyResultSet):
-        return ""
 
 
 def _languages() -> list[str]:
