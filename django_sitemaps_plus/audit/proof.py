@@ -63,22 +63,23 @@ def compared(
         return
     old = Reader(source, site_of(source))
     new = replace(old, source=_changed(source, lines), tally=Tally())
-    with rendering_context(old.site):
-        for keys in _keys(source, source.key):
-            odd = keys
-            # What changed between two queries is the same when it is read again.
-            for _ in range(3):
-                before, after = _texts(old, odd), _texts(new, odd)
-                odd = [key for key in odd if before.get(key) != after.get(key)]
-            row = ", ".join(map(str, odd[0])) if odd else ""
-            yield (
-                len(keys),
-                row
-                and (
-                    f"row {row} is {_shown(old, odd[0])} now, and with "
-                    f"{', '.join(lines.values())} it is {_shown(new, odd[0])}"
-                ),
+    for keys in _keys(source, source.key):
+        # Not across the yield: whoever asks for no more would be left in it.
+        with rendering_context(old.site):
+            key = _first_odd(old, new, keys)
+            wrong = key and (
+                f"row {', '.join(map(str, key))} is {_shown(old, key)} now, and with "
+                f"{', '.join(lines.values())} it is {_shown(new, key)}"
             )
+        yield len(keys), wrong or ""
+
+
+def _first_odd(old: Reader, new: Reader, keys: list[KeyValue]) -> KeyValue | None:
+    """Return the key of a row that differs; what changes meanwhile is read again."""
+    for _ in range(3):
+        before, after = _texts(old, keys), _texts(new, keys)
+        keys = [key for key in keys if before.get(key) != after.get(key)]
+    return keys[0] if keys else None
 
 
 def _changed(source: SectionSource, lines: Mapping[str, str]) -> SectionSource:

@@ -78,7 +78,7 @@ class Search:
         """
         Return Python code for an attribute; raises ``Refused`` if there is none.
 
-        URLs are resolved in the section's own language, or else in one of ``languages``.
+        URLs are resolved in the section's language, or else in one of ``languages``.
         """
         self.notes[name], unresolved = [], list[Unresolved]()
         own = self.source.languages[0]

@@ -26,8 +26,7 @@ from .search import Refused, Search, literal
 
 #: Classes that a project cannot edit.
 OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
-#: The attributes for which an expression may do instead of a method.
-REPLACEABLE = ("location", "lastmod", "changefreq", "priority")
+_REPLACEABLE = ("location", "lastmod", "changefreq", "priority")
 _HOOKS = ("_get", "_location", "get_languages_for_item")
 
 #: Told the number of rows that were compared, and of all.
@@ -72,15 +71,12 @@ def suggest(source: SectionSource, progress: Progress) -> Suggestion:
 
 def _sharing(source: SectionSource) -> list[SectionSource]:
     """Return the sections that a line in the class of this one concerns."""
-    cls = type(source.sitemap)
-    if cls in OURS:
-        return [source]
-    found = []
+    cls, found = type(source.sitemap), list[SectionSource]()
     for name, given in registry.sources().items():
         other = given if isinstance(given, type) else type(registry.get(name))
         if issubclass(other, cls):
             found.append(sections.source(name))
-    return found
+    return [source] if cls in OURS else found
 
 
 @dataclass
@@ -121,10 +117,8 @@ class _Suggester:
         for name, value in declared(sitemap).items():
             if not is_method(value):
                 continue
-            refused[name] = (
-                f"{name}() is a method, and no line of the class replaces it"
-            )
-            if name in REPLACEABLE and name not in vars(sitemap):
+            refused[name] = f"{name}() is a method, which no line of the class replaces"
+            if name in _REPLACEABLE and name not in vars(sitemap):
                 try:
                     lines[name] = search.code(name, _languages())
                     del refused[name]
@@ -162,12 +156,8 @@ class _Suggester:
         """
         items = [one.sitemap.items() for one in self.sharing if one.key]
         same = {(rows.model, str(rows.query.where)) for rows in items}
-        known = len(self.found.sections), len(items)
-        if (
-            self.source.sitemap.i18n
-            or len(same) != 1
-            or {*known} != {len(self.sharing)}
-        ):
+        known = {len(self.found.sections), len(self.sharing), len(items)}
+        if self.source.sitemap.i18n or not len(same) == len(known) == 1 < len(items):
             return {}
         free, used = _languages(), []
         for one in self.sharing:
@@ -177,7 +167,7 @@ class _Suggester:
                     used.append(codes)
                     free.remove(language)
                     break
-        if len(used) < max(2, len(items)) or self._first_wrong(used):
+        if len(used) < len(items) or self._first_wrong(used):
             return {}
         kept = [literal(one) for one in _languages() if one not in free]
         languages = {"languages": f"[{', '.join(kept)}]"} if free else {}

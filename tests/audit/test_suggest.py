@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.contrib import sitemaps as contrib
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F
 from django.test import Client
@@ -415,32 +416,24 @@ def test_a_fallback_that_rows_use_becomes_coalesce(register: Register) -> None:
 
 
 def test_a_date_with_a_fallback(register: Register) -> None:
-    class Tags(Sitemap):
-        model = Tag
-        location = Route("word", slug=F("name"))
+    class Users(Sitemap):
+        model = User
+        location = Route("by-number", pk=F("pk"))
 
-        def lastmod(self, tag: Any) -> Any:
-            return tag.article.updated or tag.article.category.article_set.first().day
+        def lastmod(self, user: Any) -> Any:
+            return user.last_login or user.date_joined
 
-    class Articles(ArticleSitemap):
-        def items(self) -> Any:
-            return Article.objects.annotate(also=F("category__slug"))
-
-        def lastmod(self, item: Any) -> Any:
-            return item.day or item.updated.date()
-
-    dated_articles()
-    Article.objects.filter(slug="s-1").update(updated=None)
-    for article in Article.objects.all():
-        TagFactory(name=article.slug, article=article)
-    register("tag", Tags)
-    assert "no column of Tag" in suggest("tag")["refused"]["lastmod"]
-    Article.objects.filter(slug="s-1").update(
-        updated=dt.datetime(2026, 3, 4, tzinfo=dt.UTC)
-    )
-    Article.objects.filter(slug="s-2").update(day=None)
-    register("article", Articles)
-    assert "no column of Article" in suggest("article")["refused"]["lastmod"]
+    for number, moment in enumerate(
+        [None, *(dt.datetime(2026, 1, n + 1, tzinfo=dt.UTC) for n in range(3))]
+    ):
+        joined = dt.datetime(2025, 1, number + 1, tzinfo=dt.UTC)
+        User.objects.create(
+            username=f"u{number}", last_login=moment, date_joined=joined
+        )
+    register("user", Users)
+    found = suggest()
+    assert found["lines"] == {"lastmod": 'Coalesce(F("last_login"), F("date_joined"))'}
+    assert_same_bytes(found, register)
 
 
 def test_a_fallback_that_no_row_uses_is_not_dropped_silently(
