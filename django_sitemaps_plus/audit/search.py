@@ -1,377 +1,290 @@
 """
-The search for expressions that give what methods give, on a few rows.
+What could stand in the place of a method: found on the first and the last rows.
 
-Which of several columns is meant, the method's own code can tell: the names that it
-mentions come first.
+A URL is resolved as Django does it for a request. Each of its parameters, and what
+other methods give, is looked for among the columns: those of the model's own table and
+of tables up to two foreign keys away, year, month and day of dates, and one column
+where another is empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from types import CodeType
-from typing import Any
+import keyword
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+from urllib.parse import unquote
 
-from django.db.models import Model
+from django.conf import settings as django_settings
+from django.core.exceptions import FieldDoesNotExist
+from django.db import Error as DatabaseError
+from django.db import models
+from django.urls import Resolver404, resolve
 
-from django_sitemaps_plus.exceptions import RouteError
-from django_sitemaps_plus.sitemaps.attributes import declared
-from django_sitemaps_plus.sitemaps.routes import Route
-from django_sitemaps_plus.sitemaps.site import rendering_context
+from django_sitemaps_plus.protocol.locations import local_path
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.url_patterns import Param
 
-from .columns import HOPS, TABLES, Column, Path, columns, relations, values
-from .proof import Candidate, Fault, Mismatch, Outcome, Prover
-from .url_parameters import (
-    Unroutable,
-    Wanted,
-    is_writable,
-    literal,
-    route_code,
-    wanted_of,
-)
+from .proof import evaluated
 
-#: The attributes for which an expression may do instead of a method.
-REPLACEABLE = ("location", "lastmod", "changefreq", "priority")
-#: Rows that are looked at first, from either end.
+Rows: TypeAlias = models.QuerySet[Any]
+
+#: How many foreign keys are followed, one behind the other.
+HOPS = 2
+
+#: How many columns are read by one query: each may need two joins.
+_READ = 25
+_TEXT = (models.CharField, models.TextField)
+#: Files have another value on the row path; bytes are nobody's text.
+_LEFT_OUT = (models.BinaryField, models.FileField)
+#: Rows that are looked at, from either end.
 SAMPLED = 50
 
-#: How many columns are told that might be meant as well.
-_OTHERS = 3
-#: What makes a date local.
-_LOCAL = frozenset({"localtime", "localdate", "astimezone"})
+
+class Refused(Exception):
+    """There is nothing to suggest; the message says why."""
+
+
+class Unresolved(Refused):
+    """No URL pattern of the language matches."""
+
+
+def literal(value: Any) -> str:
+    """Write a constant as Python code, texts in double quotes where that is plain."""
+    code = repr(value)
+    return f'"{value}"' if code == f"'{value}'" and '"' not in code else code
+
+
+def _constant(given: dict[Any, Any]) -> str:
+    """Return the value of several rows as code, if it is one that can be written."""
+    first, *others = given.values()
+    is_one = others and all(other == first for other in others)
+    is_plain = type(first) in (str, int, float, type(None))
+    return literal(first) if is_one and is_plain else ""
 
 
 @dataclass
 class Search:
-    """Looks for columns on a few rows of a section."""
+    """Looks for the line that gives what a method gives."""
 
-    prover: Prover
-    #: Claims that some row has disproved, by attribute.
-    disproved: dict[str, dict[str, str]] = field(default_factory=dict)
+    source: SectionSource
+    site: SiteAddress
+    #: What to look at before the lines are used, by attribute.
+    notes: dict[str, list[str]] = field(default_factory=dict)
 
-    @cached_property
-    def sample(self) -> dict[Any, Model]:
-        """Some items by primary key: the first, the last, and those that disproved."""
-        rows = self.prover.rows()
-        with rendering_context(self.prover.place):
-            items = [*rows[:SAMPLED], *rows.reverse()[:SAMPLED]]
-        return {item.pk: item for item in items}
+    def code(self, name: str, languages: Iterable[str]) -> str:
+        """
+        Return Python code for an attribute; raises ``Refused`` if there is none.
 
-    @cached_property
-    def total(self) -> int:
-        """How many rows there are, as far as progress is concerned."""
-        return self.prover.rows().count()
+        URLs are resolved in the section's language, or else in one of ``languages``.
+        """
+        self.notes[name], unresolved = [], list[Unresolved]()
+        own = self.source.languages[0]
+        with rendering_context(self.site, own):
+            given = self._given(name)
+            if name != "location":
+                return self._column(name, name, given, f"{name}() gives")
+        for language in (own, *languages):
+            try:
+                with rendering_context(self.site, language):
+                    return self._route(given)
+            except Unresolved as error:  # the method may activate another language
+                unresolved.append(error)
+        raise unresolved[0]
 
-    @property
-    def model(self) -> type[Model]:
-        """The model of the items."""
-        model: type[Model] = self.prover.rows().model
-        return model
-
-    @property
-    def declared(self) -> dict[str, Any]:
-        """What the class declares for the attributes that can be replaced."""
-        everything = declared(self.prover.sitemap)
-        return {name: everything[name] for name in REPLACEABLE}
-
-    def learn(self, name: str, claim: Candidate, difference: Mismatch) -> None:
-        """Take the row that disproved a claim to those that are looked at."""
-        self.sample[difference.item.pk] = difference.item
-        self.disproved.setdefault(name, {})[claim.code] = told(name, claim, difference)
-
-    def claim(self, name: str) -> Candidate | str:
-        """Return a claim that holds for the sample, or why there is none."""
-        known = self.disproved.get(name, {})
-        reasons = list(known.values())
-        try:
-            for claim in self._proposals(name):
-                if claim.code in known:
-                    continue
-                reason = self._reason_against(name, claim)
-                if not reason:
-                    return claim
-                reasons.append(reason)
-        except Unroutable as error:
-            reasons.append(str(error))
-        return "; ".join(reasons)
-
-    def _reason_against(self, name: str, claim: Candidate) -> str:
-        """Return why a claim does not hold for the sample; empty if it does."""
-        try:
-            wrong = self.prover.first_wrong(name, claim, list(self.sample))
-        except RouteError as error:
-            return str(error)
-        return "" if wrong is None else told(name, claim, wrong)
-
-    def _proposals(self, name: str) -> Iterator[Candidate]:
-        with rendering_context(self.prover.place, self.prover.source.languages[0]):
-            said = {
-                key: self.prover.said(name, item) for key, item in self.sample.items()
-            }
-        good = {key: text for key, text in said.items() if isinstance(text, str)}
-        if not good:
-            key, fault = next(iter(said.items()))
-            reason = fault.reason if isinstance(fault, Fault) else ""
-            raise Unroutable(f"row {key}: {name}() gives nothing legal: {reason}")
-        names = self._names(name)
-        if name == "location":
-            yield from self._routes(good, names)
-        else:
-            yield from self._plain(name, good, names)
-
-    def _routes(
-        self, paths: dict[Any, str], names: frozenset[str]
-    ) -> Iterator[Candidate]:
-        """Yield routes that would give these paths."""
-        with rendering_context(self.prover.place, self.prover.source.languages[0]):
-            wanted = wanted_of(paths, self.prover.place)
-        for variant in wanted.variants():
-            arguments: dict[str | int, Candidate] = {}
-            for parameter in variant.texts:
-                arguments[parameter] = self._argument(variant, parameter, names)
-            given = {param: claim.value for param, claim in arguments.items()}
-            positional = [given[param] for param in given if isinstance(param, int)]
-            named = {param: given[param] for param in given if isinstance(param, str)}
-            yield Candidate(
-                value=Route(variant.viewname, *positional, **named),
-                code=route_code(
-                    variant.viewname,
-                    {param: claim.code for param, claim in arguments.items()},
-                ),
-                imports=frozenset({("django_sitemaps_plus", "Route")}).union(
-                    *(claim.imports for claim in arguments.values())
-                ),
-                others=tuple(
-                    text for claim in arguments.values() for text in claim.others
-                ),
-            )
-
-    def _argument(
-        self, wanted: Wanted, parameter: str | int, names: frozenset[str]
-    ) -> Candidate:
-        """Return what gives a parameter's text; ``Unroutable`` if nothing does."""
-        texts = wanted.texts[parameter]
-        constant = wanted.constant(parameter)
-        if constant is not None and parameter in wanted.extra:
-            return constant
-        match = self._best(
-            texts,
-            lambda column, value: wanted.text(parameter, value),
-            names,
-            str(parameter),
-            constant=constant,
-            parts=True,
-        )
-        if match is None:
-            key, text = next(iter(texts.items()))
-            raise Unroutable(
-                f"row {key}: the URL pattern {wanted.viewname!r} takes "
-                f"{_named(parameter)} {text!r}, and no column of "
-                f"{self.model.__name__}, or of a model up to two foreign keys away, "
-                "has the value on every row that was checked"
-            )
-        return match
-
-    def _plain(
-        self, name: str, texts: dict[Any, str], names: frozenset[str]
-    ) -> Iterator[Candidate]:
-        """Yield a column, or a constant, that would give these texts."""
-        constant = _constant(self, name, texts)
-        match = self._best(
-            texts,
-            lambda column, value: self.prover.written(name, value),
-            names,
-            name,
-            constant=constant,
-            parts=False,
-        )
-        if match is None:
-            key, text = next(iter(texts.items()))
-            raise Unroutable(
-                f"row {key}: {name}() gives {shown(text)}, and no column "
-                f"{'' if len(set(texts.values())) > 1 else 'or constant '}gives that "
-                "on all rows that were looked at"
-            )
-        yield match
-
-    def _best(
-        self,
-        texts: Mapping[Any, str],
-        write: Callable[[Column, Any], str],
-        names: frozenset[str],
-        wanted: str,
-        *,
-        constant: Candidate | None,
-        parts: bool,
-    ) -> Candidate | None:
-        """Return the likeliest of the columns, and a constant, that give ``texts``."""
-        matches = self._matches(texts, write, names, parts=parts)
-        ranked = sorted(matches, key=lambda column: _rank(column, names, wanted))
-        best = ranked[0] if ranked else None
-        unlikely = best is None or _rank(best, names, wanted)[:2] == (True, True)
-        if constant is not None and unlikely and (len(texts) > 1 or not parts):
-            return constant
-        if best is None:
-            return None
-        others = [
-            column.code for column in ranked[1:] if _may_be_meant(column, best, names)
-        ][:_OTHERS]
-        return Candidate(
-            value=best.expression,
-            code=best.code,
-            imports=best.imports,
-            others=(best.code, *others) if others else (),
-        )
-
-    def _matches(
-        self,
-        texts: Mapping[Any, str],
-        write: Callable[[Column, Any], str],
-        names: frozenset[str],
-        *,
-        parts: bool,
-    ) -> list[Column]:
-        """Return columns that give ``texts``: near ones, or such as are mentioned."""
-        found: list[Column] = []
-        looked = 0
-        for hops in range(HOPS + 1):
-            tables = sorted(
-                relations(self.model, hops), key=lambda path: not _mentions(names, path)
-            )
-            for relation in tables:
-                if found and not _mentions(names, relation):
-                    break
-                looked += 1
-                if looked > TABLES:
-                    return found
-                found += self._matches_in(relation, texts, write, parts=parts)
-            if any(_mentions(names, column.fields) for column in found):
-                break
+    def _given(self, name: str) -> dict[Any, Any]:
+        """Return what a method gives for some rows, by primary key."""
+        found, why = {}, "there is no row, so nothing can be proved"
+        rows = self.source.sitemap.items().order_by("pk")
+        ends = [*rows[:SAMPLED], *rows.reverse()[:SAMPLED]]
+        for item in {item.pk: item for item in ends}.values():
+            try:
+                value = getattr(self.source.sitemap, name)(item)
+                if name == "location":
+                    value = local_path(value, self.site.origin)
+            except DatabaseError:
+                raise
+            except Exception as error:  # a project's method may raise anything
+                why = f"row {item.pk}: {name}() gives nothing legal: {describe(error)}"
+            else:
+                found[item.pk] = value
+        if not found:
+            raise Refused(why)
         return found
 
-    def _matches_in(
-        self,
-        relation: Path,
-        texts: Mapping[Any, str],
-        write: Callable[[Column, Any], str],
-        *,
-        parts: bool,
-    ) -> list[Column]:
-        rows = self.prover.rows()
-        wanted = [
-            column for column in columns(rows, relation) if parts or not column.is_part
-        ]
-        with rendering_context(self.prover.place):
-            known = values(rows, texts, wanted)
-            return [
-                column
-                for index, column in enumerate(wanted)
-                if all(
-                    key in known and _gives(write, column, known[key][index], text)
-                    for key, text in texts.items()
-                )
-            ]
+    def _column(
+        self, attribute: str, name: str, given: dict[Any, Any], what: str
+    ) -> str:
+        """Return the code of what gives these values, by primary key."""
+        rows, notes = self.source.sitemap.items(), self.notes[attribute]
+        texts = {key: str(value) for key, value in given.items()}
+        found = find(rows, name, texts)
+        constant = _constant(given) if name != "lastmod" else ""
+        if constant and not (found and name in found[0].path):
+            notes.append(f"{what} {constant} on every row. It must always do so.")
+            return constant
+        if not found:
+            key, text = next(iter(texts.items()))
+            raise Refused(
+                f"row {key}: {what} {text!r}, and no column of {rows.model.__name__}, "
+                "or of a model up to two foreign keys away, has the value on every row "
+                "that was checked"
+            )
+        codes = [column.code for column in found[:4]]
+        if len(codes) > 1:
+            notes.append(
+                f"{attribute}: {' and '.join(codes)} gave the same on all rows that "
+                "were looked at. Use the one that is meant."
+            )
+        if empty := untried(rows, found[0]):
+            notes.append(
+                f"{attribute}: no row has an empty {empty!r}. If the method then gives "
+                "another value, as 'or' does, this line does not: use Coalesce()."
+            )
+        return codes[0]
 
-    def _names(self, name: str) -> frozenset[str]:
-        """Return the names that a method's code mentions, and those that it calls."""
-        sitemap = self.prover.sitemap
-        found: set[str] = set()
-        todo = [*_codes(getattr(sitemap, name))]
-        while todo:
-            code = todo.pop()
-            fresh = set(code.co_names) - found
-            found |= fresh
-            todo += [c for c in code.co_consts if isinstance(c, CodeType)]
-            for text in fresh:
-                todo += _codes(getattr(self.model, text, None))
-        # GenericSitemap knows its date by the field's name.
-        return frozenset(found) | {
-            value for value in vars(sitemap).values() if isinstance(value, str)
+    def _route(self, paths: dict[Any, str]) -> str:
+        """Return a route to the one URL pattern that all paths are of."""
+        found = {key: self._resolved(key, path) for key, path in paths.items()}
+        shapes = {
+            key: f"{view!r} ({', '.join(map(str, given))})"
+            for key, (view, given) in found.items()
         }
+        first = next(iter(found))
+        for key, shape in shapes.items():
+            if shape != shapes[first]:
+                raise Refused(
+                    f"row {first} has the URL pattern {shapes[first]}, row {key} has "
+                    f"{shape}; a Route is of one"
+                )
+        view, names = found[first]
+        parts = [literal(view)]
+        for name in names:
+            values = {key: given[name] for key, (_, given) in found.items()}
+            what = f"the URL pattern {view!r} takes {name}"
+            code = self._column("location", str(name), values, what)
+            keyword_of_python = keyword.iskeyword(str(name))
+            named = f'**{{"{name}": {code}}}' if keyword_of_python else f"{name}={code}"
+            parts.append(code if isinstance(name, int) else named)
+        return f"Route({', '.join(parts)})"
+
+    def _resolved(self, key: Any, path: str) -> tuple[str, dict[Param, Any]]:
+        """Return the name of a path's URL pattern, and what its view is given."""
+        if "?" in path:
+            raise Refused(f"row {key}: {path!r} has a query, which no Route writes")
+        try:
+            match = resolve("/" + unquote(path.removeprefix(self.site.prefix)))
+        except Resolver404:
+            raise Unresolved(f"row {key}: no URL pattern matches {path!r}") from None
+        if not match.url_name:
+            raise Refused(f"row {key}: the URL pattern of {path!r} has no name")
+        given: Iterable[tuple[Param, Any]] = (
+            enumerate(match.args) if match.args else match.kwargs.items()
+        )
+        return match.view_name, dict(given)
 
 
-def _codes(value: Any) -> Iterator[CodeType]:
-    """Yield the code of a function, a method or a property."""
-    for function in (value, getattr(value, "fget", None), getattr(value, "func", None)):
-        function = getattr(function, "__wrapped__", function)
-        code = getattr(function, "__code__", None)
-        if isinstance(code, CodeType):
-            yield code
+# Columns
 
 
-def _gives(
-    write: Callable[[Column, Any], str], column: Column, value: Any, text: str
-) -> bool:
-    try:
-        return write(column, value) == text
-    except Exception:  # a converter may raise anything for a value it does not take
-        return False
+@dataclass(frozen=True)
+class Column:
+    """Python code of an expression, and its values for some rows, as text."""
+
+    code: str
+    #: The names that ``F()`` joins: ("category", "slug").
+    path: tuple[str, ...]
+    #: What can stand in for it: columns of the same kind; "" for nothing.
+    kind: str = ""
+    texts: tuple[str, ...] = ()
 
 
-def _mentions(names: frozenset[str], path: Iterable[str]) -> bool:
-    """Tell whether code that has ``names`` can be thought to read a path of fields."""
-    by_key = "pk" in names or "id" in names
-    return all(
-        part in names or (by_key and part.removesuffix("_id") in names) for part in path
-    )
+def find(rows: Rows, name: str, texts: dict[Any, str]) -> list[Column]:
+    """
+    Return what gives these texts (by primary key), the likeliest first.
+
+    ``name`` is that of the parameter or attribute which has them.
+    """
+    wanted, known = tuple(texts.values()), list[Column]()
+    for hops in range(HOPS + 1):
+        columns = list(_columns(rows.model, hops))
+        if not hops:
+            columns += [Column(f'F("{one}")', (one,)) for one in rows.query.annotations]
+        for start in range(0, len(columns), _READ):
+            known += _read(rows, list(texts), columns[start : start + _READ])
+        found = [column for column in known if column.texts == wanted]
+        if found:
+            return sorted(found, key=lambda column: name not in column.path)
+    return list(_fallbacks(known, wanted))
 
 
-def _may_be_meant(column: Column, best: Column, names: frozenset[str]) -> bool:
-    """Tell whether a column could be meant as well as ``best``, for all one knows."""
-    if column.fields == best.fields:
-        # The same date in another zone, or with another number of digits.
-        return column.is_part
-    # "pk" is another name of the same column.
-    return column.place != best.place and not _mentions(names, best.fields)
+def _columns(model: Any, hops: int, relation: tuple[str, ...] = ()) -> Iterator[Column]:
+    """Yield the columns of the tables that are ``hops`` foreign keys away."""
+    # The parts of a time depend on a zone, and no row tells which one a method means.
+    in_utc = not django_settings.USE_TZ or django_settings.TIME_ZONE == "UTC"
+    for one in model._meta.concrete_fields:
+        if hops:
+            if isinstance(one.related_model, type):
+                further = (*relation, one.name)
+                yield from _columns(one.related_model, hops - 1, further)
+            continue
+        is_key = one is model._meta.pk and not relation
+        path = (*relation, "pk" if is_key else one.attname)
+        joined = "__".join(path)
+        if not isinstance(one, _LEFT_OUT):
+            kind = "text" if isinstance(one, _TEXT) else one.get_internal_type()
+            yield Column(f'F("{joined}")', path, kind)
+        is_time = isinstance(one, models.DateTimeField)
+        if isinstance(one, models.DateField) and (in_utc or not is_time):
+            for part in ("year", "month", "day"):
+                code = f'F("{joined}__{part}")'
+                yield Column(code, (*path, part))
+                code = f'LPad(Cast({code}, CharField()), 2, Value("0"))'
+                yield Column(code, (*path, part))
 
 
-def _rank(
-    column: Column, names: frozenset[str], wanted: str
-) -> tuple[bool, bool, int, bool, bool]:
-    """Order columns: mentioned by the method, named like what is wanted, near."""
-    named = wanted in (column.path[-1], column.path[0], "_".join(column.path))
-    # A date that comes from the database is in UTC until somebody makes it local.
-    zone = "own" if names & _LOCAL else "utc"
-    return (
-        not _mentions(names, column.fields),
-        not named,
-        len(column.place),
-        column.path[-1] != wanted,
-        column.zone not in ("", zone),
-    )
+def _read(rows: Rows, keys: list[Any], columns: list[Column]) -> list[Column]:
+    """Return columns with their values for the rows of some primary keys."""
+    named = {f"column_{at}": evaluated(one.code) for at, one in enumerate(columns)}
+    rows = rows.order_by().filter(pk__in=keys).annotate(**named)
+    by_key = {key: values for key, *values in rows.values_list("pk", *named)}
+    found = zip(*(by_key.get(key, [None] * len(columns)) for key in keys), strict=True)
+    return [
+        replace(column, texts=tuple(map(str, values)))
+        for column, values in zip(columns, found, strict=True)
+    ]
 
 
-def _constant(search: Search, name: str, texts: Mapping[Any, str]) -> Candidate | None:
-    """Return what a method gives, if that is the same for all and can be written."""
-    if len(set(texts.values())) > 1:
-        return None
-    key = next(iter(texts))
-    with rendering_context(search.prover.place):
-        value = getattr(search.prover.sitemap, name)(search.sample[key])
-    if not is_writable(value) or (name == "lastmod" and value is not None):
-        # A date that is the same for all rows may be that of today.
-        return None
-    return Candidate(value=value, code=literal(value))
+def _fallbacks(known: list[Column], wanted: tuple[str, ...]) -> Iterator[Column]:
+    """Yield what gives one column and, where that is empty, another."""
+    for first in known:
+        is_text = first.kind == "text"
+        options = ", output_field=CharField()" if is_text else ""
+        alike = [one for one in known if one.kind == first.kind != ""]
+        # Of the two, "or" is what most methods have.
+        for empty in ({"None", ""}, {"None"}) if is_text else ({"None"},):
+            given = f'NullIf({first.code}, Value(""))' if "" in empty else first.code
+            for other in () if empty.isdisjoint(first.texts) else alike:
+                pairs = zip(first.texts, other.texts, strict=True)
+                if wanted == tuple(two if one in empty else one for one, two in pairs):
+                    code = f"Coalesce({given}, {other.code}{options})"
+                    yield Column(code, first.path)
 
 
-def _named(parameter: str | int) -> str:
-    return parameter if isinstance(parameter, str) else f"argument {parameter + 1}"
-
-
-def shown(outcome: Outcome) -> str:
-    """Return what stands in the sitemap for an attribute, as a report has it."""
-    if isinstance(outcome, Fault):
-        return f"nothing legal ({outcome.reason})"
-    text = outcome
-    if text.startswith("<"):
-        text = text.partition(">")[2].rpartition("</")[0]
-    return repr(text) if text else "none"
-
-
-def told(name: str, claim: Candidate, difference: Mismatch) -> str:
-    """Say for which row a claim is wrong, and what the two of them give."""
-    return (
-        f"row {difference.label}: {name}() gives {shown(difference.said)}, "
-        f"{claim.code} gives {shown(difference.claimed)}"
-    )
+def untried(rows: Rows, column: Column) -> str:
+    """Return the field of a column that may be empty but never is; "" if none."""
+    model: Any = rows.model
+    for length, name in enumerate(column.path, 1):
+        try:
+            one = model._meta.get_field(name)
+        except (AttributeError, FieldDoesNotExist):
+            return ""
+        joined = "__".join(column.path[:length])
+        empty = [models.Q(**{f"{joined}__isnull": True})] * one.null
+        empty += [models.Q(**{joined: ""})] * (one.blank and isinstance(one, _TEXT))
+        if not all(rows.filter(condition).exists() for condition in empty):
+            return joined
+        model = one.related_model
+    return ""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import groupby
+from operator import itemgetter
 from textwrap import indent
 from typing import Any
 
 from django.core.checks import ERROR, CheckMessage, run_checks
 
 from django_sitemaps_plus.audit import suggestions
-from django_sitemaps_plus.audit.suggestions import Progress, Suggestion
+from django_sitemaps_plus.audit.suggestions import OURS, Progress, Suggestion
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import SitemapsCommand, counted
@@ -20,7 +23,9 @@ from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.publishing import status
 from django_sitemaps_plus.publishing.status import SectionState
 from django_sitemaps_plus.sitemaps import sections as declared_sections
-from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.classes import Sitemap
+from django_sitemaps_plus.sitemaps.registry import AnySitemap, registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource
 
 #: rich's bars, or plain lines where the extra "cli" is not installed.
 _rich: Any
@@ -124,49 +129,31 @@ class Command(SitemapsCommand):
     # What would be better
 
     def _suggest(self, names: list[str], *, as_json: bool) -> list[str]:
-        """Suggest what puts sections on the row path; returns those that failed."""
-        found: list[Suggestion] = []
+        """Suggest what puts classes on the row path; returns sections that failed."""
+        documents: list[dict[str, Any]] = []
         failed = []
         for name in names:
+            if any(name in document["sections"] for document in documents):
+                continue
             try:
                 source = declared_sections.source(name)
+                with self._progress(name) as progress:
+                    found = suggestions.suggest(source, progress)
             except (SitemapsPlusError, TypeError) as error:
                 # The other sections are none the worse for it.
                 self.stderr.write(self.style.ERROR(f"Section {name!r}: {error}"))
                 failed.append(name)
                 continue
-            with self._progress(name) as progress:
-                found.append(suggestions.suggest(source, progress))
+            if found.lines:
+                found.notes += _notes(found, source.sitemap)
+            documents.append({**asdict(found), "code": _code(found, source)})
             if not as_json:
-                self._print_suggestion(found[-1])
+                self.stdout.write(_sentences(found, documents[-1]["code"]))
         if as_json:
-            self.print_json(sections=list(map(_suggestion_as_dict, found)))
+            self.print_json(suggestions=documents)
         elif not names:
             self.stdout.write(_NOTHING)
         return failed
-
-    def _print_suggestion(self, found: Suggestion) -> None:
-        start = f"Section {found.name!r}"
-        if not found.reason:
-            self.stdout.write(f"{start} is on the row path already.")
-            return
-        where = f"{start} is on the object path, because {found.reason}"
-        refused = [
-            f"  {name}: {why.rstrip('.')}." for name, why in found.refused.items()
-        ]
-        if not found.proved:
-            lines = [f"{where}. Nothing can be suggested:", *refused]
-        else:
-            lines = [
-                f"{where}. {_promise(found)}",
-                "",
-                indent(found.code, "    "),
-                f"Proved on {counted(found.rows, 'row')}.",
-                *(f"  {note}" for note in found.notes),
-            ]
-            if refused:
-                lines += ["It stays on the object path:", *refused]
-        self.stdout.write("\n".join(lines))
 
     @contextmanager
     def _progress(self, name: str) -> Iterator[Progress]:
@@ -202,12 +189,6 @@ def _ledger(state: SectionState) -> str:
     return f"{pages}, {built}, with {entries} and {counted(state.bad, 'bad row')}."
 
 
-def _promise(found: Suggestion) -> str:
-    if found.gets_there:
-        return "This puts it on the row path:"
-    return "This does without some of its methods:"
-
-
 def _check_as_dict(message: CheckMessage) -> dict[str, Any]:
     return {
         "id": message.id,
@@ -217,14 +198,77 @@ def _check_as_dict(message: CheckMessage) -> dict[str, Any]:
     }
 
 
-def _suggestion_as_dict(found: Suggestion) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "object_path": found.reason,
-        "rows": found.rows,
-        "proved": {name: claim.code for name, claim in found.proved.items()},
-        "refused": found.refused,
-        "gets_to_row_path": found.gets_there,
-        "code": found.code,
-        "notes": found.notes,
-    }
+def _sentences(found: Suggestion, code: str) -> str:
+    """Return a suggestion as text."""
+    names = ", ".join(map(repr, found.sections))
+    several = len(found.sections) > 1
+    start = f"Sections {names} are" if several else f"Section {names} is"
+    if not found.reason:
+        return f"{start} on the row path already."
+    start += f" on the object path, because {found.reason}."
+    refused = [f"  {name}: {why.rstrip('.')}." for name, why in found.refused.items()]
+    if not found.lines:
+        return "\n".join([f"{start} Nothing can be suggested:", *refused])
+    promise = "This puts it on the row path:"
+    if "i18n" in found.lines:
+        promise = "One class with i18n = True lists the same URLs:"
+    elif several:
+        promise = "This puts them on the row path:"
+    elif refused:
+        promise = "This saves reverse() for each row:"
+    sections = f" of {len(found.sections)} sections" if several else ""
+    proved = f"Proved on {counted(found.rows, 'row')}{sections}."
+    notes = [f"  {note}" for note in found.notes]
+    lines = [f"{start} {promise}", "", indent(code, "    "), proved, *notes]
+    if refused:
+        lines += ["It stays on the object path:", *refused]
+    return "\n".join(lines)
+
+
+def _code(found: Suggestion, source: SectionSource) -> str:
+    """Return the lines as they stand in a class, with their imports."""
+    cls, lines = type(source.sitemap), dict(found.lines)
+    if not lines:
+        return ""
+    name, bases = cls.__name__, ", ".join(base.__name__ for base in cls.__bases__)
+    text = re.sub(r'"[^"]*"', "", " ".join(lines.values()))
+    imports = {(_MODULES.get(one, _FUNCTIONS), one) for one in _NAME.findall(text)}
+    if cls in OURS or cls.__bases__[0] in OURS or "i18n" in lines:
+        bases = "Sitemap"
+        imports.add(("django_sitemaps_plus", "Sitemap"))
+    if cls in OURS:
+        # An instance of GenericSitemap: its arguments become attributes.
+        model, given = source.sitemap.items().model, vars(source.sitemap)
+        name = f"{model.__name__}Sitemap"
+        imports.add((model.__module__, model.__name__))
+        for one in ("changefreq", "priority", "protocol"):
+            lines |= {one: repr(given[one])} if given.get(one) else {}
+        lines = {"model": model.__name__, **lines}
+    head = "".join(
+        f"from {module} import {', '.join(one for _, one in names)}\n"
+        for module, names in groupby(sorted(imports), key=itemgetter(0))
+    )
+    body = "".join(f"    {one} = {code}\n" for one, code in lines.items())
+    return f"{head}\n\nclass {name}({bases}):\n{body}"
+
+
+def _notes(found: Suggestion, sitemap: AnySitemap) -> Iterator[str]:
+    """Yield what else has to be done where the lines are used."""
+    cls = type(sitemap)
+    if cls in OURS:
+        rows = sitemap.items()
+        if str(rows.query) != str(rows.model._default_manager.all().query):
+            yield "items() has to return the queryset that GenericSitemap is given."
+    elif not isinstance(sitemap, Sitemap):
+        yield "The base class is django_sitemaps_plus.Sitemap, not contrib's."
+    if "i18n" in found.lines:
+        yield (
+            f"Register {cls.__name__} once, in place of its {len(found.sections)} "
+            "instances, and let it do without arguments."
+        )
+
+
+_NAME = re.compile(r"\b([A-Z]\w*)\b[(.]")
+_FUNCTIONS = "django.db.models.functions"
+_MODULES = dict.fromkeys(("CharField", "F", "Value"), "django.db.models")
+_MODULES |= dict.fromkeys(("Route", "Sitemap"), "django_sitemaps_plus")
