@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection
+from django.db.models import F
 from django.test import AsyncClient, Client
 from django.urls import include, path
 from django.utils.http import http_date, parse_http_date
 
+from django_sitemaps_plus import Route
 from django_sitemaps_plus.models import Page, PageFile, Section
 from django_sitemaps_plus.pagination.queries import lease, section_row
 from django_sitemaps_plus.publishing import index
@@ -676,11 +678,21 @@ def test_a_section_that_is_broken_takes_no_other_along(
     assert sorted(listed(client.get("/sitemap.xml"))) == sorted(before)
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"items": lambda self: 1 / 0},
+        {"location": Route("no-such-name", slug=F("slug"))},
+        {"lastmod": F("no_such_column")},
+    ],
+    ids=["items", "location", "lastmod"],
+)
 def test_a_broken_section_without_pages_is_left_out(
-    client: Client, article: list[Article], register: Any
+    client: Client, article: list[Article], register: Any, broken: dict[str, Any]
 ) -> None:
-    register("new", type("Broken", (Small,), {"items": lambda self: 1 / 0}))
-    assert len(locations(client.get("/sitemap.xml"))) == 3
+    register("new", type("Broken", (Small,), broken))
+    for _ in range(2):
+        assert len(locations(client.get("/sitemap.xml"))) == 3
 
 
 @pytest.mark.django_db(transaction=True)
