@@ -70,7 +70,7 @@ class Slow(_Fault):
 
 @dataclass(frozen=True)
 class Drip(_Fault):
-    """Sends the "headers" or the "body" byte by byte, without end."""
+    """Sends the "headers" or the "body" byte by byte, for ten seconds."""
 
     stage: str
     every: float = 0.05
@@ -79,8 +79,9 @@ class Drip(_Fault):
         wire.write(b"HTTP/1.1 200 OK\r\n")
         if self.stage == "body":
             wire.write(b"Content-Length: 1000000\r\n\r\n")
-        while wire.write(b"x") and not wire.wait(self.every):
-            pass
+        for _ in range(round(10 / self.every)):
+            if not wire.write(b"x") or wire.wait(self.every):
+                break
         return True
 
 
