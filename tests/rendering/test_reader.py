@@ -363,20 +363,6 @@ def test_a_row_that_comes_more_than_once_is_refused_with_the_remedy(
 # By position
 
 
-def test_a_class_that_overrides_location_s_hook_is_asked_through_it(
-    client: Client, register: Any
-) -> None:
-    class Hooked(ArticleSitemap):
-        def _location(self, item: Article, force_lang_code: Any = None) -> str:
-            return f"{super()._location(item, force_lang_code)}?from=map"
-
-    register("article", Hooked)
-    (article,) = articles(1)
-    assert locations(client.get("/sitemap-article-1.xml")) == [
-        f"https://www.example.com/articles/{article.slug}/?from=map"
-    ]
-
-
 @pytest.mark.parametrize(
     "items",
     [
