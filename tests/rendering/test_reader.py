@@ -343,10 +343,18 @@ class Tagged(ArticleSitemap):
 
 
 @pytest.mark.parametrize("cls", [Tagged, by_object(Tagged)], ids=["rows", "objects"])
-@pytest.mark.parametrize("limit", [1, 3, 50_000])
+@pytest.mark.parametrize(
+    ("limit", "block"), [(1, 1000), (3, 1000), (50_000, 1000), (50_000, 1)]
+)
 def test_a_row_that_comes_more_than_once_is_refused_with_the_remedy(
-    client: Client, register: Any, cls: type[Sitemap], limit: int
+    client: Client,
+    register: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    cls: type[Sitemap],
+    limit: int,
+    block: int,
 ) -> None:
+    monkeypatch.setattr("django_sitemaps_plus.rendering.reader.BLOCK", block)
     register("tagged", type("Limited", (cls,), {"limit": limit}))
     for article in articles(3):
         for number in range(5):
