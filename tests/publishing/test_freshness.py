@@ -24,7 +24,6 @@ from tests.support.helpers import (
     as_older_code,
     index,
     locations,
-    remove_sites,
     settle,
     told,
     urlset,
@@ -124,23 +123,6 @@ def test_a_304_is_true_after_what_django_did(
     since = {**given, "if-modified-since": date}
     assert client.get(PAGE, headers=since).status_code == status
     assert again(client, tag, **given) == status
-
-
-def test_a_second_host_gets_its_own_truth(
-    client: Client, news: list[Article], settings: Any
-) -> None:
-    settings.SITEMAPS_PLUS = {}
-    settings.SITE_ID = None
-    remove_sites(settings)
-    hosts = ("www.example.com", "example.org")
-    tags = {
-        host: client.get(PAGE, headers={"host": host}).headers["ETag"] for host in hosts
-    }
-    assert len(set(tags.values())) == 2
-    news[0].delete()
-    for host in hosts:
-        given = {"host": host, "if-none-match": tags[host]}
-        assert len(urlset(client.get(PAGE, headers=given))) == 8
 
 
 # The clock
