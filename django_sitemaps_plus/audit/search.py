@@ -37,8 +37,6 @@ HOPS = 2
 #: How many columns are read by one query: each may need two joins.
 _READ = 25
 _TEXT = (models.CharField, models.TextField)
-#: Files have another value on the row path; bytes are nobody's text.
-_LEFT_OUT = (models.BinaryField, models.FileField)
 #: Rows that are looked at, from either end.
 SAMPLED = 50
 
@@ -60,7 +58,7 @@ def literal(value: Any) -> str:
 def _constant(given: dict[Any, Any]) -> str:
     """Return the value of several rows as code, if it is one that can be written."""
     first, *others = given.values()
-    is_one = others and all(other == first for other in others)
+    is_one = (others or first is None) and all(other == first for other in others)
     is_plain = type(first) in (str, int, float, type(None))
     return literal(first) if is_one and is_plain else ""
 
@@ -121,7 +119,10 @@ class Search:
         rows, notes = self.source.sitemap.items(), self.notes[attribute]
         texts = {key: str(value) for key, value in given.items()}
         found = find(rows, name, texts)
-        constant = _constant(given) if name != "lastmod" else ""
+        constant = _constant(given)
+        if name == "lastmod" and constant != "None":
+            # A date that all rows have may be that of today.
+            constant = ""
         if constant and not (found and name in found[0].path):
             notes.append(f"{what} {constant} on every row. It must always do so.")
             return constant
@@ -233,9 +234,8 @@ def _columns(model: Any, hops: int, relation: tuple[str, ...] = ()) -> Iterator[
         is_key = one is model._meta.pk and not relation
         path = (*relation, "pk" if is_key else one.attname)
         joined = "__".join(path)
-        if not isinstance(one, _LEFT_OUT):
-            kind = "text" if isinstance(one, _TEXT) else one.get_internal_type()
-            yield Column(f'F("{joined}")', path, kind)
+        kind = "text" if isinstance(one, _TEXT) else one.get_internal_type()
+        yield Column(f'F("{joined}")', path, kind)
         is_time = isinstance(one, models.DateTimeField)
         if isinstance(one, models.DateField) and (in_utc or not is_time):
             for part in ("year", "month", "day"):

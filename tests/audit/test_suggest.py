@@ -320,7 +320,9 @@ def test_generic(register: Register) -> None:
     assert page("generic") == before
     some = Article.objects.filter(live=True)
     register("generic", GenericSitemap({"queryset": some}))
-    assert "items() has to return the queryset" in suggest("generic")["notes"][-1]
+    found = suggest("generic")
+    assert found["lines"]["lastmod"] == "None"
+    assert "items() has to return the queryset" in found["notes"][-1]
 
 
 # The other attributes
