@@ -129,12 +129,13 @@ class Ground:
 
     # What is to be done, and who does it
 
-    def settle(self) -> None:
+    def settle(self, *, kills: bool = False) -> None:
         """Notify until nothing is left to notify of."""
         deadline = time.monotonic() + 120
         while self.waiting():
             assert time.monotonic() < deadline, self.waiting()
-            self._let_minutes_pass()
+            if kills:
+                self._let_minutes_pass()
             self.manage("ping_sitemaps")
             time.sleep(0.3)
 

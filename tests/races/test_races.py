@@ -141,7 +141,7 @@ def test_all_are_killed(
         race.finish()
         server.close()
         race.manage("build_sitemaps", "--reconcile", "--deep")
-        race.settle()
+        race.settle(kills=True)
         race.check()
 
 
