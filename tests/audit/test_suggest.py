@@ -22,7 +22,7 @@ from django_sitemaps_plus.audit import proof
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.sitemaps.attributes import ATTRIBUTES
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import object_path_reason
+from django_sitemaps_plus.sitemaps.sections import object_path_reason, source
 from tests.support.factories import (
     ArticleFactory,
     CategoryFactory,
@@ -294,6 +294,8 @@ def test_contrib_s_classes(register: Register) -> None:
     assert found["notes"] == [
         "The base class is django_sitemaps_plus.Sitemap, not contrib's."
     ]
+    as_compared = proof.suggested(source("news"), found["lines"]).sitemap
+    assert object_path_reason(as_compared) == ""
     assert_same_bytes(found, register)
 
 
