@@ -62,7 +62,7 @@ def compared(
         yield 0, f"all is paged by position: {source.by_position}"
         return
     old = Reader(source, site_of(source))
-    new = replace(old, source=_changed(source, lines), tally=Tally())
+    new = replace(old, source=suggested(source, lines), tally=Tally())
     for keys in _keys(source, source.key):
         # Not across the yield: whoever asks for no more would be left in it.
         with rendering_context(old.site):
@@ -82,7 +82,7 @@ def _first_odd(old: Reader, new: Reader, keys: list[KeyValue]) -> KeyValue | Non
     return keys[0] if keys else None
 
 
-def _changed(source: SectionSource, lines: Mapping[str, str]) -> SectionSource:
+def suggested(source: SectionSource, lines: Mapping[str, str]) -> SectionSource:
     """Return a section as it would be with these lines in its class."""
     cls = type(source.sitemap)
     bases = (cls,) if issubclass(cls, Sitemap) else (cls, Sitemap)

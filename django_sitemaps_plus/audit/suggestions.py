@@ -101,6 +101,11 @@ class _Suggester:
                 found.lines = lines
                 notes = [search.notes.get(name, []) for name in lines]
                 found.notes = [note for some in notes for note in some]
+                found.notes += [
+                    f"Section {one.name!r} has no row: nothing was compared there."
+                    for one in self.sharing
+                    if not one.sitemap.items().exists()
+                ]
                 return
             names = [name for name in lines if name != "location"] or ["location"]
             found.refused |= dict.fromkeys(names, wrong)

@@ -22,7 +22,7 @@ from django_sitemaps_plus.audit import proof
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.sitemaps.attributes import ATTRIBUTES
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import object_path_reason
+from django_sitemaps_plus.sitemaps.sections import object_path_reason, source
 from tests.support.factories import (
     ArticleFactory,
     CategoryFactory,
@@ -294,6 +294,8 @@ def test_contrib_s_classes(register: Register) -> None:
     assert found["notes"] == [
         "The base class is django_sitemaps_plus.Sitemap, not contrib's."
     ]
+    as_compared = proof.suggested(source("news"), found["lines"]).sitemap
+    assert object_path_reason(as_compared) == ""
     assert_same_bytes(found, register)
 
 
@@ -557,6 +559,21 @@ def test_sections_that_differ_in_more_than_language(
     )
 
 
+def test_all_languages_are_proved_on_every_row(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Odd(InLanguage):
+        def location(self, item: Any) -> str:
+            return super().location(item).replace("/de/notes/3/", "/de/notes/1/")
+
+    monkeypatch.setattr(proof, "STEP", 1)
+    for number in (1, 2, 3):
+        NoteFactory(number=number)
+    for language in ("en", "de"):
+        register(f"note-{language}", Odd(language))
+    assert suggest()["lines"] == {}
+
+
 def test_a_line_is_proved_in_the_sections_of_subclasses(register: Register) -> None:
     class Base(Sitemap):
         model = Article
@@ -574,6 +591,9 @@ def test_a_line_is_proved_in_the_sections_of_subclasses(register: Register) -> N
         register(name, cls)
     assert suggest("a")["sections"] == ["a"]
     assert suggest("a")["lines"] == {"location": 'Route("article", slug=F("slug"))'}
+    assert suggest("a")["notes"] == [
+        "Section 'b' has no row: nothing was compared there."
+    ]
     register("d", type("Sliced", (Base,), {"items": lambda self: [1]}))
     assert suggest("a")["refused"]["location"] == (
         "in section 'd', all is paged by position: items() returns list, not a queryset"
