@@ -17,6 +17,7 @@ from django_sitemaps_plus.changes import reporting, url_changes
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.events import take
 from django_sitemaps_plus.changes.reporting import report
+from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import refresh_all, report_all
@@ -290,6 +291,17 @@ def test_a_url_that_another_page_lists_now_is_not_removed(
         rename(last, "s0")
     assert sorted(report_now()) == [("changed", "free"), ("changed", "s0")]
     assert sorted(rebuild()) == [("changed", "s0"), ("removed", "more11")]
+
+
+def test_what_is_listed_though_it_was_told_as_removed_is_told_again(
+    news: list[Article],
+) -> None:
+    url_changes.write(
+        "news", [Event(UrlChange.Kind.REMOVED, "/articles/s0/", time.time())], 0
+    )
+    told()
+    Page.objects.update(verified_at=0)
+    assert rebuild() == [("changed", "s0")]
 
 
 def test_a_bad_row_may_have_the_url_that_is_missing(

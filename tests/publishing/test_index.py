@@ -200,6 +200,24 @@ def test_an_index_says_that_a_page_changed_as_soon_as_that_is_reported(
     assert built["-small-3.xml"] == former["-small-3.xml"]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_an_index_drops_a_page_that_was_emptied_and_lists_it_again(
+    client: Client, large: list[Article]
+) -> None:
+    second = large[9:18]
+    Article.objects.filter(pk__in=[article.pk for article in second]).delete()
+    assert len(lastmods(client)) == 3, "nobody looked yet"
+    client.get("/sitemap-small-2.xml")
+    assert "-small-2.xml" not in lastmods(client)
+    assert urlset(client.get("/sitemap-small-2.xml")) == []
+    # A save that is reported brings it back, and so does the build.
+    Article.objects.create(pk=second[0].pk, slug="back")
+    refresh.report_all([source("small")])
+    assert "-small-2.xml" in lastmods(client)
+    client.get("/sitemap-small-2.xml")
+    assert "-small-2.xml" in lastmods(client)
+
+
 # Merged entries
 
 
