@@ -154,12 +154,8 @@ class Bag:
 
     def __call__(self) -> None:
         """Write down what the whole transaction changed, once."""
-        try:
-            hints = _merged([*_drain(self.connection), *self._take()])
-            record(hints, self.connection.alias)
-        except Exception:
-            # Nobody's save may fail for it, and the next comparison finds it.
-            logger.exception("Changes could not be recorded.")
+        hints = _merged([*_drain(self.connection), *self._take()])
+        record(hints, self.connection.alias)
 
     def _take(self) -> list[Hint]:
         sections, self.sections = self.sections, {}
