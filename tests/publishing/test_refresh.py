@@ -243,7 +243,7 @@ def test_what_cannot_be_built_is_tried_once_and_keeps_nothing_else(
     touch(site.kind.all().filter(pk__in=(3, 30)))
     report_all([site.source])
     if at_leisure:
-        assert steps(site) == [1, 4]
+        assert sorted(steps(site)) == [1, 4]
     else:
         done = refresh_all([site.source], place())
         assert done == (1 if how == "bad rows" else 0)
