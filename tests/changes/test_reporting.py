@@ -296,9 +296,9 @@ def test_a_url_that_another_page_lists_now_is_not_removed(
 def test_what_is_listed_though_it_was_told_as_removed_is_told_again(
     news: list[Article],
 ) -> None:
-    url_changes.write(
-        "news", [Event(UrlChange.Kind.REMOVED, "/articles/s0/", time.time())], 0
-    )
+    with transaction.atomic():
+        event = Event(UrlChange.Kind.REMOVED, "/articles/s0/", time.time())
+        url_changes.write("news", [event], 0)
     told()
     Page.objects.update(verified_at=0)
     assert rebuild() == [("changed", "s0")]
