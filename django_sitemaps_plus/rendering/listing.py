@@ -2,7 +2,8 @@
 What a page lists, read back from its bytes.
 
 ``serializer`` writes every entry as ``<url><loc>…</loc>…</url>`` and a line break; here
-that is taken apart again, some fifty thousand entries by one regular expression.
+that is taken apart again. By ``split()``: a regular expression takes three times as
+long, and most of what a build costs that changes one entry.
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ from django_sitemaps_plus.protocol.markup import escape
 #: By location, as it is written, the rest of each entry.
 Listing: TypeAlias = dict[bytes, bytes]
 
-_ENTRY = re.compile(rb"<url><loc>([^<]*)</loc>(.*?)</url>\n", re.DOTALL)
+_START, _END = b"<url><loc>", b"</url>\n"
 _LASTMOD = re.compile(rb"<lastmod>([^<]*)</lastmod>")
 _LOC = re.compile(rb"<url><loc>([^<]*)</loc>")
 
 
 def listing_of(body: bytes) -> Listing:
     """Return what a page, or the text of some entries, lists."""
-    return dict(_ENTRY.findall(body))
+    start = body.find(_START)
+    if start < 0:
+        return {}
+    entries = body[start + len(_START) : body.rindex(_END)].split(_END + _START)
+    # As pairs of a location and the rest.
+    return dict([entry.split(b"</loc>", 1) for entry in entries])
 
 
 def locations_of(body: bytes) -> list[bytes]:
