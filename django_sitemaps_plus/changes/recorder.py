@@ -15,7 +15,6 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -119,13 +118,22 @@ class Bag:
     transaction that is rolled back.
     """
 
-    __slots__ = ("__weakref__", "_at", "connection", "sections")
+    __slots__ = ("__weakref__", "_at", "connection", "is_alone", "sections")
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, *, is_alone: bool = False) -> None:
         self.connection = connection
+        #: Whether no transaction is open, whose commit would write it down.
+        self.is_alone = is_alone
         self.sections: dict[str, _Keys] = {}
         #: Where it stood among the callbacks.
         self._at = len(connection.run_on_commit)
+
+    def __enter__(self) -> Bag:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if self.is_alone and kind is None:
+            self()
 
     @property
     def is_waiting(self) -> bool:
@@ -167,19 +175,16 @@ _Bags = WeakValueDictionary[frozenset[Any], Bag]
 _open: WeakKeyDictionary[Any, _Bags] = WeakKeyDictionary()
 
 
-@contextmanager
-def remembering(using: str) -> Iterator[Bag]:
+def remembering(using: str) -> Bag:
     """
-    Give what remembers the open transaction's changes.
+    Return what remembers the open transaction's changes, for a ``with`` statement.
 
-    Where there is none, they are written at the end: they are committed already.
+    Where no transaction is open, they are written at its end: they are committed
+    already. No generator, which takes as long as all the rest, for each deleted object.
     """
     connection = connections[using]
     if not connection.in_atomic_block:
-        alone = Bag(connection)
-        yield alone
-        alone()
-        return
+        return Bag(connection, is_alone=True)
     bags = _open.get(connection)
     if bags is None:
         bags = _open[connection] = WeakValueDictionary()
@@ -192,7 +197,7 @@ def remembering(using: str) -> Iterator[Bag]:
                 del bags[known]
         bag = bags[savepoints] = Bag(connection)
         transaction.on_commit(bag, using=using, robust=True)
-    yield bag
+    return bag
 
 
 def _drain(connection: Any) -> list[Hint]:
