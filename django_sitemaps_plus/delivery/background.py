@@ -142,13 +142,13 @@ class Background:
         """Do what is due: look for changes and notify engines, or rebuild a page."""
         now = time.monotonic()
         if self._notify_at <= now:
-            self._notify_at, self._rebuild_at = math.inf, now
+            self._notify_at = math.inf
             how = get_settings().BACKGROUND
             if how in TASKS:
-                self._rebuild_at = math.inf
                 write_late()
                 import_string(TASKS[str(how)])()
                 return
+            self._rebuild_at = now
             wait = notify_all(self._is_ending)
             if wait is not None:
                 self._notify_in(wait)

@@ -140,7 +140,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             _live(told.pop("role"), told, Path(site.GIVEN["folder"]) / "ends")
-        print(pid, flush=True)  # noqa: T201
+        print(pid, flush=True)  # noqa: T201 (the parent reads it)
 
 
 if __name__ == "__main__":

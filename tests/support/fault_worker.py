@@ -95,7 +95,7 @@ def main() -> None:
     connection_created.connect(hurry)
     _warm()
     for line in sys.stdin:
-        print(json.dumps(_all(json.loads(line))), flush=True)  # noqa: T201
+        print(json.dumps(_all(json.loads(line))), flush=True)  # noqa: T201 (the parent reads it)
 
 
 def _warm() -> None:
