@@ -18,15 +18,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import ref
 
-from django.db import DatabaseError, OperationalError, connections, transaction
+from django.db import (
+    DatabaseError,
+    OperationalError,
+    connections,
+    router,
+    transaction,
+)
 
 from django_sitemaps_plus.db import clock_sql
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 
-from .queries import changes
+from .models import Change
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -170,9 +176,10 @@ class Bag:
         return [hint for name, keys in sections.items() for hint in keys.hints(name)]
 
 
-_Bags = WeakValueDictionary[frozenset[Any], Bag]
-#: By connection, the bags of its open transaction by their savepoints.
-_open: WeakKeyDictionary[Any, _Bags] = WeakKeyDictionary()
+#: What a connection has as an attribute: by their savepoints, the bags of its open
+#: transaction. Dictionaries with weak keys and values take three times as long to ask,
+#: for each deleted object.
+_OPEN = "_sitemaps_plus_open"
 
 
 def remembering(using: str) -> Bag:
@@ -185,25 +192,31 @@ def remembering(using: str) -> Bag:
     connection = connections[using]
     if not connection.in_atomic_block:
         return Bag(connection, is_alone=True)
-    bags = _open.get(connection)
-    if bags is None:
-        bags = _open[connection] = WeakValueDictionary()
+    bags: dict[frozenset[Any], ref[Bag]] = vars(connection).setdefault(_OPEN, {})
     # None stands for a block without a savepoint of its own.
     savepoints = frozenset(connection.savepoint_ids) - {None}
-    bag = bags.get(savepoints)
+    known = bags.get(savepoints)
+    bag = None if known is None else known()
     if bag is None or not bag.is_waiting:
-        for known, other in list(bags.items()):
-            if not other.is_waiting:
-                del bags[known]
-        bag = bags[savepoints] = Bag(connection)
+        for other, found in list(bags.items()):
+            old = found()
+            if old is None or not old.is_waiting:
+                del bags[other]
+        bag = Bag(connection)
+        bags[savepoints] = ref(bag)
         transaction.on_commit(bag, using=using, robust=True)
     return bag
 
 
+def _bags(connection: Any) -> list[Bag]:
+    known = vars(connection).get(_OPEN)
+    if not known:
+        return []
+    return [bag for found in list(known.values()) if (bag := found()) is not None]
+
+
 def _drain(connection: Any) -> list[Hint]:
-    return [
-        hint for bag in list(_open.get(connection, {}).values()) for hint in bag._take()
-    ]
+    return [hint for bag in _bags(connection) for hint in bag._take()]
 
 
 def _merged(hints: Sequence[Hint]) -> list[Hint]:
@@ -218,10 +231,7 @@ def _merged(hints: Sequence[Hint]) -> list[Hint]:
 
 def remembers(using: str, section: str) -> bool:
     """Tell whether the open transaction of a connection changed a section."""
-    bags = _open.get(connections[using])
-    if not bags:
-        return False
-    found = list(bags.values())
+    found = _bags(connections[using])
     return any(section in bag.sections and bag.is_waiting for bag in found)
 
 
@@ -246,7 +256,7 @@ def record(hints: Sequence[Hint], committed: str) -> None:
     """
     if not hints:
         return
-    using = changes().db
+    using = _database()
     connection = connections[using]
     if connection.in_atomic_block and using != committed:
         transaction.on_commit(partial(write, hints), using=using, robust=True)
@@ -263,6 +273,11 @@ def record(hints: Sequence[Hint], committed: str) -> None:
 
 # The INSERT
 
+
+def _database() -> str:
+    return router.db_for_write(Change)
+
+
 #: What a lock kept from being written, on SQLite.
 _late: list[Hint] = []
 _lock = threading.Lock()
@@ -271,7 +286,7 @@ _logged: dict[str, float] = {}
 
 def write(hints: Sequence[Hint]) -> None:
     """Write rows of ``Change``; what cannot be written is logged."""
-    using = changes().db
+    using = _database()
     connection = connections[using]
     if connection.vendor == "sqlite" and not connection.in_atomic_block:
         with _lock:
@@ -296,7 +311,7 @@ def write_late(*, wait: bool = True) -> None:
     """
     if not _late:
         return
-    connection = connections[changes().db]
+    connection = connections[_database()]
     with _lock:
         hints = _late[:]
         _late.clear()
@@ -364,18 +379,11 @@ def _insertion(vendor: str, count: int, *, alone: bool) -> str:
     quote = "`" if vendor == "mysql" else '"'
     names = ("section", "key", "upto", "related", "created", "at", "definition")
     columns = ", ".join(f"{quote}{name}{quote}" for name in names)
-    into = f"INSERT INTO sitemaps_plus_change ({columns})"
-    clock = clock_sql(vendor)
-    if vendor != "postgresql" or not alone:
-        row = f"(%s, %s, %s, %s, %s, {clock}, '')"
-        return f"{into} VALUES {', '.join([row] * count)}"
-    # Waiting for the disk takes twice as long as the rest. What a crash of the server
+    given = f"%s, %s, %s, %s, %s, {clock_sql(vendor)}"
+    # Waiting for the disk takes longer than all the rest. What a crash of the server
     # loses, half a second at most, the next comparison finds. SET LOCAL would do
     # nothing in autocommit.
-    row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
-    given = ", ".join([row] * count)
-    quick = "SELECT set_config('synchronous_commit', 'off', true)"
-    source = f"(VALUES {given}) AS given, quick"
-    # No value is in the text.
-    insert = f"{into} SELECT given.*, {clock}, '' FROM {source}"  # noqa: S608
-    return f"WITH quick AS MATERIALIZED ({quick}) {insert}"
+    quick = "left(set_config('synchronous_commit', 'off', true), 0)"
+    first = quick if vendor == "postgresql" and alone else "''"
+    rows = ", ".join([f"({given}, {first})", *[f"({given}, '')"] * (count - 1)])
+    return f"INSERT INTO sitemaps_plus_change ({columns}) VALUES {rows}"  # noqa: S608 (no value is in it)

@@ -92,12 +92,11 @@ class PageState:
 
     @classmethod
     def of(cls, page: Page) -> PageState:
-        """Return the state of a page that was read by ``looked_at``."""
-        waits = getattr(page, "waits", True)
+        """Return the state of a page; with ``looked_at``, of what waits too."""
         section = page.section
         newest = section.digest, section.digest_since, section.digest_seen
         own = [getattr(page, name) for name in _COLUMNS[:10]]
-        return cls.of_row((*own, *newest, section.ticked_at, waits))
+        return cls.of_row((*own, *newest, section.ticked_at, what_waits(page)[0]))
 
     def served(self, now: float) -> tuple[str, float]:
         """
@@ -147,6 +146,11 @@ def looked_at() -> QuerySet[Page]:
     assigned = Exists(of_section.filter(page=OuterRef("number")))
     rows: QuerySet[Page] = pages().select_related("section")
     return rows.annotate(unassigned=unassigned, waits=Q(assigned) | Q(unassigned))
+
+
+def what_waits(page: Page) -> tuple[bool, bool]:
+    """Return a page's ``waits`` and ``unassigned``; true where nobody looked."""
+    return getattr(page, "waits", True), getattr(page, "unassigned", True)
 
 
 def known_empty(names: Iterable[str]) -> Q:

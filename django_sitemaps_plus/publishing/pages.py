@@ -36,7 +36,7 @@ from django_sitemaps_plus.sitemaps.site import (
 )
 
 from . import storage
-from .freshness import PageState, hold, is_fresh, looked_at
+from .freshness import PageState, hold, is_fresh, looked_at, what_waits
 from .page_build import Built, build, can_store, note_error, reload
 from .storage import StoredBytes
 
@@ -111,7 +111,7 @@ def _serve(
     if remembers(rows, source.name):
         write_remembered(rows)
         page = reload(page.pk)
-    unassigned = getattr(page, "unassigned", True) or definition(source.name).ticks
+    unassigned = what_waits(page)[1] or definition(source.name).ticks
     if unassigned and assign(source, page.section):
         page = reload(page.pk)
     fresh = _fresh(source, page)

@@ -93,7 +93,7 @@ def _paging(sitemap: AnySitemap) -> tuple[str, Key | None]:
         return f"items() returns a queryset combined by {query.combinator}()", None
     if query.distinct_fields:
         return "items() returns a queryset with distinct() on some fields", None
-    if items._fields is not None:  # type: ignore[attr-defined]
+    if items._fields is not None:  # type: ignore[attr-defined]  # no stub
         return "items() returns values, not model instances", None
     return "", key_of(items, getattr(sitemap, "page_by", "pk"))
 

@@ -609,7 +609,7 @@ def test_languages(register: Register) -> None:
     register("note", located(Note, location, **more))
     found = suggest("note")
     assert found["lines"] == {"location": 'Route("note", number=F("number"))'}
-    wrong = lambda item: location(item).replace("/de/", "/en/")  # noqa: E731
+    wrong = lambda item: location(item).replace("/de/", "/en/")  # noqa: E731 (as users write it)
     register("note", located(Note, wrong, **more))
     assert suggest("note")["lines"] == {}
 
@@ -737,7 +737,7 @@ def test_a_proof_reads_some_rows_at_a_time_shows_progress_and_ends_early(
     assert all("LIMIT" in sql or " IN (" in sql for sql in selects)
     odd = made[60].pk
     articles(100)
-    different = lambda item: f"/articles/{'x' if item.pk == odd else item.slug}/"  # noqa: E731
+    different = lambda item: f"/articles/{'x' if item.pk == odd else item.slug}/"  # noqa: E731 (as users write it)
     register("article", located(Article, different))
     _, err, _ = run_command("check_sitemaps", "--suggest")
     assert err.count("\n") == 2

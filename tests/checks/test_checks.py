@@ -393,7 +393,7 @@ def test_a_column_that_may_be_null_is_named(
     register: Any, column: F, items: Any
 ) -> None:
     declare(register, location=Route("word", slug=column), items=lambda self: items)
-    name = column.name  # type: ignore[attr-defined]
+    name = column.name  # type: ignore[attr-defined]  # no stub
     assert only("W010") == (
         f"Section 'article': {name} may be NULL, and the URL of its Route then "
         "contains 'None', as with reverse().",
@@ -434,7 +434,7 @@ def urlconf(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[..., Non
 
     def use(*patterns: Any) -> None:
         module = ModuleType("tests.urlconf_of_one_check")
-        module.urlpatterns = list(patterns)  # type: ignore[attr-defined]
+        module.urlpatterns = list(patterns)  # type: ignore[attr-defined]  # no stub
         monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
         settings.ROOT_URLCONF = module.__name__
 

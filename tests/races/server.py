@@ -14,7 +14,7 @@ from tests.races import site
 site.set_up(json.loads(os.environ["SITEMAPS_PLUS_TEST_RACE"]))
 
 from django.core.asgi import get_asgi_application  # noqa: E402 (after the settings)
-from django.core.wsgi import get_wsgi_application  # noqa: E402
+from django.core.wsgi import get_wsgi_application  # noqa: E402 (after the setup)
 
 application = get_wsgi_application()
 asgi = get_asgi_application()

@@ -26,22 +26,22 @@ settings.ALLOWED_HOSTS = ["127.0.0.1"]
 settings.MIDDLEWARE = []
 settings.INSTALLED_APPS.remove("django.contrib.sites")
 
-from django.core.asgi import get_asgi_application  # noqa: E402
-from django.core.wsgi import get_wsgi_application  # noqa: E402
+from django.core.asgi import get_asgi_application  # noqa: E402 (after the setup)
+from django.core.wsgi import get_wsgi_application  # noqa: E402 (after the setup)
 
 application = get_wsgi_application()
 asgi = get_asgi_application()
 
-from django.db import transaction  # noqa: E402
-from django.db.backends.signals import connection_created  # noqa: E402
-from django.http import HttpRequest, HttpResponse, JsonResponse  # noqa: E402
-from django.test import Client  # noqa: E402
-from django.urls import path  # noqa: E402
+from django.db import transaction  # noqa: E402 (after the setup)
+from django.db.backends.signals import connection_created  # noqa: E402 (after the setup)
+from django.http import HttpRequest, HttpResponse, JsonResponse  # noqa: E402 (after the setup)
+from django.test import Client  # noqa: E402 (after the setup)
+from django.urls import path  # noqa: E402 (after the setup)
 
-from django_sitemaps_plus.sitemaps.registry import registry  # noqa: E402
-from tests import urls  # noqa: E402
-from tests.publishing.test_freshness import News  # noqa: E402
-from tests.testapp.models import Article  # noqa: E402
+from django_sitemaps_plus.sitemaps.registry import registry  # noqa: E402 (after the setup)
+from tests import urls  # noqa: E402 (after the setup)
+from tests.publishing.test_freshness import News  # noqa: E402 (after the setup)
+from tests.testapp.models import Article  # noqa: E402 (after the setup)
 
 registry.add("news", News)
 for name, value in GIVEN["constants"].items():

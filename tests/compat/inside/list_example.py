@@ -14,7 +14,7 @@ from django.utils.translation import override
 os.environ["DJANGO_SETTINGS_MODULE"] = "encyclopedia_site.settings"
 django.setup()
 
-from unicode_book.models import Block, Character, Note  # noqa: E402
+from unicode_book.models import Block, Character, Note  # noqa: E402 (after the setup)
 
 
 def paths() -> Iterator[str]:

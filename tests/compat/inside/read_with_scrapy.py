@@ -30,7 +30,7 @@ class Spider(SitemapSpider):
 
     name = "example"
     sitemap_urls = (f"{address}/robots.txt",)
-    custom_settings = {  # noqa: RUF012
+    custom_settings = {  # noqa: RUF012 (as Scrapy wants it)
         "ROBOTSTXT_OBEY": True,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "WARNING",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from wagtail.test.settings import *  # noqa: F403
+from wagtail.test.settings import *  # noqa: F403 (as settings do)
 
-INSTALLED_APPS += ["django_sitemaps_plus"]  # noqa: F405
+INSTALLED_APPS += ["django_sitemaps_plus"]  # noqa: F405 (as settings do)
 ROOT_URLCONF = os.environ.get("SUITE_URLCONF", "wagtail.test.urls")
 
 

@@ -62,7 +62,7 @@ def empty() -> None:
         names = [m._meta.db_table for m in reversed(TABLES) if database(m) == alias]
         if _has_changes(alias):
             names.append(TABLE)
-        statements = [f"DELETE FROM {name}" for name in names]  # noqa: S608
+        statements = [f"DELETE FROM {name}" for name in names]  # noqa: S608 (names of our own)
         if connections[alias].vendor == "postgresql":
             statements = ["; ".join(statements)]
         with transaction.atomic(using=alias), connections[alias].cursor() as cursor:
@@ -117,7 +117,7 @@ def _count_on(using: str) -> None:
             calls = [f"setval('{name}_id_seq', {HIGHEST})" for name in names]
             cursor.execute(f"SELECT {', '.join(calls)}")
         else:
-            cursor.execute(f"UPDATE sqlite_sequence SET seq = {HIGHEST}")  # noqa: S608
+            cursor.execute(f"UPDATE sqlite_sequence SET seq = {HIGHEST}")  # noqa: S608 (names of our own)
 
 
 _COUNTED = (

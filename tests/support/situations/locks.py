@@ -169,7 +169,7 @@ def deadlock(world: World) -> None:
     labels = ", ".join(["('weight')"] * 60)
     somebody.begins(
         # The transaction that wrote less is MySQL's victim.
-        f"INSERT INTO testapp_label (name) VALUES {labels}",  # noqa: S608
+        f"INSERT INTO testapp_label (name) VALUES {labels}",  # noqa: S608 (names of our own)
         "UPDATE testapp_article SET title = 'held' WHERE id = 2",
     )
 

@@ -189,7 +189,7 @@ _POSTGRESQL = (
         VALUES (TG_OP || ' ' || TG_LEVEL, pg_trigger_depth(), current_query());
         RETURN NULL;
     END $$
-    """,  # noqa: S608
+    """,  # noqa: S608 (names of our own)
     f"""
     CREATE TRIGGER {AUDIT}_row AFTER INSERT OR UPDATE OR DELETE ON testapp_article
     FOR EACH ROW EXECUTE FUNCTION {AUDIT}_note()
@@ -214,7 +214,7 @@ _MYSQL = (
         INSERT INTO {AUDIT} (kind, level, query)
         SELECT '{kind}', 1, info FROM information_schema.processlist
         WHERE id = CONNECTION_ID()
-        """  # noqa: S608
+        """  # noqa: S608 (names of our own)
         for kind in _KINDS
     ),
 )
@@ -232,7 +232,7 @@ _SQLITE = (
             SELECT '{kind}', changes(), group_concat(id || slug || title)
             FROM testapp_article;
         END
-        """  # noqa: S608
+        """  # noqa: S608 (names of our own)
         for kind in _KINDS
     ),
 )
@@ -252,7 +252,7 @@ def _audit() -> Iterator[None]:
 
 
 def _audited(world: World) -> None:
-    for row in run(f"SELECT kind, level, query FROM {AUDIT} ORDER BY id"):  # noqa: S608
+    for row in run(f"SELECT kind, level, query FROM {AUDIT} ORDER BY id"):  # noqa: S608 (names of our own)
         world.note("audit", *row)
 
 
