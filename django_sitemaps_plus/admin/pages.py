@@ -21,8 +21,11 @@ from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 from django_sitemaps_plus.pagination.queries import pages, sections, upper_of
+from django_sitemaps_plus.publishing import storage
+from django_sitemaps_plus.publishing.compression import unpack
 from django_sitemaps_plus.publishing.pages import expire, serve
 from django_sitemaps_plus.publishing.status import problem_of, with_states
+from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -162,6 +165,7 @@ class PageAdmin(base.ReadOnly):
         "state_shown",
         "entries",
         "items",
+        "repeated_shown",
         "size_shown",
         "lastmod_shown",
         "changed",
@@ -188,6 +192,12 @@ class PageAdmin(base.ReadOnly):
     lower_bound = display.column(
         "lower", _("first key"), lambda lower: "−∞" if lower is None else lower
     )
+
+    @admin.display(description=_("entries with the URL of another one"))
+    def repeated_shown(self, page: Page) -> str:
+        """Return how many entries of the page repeat a URL."""
+        stored = storage.read(page, page.checksum)
+        return "–" if stored is None else str(repeated(unpack(stored.data)))
 
     @admin.display(description=_("up to, without it"))
     def upper_bound(self, page: Page) -> str:

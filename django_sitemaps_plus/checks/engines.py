@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.checks import CheckMessage, register
 
-from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.conf import NAME, get_settings
 from django_sitemaps_plus.delivery import background, engines
 from django_sitemaps_plus.exceptions import ConfigurationError
 
@@ -17,7 +17,7 @@ from .settings import SET_BASE_URL, has_address
 
 @register("sitemaps_plus")
 def check_engines(**kwargs: Any) -> list[CheckMessage]:
-    """E030 to E033 and W030: the engines in the settings."""
+    """E030 to E033, W030 and W031: the engines in the settings."""
     try:
         aliases = list(get_settings().ENGINES)
     except ConfigurationError:
@@ -44,8 +44,16 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
     try:
         engine = engines.make(name)
     except ConfigurationError as error:
-        yield message("E031", str(error), "Correct the option.")
+        hint = "Correct the option."
+        if "pip install" in str(error):
+            hint = "Type that command, or remove the engine."
+        yield message("E031", str(error), hint)
         return
+    for found in engine.check_machine():
+        text = (
+            f"{NAME}['ENGINES'][{name!r}] cannot be used on this machine: {found.text}"
+        )
+        yield message("W031", text, found.fix)
     for option, sentence in engines.retired_addresses(engine):
         yield message(
             "E032",
@@ -60,11 +68,18 @@ def _check_workers() -> Iterator[CheckMessage]:
     how = get_settings().BACKGROUND
     if how not in background.TASKS:
         return
-    problem = background.problem(str(how))
-    if problem:
+    start, instead = f"{NAME}['BACKGROUND'] is {how!r}", "or set it to True."
+    package = background.missing_package(str(how))
+    if package:
         yield message(
             "E033",
-            f"SITEMAPS_PLUS['BACKGROUND'] is {how!r}, which cannot be used: {problem}",
-            f'Type: pip install "django-sitemaps-plus[{how}]", and configure it; or '
-            "set it to True.",
+            f"{start}, but {package} is not installed.",
+            f'Type: pip install "django-sitemaps-plus[{how}]"; {instead}',
+        )
+    elif problem := background.problem(str(how)):
+        where = "TASKS" if how == "tasks" else "Celery"
+        yield message(
+            "E033",
+            f"{start}, which cannot be used: {problem}",
+            f"Correct the settings of {where}; {instead}",
         )

@@ -23,7 +23,7 @@ from django_sitemaps_plus.changes.dependencies import Dependencies, dependencies
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
 from django_sitemaps_plus.protocol.dates import w3c
-from django_sitemaps_plus.protocol.errors import EntryError
+from django_sitemaps_plus.protocol.errors import EntryError, excerpt
 from django_sitemaps_plus.protocol.limits import CHANGEFREQS, MAX_ENTRIES
 from django_sitemaps_plus.protocol.writers import (
     changefreq_xml,
@@ -37,6 +37,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     declared,
     is_expression,
     is_method,
+    moments,
 )
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
@@ -48,6 +49,7 @@ from django_sitemaps_plus.sitemaps.sections import (
 )
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
+from .locations import check_location
 from .messages import message, section_names
 
 #: What the database itself does when a foreign key's target is deleted (Django 6.1).
@@ -65,7 +67,12 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
     try:
         names = registry.sources()
     except ConfigurationError as error:
-        return [message("E004", str(error), "Rename or remove one of the sections.")]
+        hint = 'Names come from @register(name="…"), or are the keys of the dict.'
+        if "['SITEMAPS']" in str(error):
+            hint = (
+                "Set SITEMAPS_PLUS['SITEMAPS'] to 'module.name' of a dict of sitemaps."
+            )
+        return [message("E004", str(error), hint)]
     return [
         message(
             "E004",
@@ -79,8 +86,12 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 
 @register("sitemaps_plus")
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
-    """E005 to E013, E020, W002 to W004, W010, W020 to W023: what classes declare."""
-    return [one for name in section_names() for one in _check_section(name)]
+    """E005 to E017, E020, W002 to W004, W010, W020 to W023: what classes declare."""
+    found: list[CheckMessage] = []
+    for name in section_names():
+        # Of a class that several sections share, once.
+        found += [one for one in _check_section(name) if one not in found]
+    return found
 
 
 def _check_section(name: str) -> Iterator[CheckMessage]:
@@ -120,6 +131,7 @@ def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckM
         yield message("E006", str(error), hint, cls)
         return
     yield from _check_route(source, cls)
+    yield from check_location(source, cls)
     yield from _check_expressions(source, cls)
     yield from _check_nulls(source, cls)
     yield from _check_constants(sitemap, cls)
@@ -152,6 +164,7 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
     if source.key is not None:
         try:
             RowPlan.make(source.sitemap, items, source.key)
+            items.annotate(**{alias(n): e for n, e in moments(source.sitemap).items()})
         except FieldError as error:
             text = (
                 f"An expression of section {source.name!r} cannot be resolved: {error}"
@@ -185,7 +198,10 @@ def _check_nulls(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
             continue
         field = expression.name  # type: ignore[attr-defined]  # no stub
         selected = alias("location", param)
-        query = items.annotate(**{selected: expression}).query
+        try:
+            query = items.annotate(**{selected: expression}).query
+        except FieldError:
+            return  # E008 says so
         column = query.annotations[selected]
         if isinstance(column, Col) and _may_be_null(query, column.alias, column.target):
             yield message(
@@ -267,21 +283,22 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
     if not is_legal_limit(sitemap.limit):
         yield message(
             "E009",
-            f"limit = {sitemap.limit!r}: a sitemap may have from 1 to {MAX_ENTRIES:,} "
-            "URLs.",
+            f"limit = {excerpt(sitemap.limit)}: a sitemap may have from 1 to "
+            f"{MAX_ENTRIES:,} URLs.",
             f"Set limit to at most {MAX_ENTRIES}, or remove it.",
             cls,
         )
     for name, (number, xml, problem, hint) in _CONSTANTS.items():
         value = getattr(sitemap, name, None)
         if not _is_legal(value, xml):
-            yield message(number, f"{name} = {value!r} {problem}.", hint, cls)
+            text = f"{name} = {excerpt(value)} {problem}."
+            yield message(number, text, hint, cls)
     for name in ("appears", "expires"):
         value = getattr(sitemap, name, None)
         if value is not None and not is_expression(value):
             yield message(
                 "E020",
-                f"{name} = {value!r} is not an expression.",
+                f"{name} = {excerpt(value)} is not an expression.",
                 f'Set {name} to the date\'s field, for example F("publish_at"), or '
                 "remove it.",
                 cls,

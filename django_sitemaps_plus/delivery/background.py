@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from django.core import mail
@@ -232,6 +233,12 @@ def _warn_of_uwsgi() -> None:
         "engine is notified. Start it with --enable-threads, or have cron run "
         "'manage.py ping_sitemaps'."
     )
+
+
+def missing_package(how: str) -> str:
+    """Return the package that ``BACKGROUND`` needs; empty if it is installed."""
+    packages = ["celery"] if how == "celery" else ["django.tasks", "django_tasks"]
+    return "" if any(map(find_spec, packages)) else packages[-1].replace("_", "-")
 
 
 def problem(how: str) -> str:

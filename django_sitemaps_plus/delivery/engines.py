@@ -20,6 +20,7 @@ from django.utils.module_loading import import_string
 from django_sitemaps_plus.conf import NAME, advice, get_settings
 from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.base import REDACTED, Engine
+from django_sitemaps_plus.engines.errors import MissingExtra
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.site import parse_base_url
 
@@ -88,6 +89,8 @@ def make(alias: str) -> Engine:
         problem = f"cannot be used: {_without(str(error), secrets)}"
         option = getattr(error, "option", None)
         path = "['OPTIONS']" + (f"[{option!r}]" if option else "")
+        if isinstance(error, MissingExtra):
+            path = f"[{option!r}]"
         if option:
             # The problem of an OptionError is the end of a sentence.
             problem = _without(getattr(error, "problem", str(error)), secrets)

@@ -177,6 +177,10 @@ class Engine(ABC):
         """Check everything that submissions need."""
         return [self.verify(origin, force=force)]
 
+    def check_machine(self) -> list[CheckResult]:
+        """Return what is wrong on this machine, such as a file that cannot be read."""
+        return []
+
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
         """Return the engine's reports on sitemaps; empty if it has none."""
         return []

@@ -137,6 +137,18 @@ class SearchConsole(Engine):
         sites = _mappings((_object(response) or {}).get("siteEntry"))
         return [self._permission(sites)]
 
+    def check_machine(self) -> list[CheckResult]:
+        """Check that the credentials can be read, if they are given."""
+        if self.credentials is None:
+            return []  # the machine's own: finding them asks Google
+        endpoint, timeout = self.token_endpoint, self.timeout
+        try:
+            self._tokens.load(self.credentials, endpoint, timeout=timeout)
+        except NoToken as error:
+            fix = "Set 'credentials' to the path of the JSON file that Google issued."
+            return [self._finding(str(error), fix)]
+        return []
+
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
         """Return Google's reports on sitemaps; a failure ends the requests."""
         found: list[SitemapStatus] = []

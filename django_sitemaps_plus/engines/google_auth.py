@@ -6,6 +6,7 @@ import json
 import os
 import urllib.parse
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,19 +78,27 @@ class Tokens:
         Raises:
             NoToken: There is no token.
         """
-        try:
-            if self._credentials is None:
-                self._credentials = self._load(credentials, endpoint, timeout)
+        self.load(credentials, endpoint, timeout=timeout)
+        with _explained():
             if renew or not self._credentials.valid:
                 self._credentials.refresh(_Fetch(timeout))
-        except _exceptions.GoogleAuthError as error:
-            raise NoToken(_why(error)) from error
-        except (ValueError, TypeError, KeyError) as error:
-            raise NoToken(_MALFORMED) from error
         headers: dict[str, str] = {}
         # The token and, if the credentials name one, the project to charge.
         self._credentials.apply(headers)
         return headers
+
+    def load(
+        self, credentials: Credentials, endpoint: str | None, *, timeout: float
+    ) -> None:
+        """
+        Read the credentials once, without asking anybody if they are given.
+
+        Raises:
+            NoToken: They cannot be read, or are malformed.
+        """
+        if self._credentials is None:
+            with _explained():
+                self._credentials = self._load(credentials, endpoint, timeout)
 
     def secrets(self, credentials: Credentials) -> Iterator[str]:
         """Yield the values that must not be shown."""
@@ -165,6 +174,17 @@ class _Fetched:
         self.status = response.status
         self.headers = response.headers
         self.data = response.body
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raise ``NoToken`` in place of google-auth's errors."""
+    try:
+        yield
+    except _exceptions.GoogleAuthError as error:
+        raise NoToken(_why(error)) from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise NoToken(_MALFORMED) from error
 
 
 def _read(credentials: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:

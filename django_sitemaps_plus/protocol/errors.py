@@ -40,5 +40,5 @@ def excerpt(value: object) -> str:
     """Return at most 80 printable characters of any value, for a message."""
     try:
         return _repr.repr(value)
-    except ValueError:  # an int of more digits than Python is willing to print
+    except Exception:  # an int of too many digits for Python, a __repr__ that raises
         return f"<{type(value).__name__}>"

@@ -11,6 +11,7 @@ import ipaddress
 import re
 import string
 import urllib.parse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -49,6 +50,20 @@ _HEX_SHAPE: Final = bytes(
     for code in range(256)
 )
 _NO_PATH = re.compile(rb"\n(?!/(?!/))")
+
+# A segment that whoever resolves a URL removes, with the one before it or without:
+# https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4. The lines of joined paths end.
+_DOTS = re.compile(r"(?:\.|%2e){1,2}(?:[/?\n]|\Z)", re.IGNORECASE)
+_DOT_SEGMENT = re.compile(rf"/{_DOTS.pattern}", re.IGNORECASE)
+# What tells one visitor from another, by the names that servers and frameworks give it.
+_SESSION = re.compile(
+    r"[?&;](?:j?session[_-]?id|(?:php)?sessid|aspsessionid[a-z]*)=", re.IGNORECASE
+)
+#: What all of these names have in common, and what stands around them.
+_SESSION_WORD, _SESSION_MARKS = "sess", "?&;"
+
+# How many characters more a URL may be written in: a port with zeros, a host's case.
+_SHRINKS: Final = 300
 #: What fits behind the longest origin: "https://", 253 characters of host, ":65535".
 ALWAYS_FITS: Final = MAX_LOCATION - 267
 
@@ -91,13 +106,16 @@ def local_path(location: object, origin: Origin) -> str:
     Raises:
         LocationError: No text, empty, neither a path nor a URL of this origin; with
             credentials, a fragment, control characters or lone surrogates; beginning
-            with "//"; too long, or shorter than the schemas allow, behind the origin.
+            with "//"; too long, or shorter than the schemas allow, behind the origin;
+            or of no page of its own: with a dot segment or a session id.
     """
+    refuse_long(location, len(origin.scheme) + 3 + len(origin.host))
     if isinstance(location, str) and _PLAIN.fullmatch(location):
         path: str = location
     else:
         path = quote(_own_path(_clean(location), origin))
     _check_length(len(origin.scheme) + 3 + len(origin.host) + len(path), location)
+    refuse_ambiguous(path)
     return path
 
 
@@ -107,6 +125,9 @@ def plain(joined: str) -> bool:
     True means that ``local_path`` would return each of them unchanged, behind an
     origin of any length. False means: look at them one by one.
     """
+    # First: what is too long is not even copied.
+    if not lines_fit(joined):
+        return False
     try:
         data = joined.encode("ascii")
     except UnicodeEncodeError:
@@ -116,7 +137,7 @@ def plain(joined: str) -> bool:
     escapes = data.count(b"%")
     if escapes and data.translate(_HEX_SHAPE).count(b"%hh") != escapes:
         return False
-    return lines_fit(joined)
+    return not _has_dot_segment(joined) and not _has_session(joined)
 
 
 def lines_fit(joined: str, most: int = ALWAYS_FITS) -> bool:
@@ -128,6 +149,60 @@ def lines_fit(joined: str, most: int = ALWAYS_FITS) -> bool:
             return False
         start = end + 1
     return True
+
+
+def unambiguous(pieces: Sequence[str], columns: Sequence[str]) -> bool:
+    r"""Say whether ``refuse_ambiguous`` passes many paths, all made in the same way.
+
+    Each is the first of ``pieces``, a value, the next piece, and so on; ``columns`` has
+    the values between two pieces, joined with "\n", none of them empty. False means:
+    look at them one by one.
+    """
+    for joined in columns:
+        if "." in joined and (joined[0] == "." or "\n." in joined or "/." in joined):
+            return False
+    # No value begins a segment with a dot: what is left may begin in a piece.
+    if any(map(_DOT_SEGMENT.search, pieces)):
+        return False
+    if any(map(_DOTS.match, pieces[1:])) and any("/" in joined for joined in columns):
+        return False
+    texts = (*pieces, *columns)
+    if not any("=" in text for text in texts):
+        return True
+    return not any(mark in text for text in texts for mark in _SESSION_MARKS)
+
+
+def refuse_ambiguous(path: str) -> None:
+    """Raise ``LocationError`` for a path and query that are of no page of their own.
+
+    A dot segment is resolved before the page is asked for, so that the URL is another
+    page's. A session id gives a page another URL for each visitor.
+    """
+    if _has_dot_segment(path.partition("?")[0]):
+        what = "has a segment '.' or '..': crawlers would request another URL"
+        raise LocationError(f"location {excerpt(path)}: {what}")
+    if _has_session(path):
+        what = "has a session id: the URL would be another one for each visitor"
+        raise LocationError(f"location {excerpt(path)}: {what}")
+
+
+def refuse_outside(path: str, folder: str) -> None:
+    """Raise ``LocationError`` for a path that is not in the folder of the sitemap.
+
+    https://www.sitemaps.org/protocol.html#location
+    """
+    if not path.startswith(folder):
+        what = f"not in {folder}, the folder of the sitemap"
+        raise LocationError(f"location {excerpt(path)}: {what}")
+
+
+def refuse_long(location: object, before: int = 0) -> None:
+    """Raise ``LocationError`` for a text that no encoding makes short enough.
+
+    Before it is copied or encoded. ``before`` is the length of what goes before a path.
+    """
+    if isinstance(location, str) and len(location) > MAX_LOCATION + _SHRINKS:
+        _check_length(len(location) + before * location.startswith("/"), location)
 
 
 def absolute(location: object, origin: Origin) -> str:
@@ -151,6 +226,7 @@ def resolve(location: object, prefix: str | None) -> str:
     Raises:
         LocationError: As ``absolute``.
     """
+    refuse_long(location, len(prefix or ""))
     text = _clean(location)
     if not text.startswith("/"):
         origin, path = _split(text)
@@ -257,6 +333,23 @@ def _punycode(name: str) -> str:
         return name.encode("idna").decode("ascii")
     except UnicodeError as error:
         raise ValueError(f"its host is not legal: {error}") from error
+
+
+def _has_dot_segment(text: str) -> bool:
+    """Say whether a path has a dot segment, or one of many, joined with line breaks.
+
+    Of many it may also be a query that looks like one.
+    """
+    if "/." not in text and ("/%" not in text or "%2e" not in text.lower()):
+        return False
+    return _DOT_SEGMENT.search(text) is not None
+
+
+def _has_session(text: str) -> bool:
+    """Say whether a path, or one of many, has a session id."""
+    if "=" not in text or _SESSION_WORD not in text.lower():
+        return False
+    return _SESSION.search(text) is not None
 
 
 def _check_length(length: int, location: object) -> None:

@@ -7,7 +7,7 @@ https://www.sitemaps.org/protocol.html#submit_robots
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -74,6 +74,33 @@ def closed(groups: Iterable[Group]) -> bool:
     return any(_WHOLE_SITE.intersection(group.disallow) for group in common) and not (
         any(rule for group in common for rule in group.allow)
     )
+
+
+def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
+    """Return what says whether the groups for all crawlers forbid a path.
+
+    A path with its query, percent-encoded. The longest of the rules that match decides,
+    and of two as long the one that allows.
+    https://www.rfc-editor.org/rfc/rfc9309#section-2.2.2
+    """
+    common = [group for group in groups if "*" in group.user_agents]
+    known = {(quote(rule), False) for group in common for rule in group.disallow}
+    known |= {(quote(rule), True) for group in common for rule in group.allow}
+    # An empty rule is none.
+    ordered = sorted((len(rule), allows, rule) for rule, allows in known if rule)
+    rules = [(_match(rule), allows) for _, allows, rule in reversed(ordered)]
+
+    def is_forbidden(path: str) -> bool:
+        return not next((allows for match, allows in rules if match(path)), True)
+
+    return is_forbidden
+
+
+def _match(rule: str) -> Callable[[str], object]:
+    """Return what matches the paths that a rule is about."""
+    parts = map(re.escape, rule.removesuffix("$").split("*"))
+    end = r"\Z" if rule.endswith("$") else ""
+    return re.compile(".*?".join(parts) + end, re.DOTALL).match
 
 
 def _lines(group: Group) -> Iterator[str]:

@@ -82,6 +82,11 @@ def lastmod_xml(text: str) -> str:
     return f"<lastmod>{day_or_time(text, 'lastmod')}</lastmod>"
 
 
+def is_language(hreflang: object) -> bool:
+    """Say whether an alternate can name a language so."""
+    return matches(hreflang, _LANGUAGE_TAG)
+
+
 def alternate_xml(hreflang: str, href: str) -> str:
     """Return ``<xhtml:link>``; ``href`` is what ``locations.resolve`` returned.
 
@@ -89,7 +94,7 @@ def alternate_xml(hreflang: str, href: str) -> str:
         EntryError: The language is neither of BCP 47's shape nor ``x-default``, or
             the address is neither an http(s) URL nor a path behind ``ORIGIN_MARK``.
     """
-    if not matches(hreflang, _LANGUAGE_TAG):
+    if not is_language(hreflang):
         msg = f"hreflang {excerpt(hreflang)}: neither a language tag nor x-default"
         raise EntryError(msg)
     return f'<xhtml:link rel="alternate" hreflang="{hreflang}" href="{address(href)}"/>'

@@ -19,9 +19,11 @@ from django_sitemaps_plus.exceptions import NotReady, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.models import Page, Section
 from django_sitemaps_plus.pagination.queries import ordered, pages, sections, void
+from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
+from .compression import unpack
 from .freshness import looked_at
 from .pages import differs, expire, serve
 
@@ -50,6 +52,8 @@ class SectionReport:
     #: Rows left out, and the first of them: ``(key, reason)``.
     bad: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
+    #: Entries, of the pages built now, whose URL another entry of the page has.
+    repeated: int = 0
     #: Pages that could not be built, and why.
     errors: list[str] = field(default_factory=list)
     #: Why the section has no pages in the ledger; empty if it has.
@@ -169,6 +173,7 @@ def _serve(
         done.errors.append(problem)
     elif is_new or served.page.checksum != before:
         done.changed += 1
+        done.repeated += repeated(unpack(served.stored.data))
     else:
         done.unchanged += 1
     done.bad += served.page.bad

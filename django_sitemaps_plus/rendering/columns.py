@@ -26,6 +26,9 @@ from django_sitemaps_plus.protocol.locations import (
     lines_fit,
     local_path,
     plain,
+    refuse_ambiguous,
+    refuse_long,
+    unambiguous,
 )
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
@@ -84,19 +87,25 @@ class RouteLocations:
         if not slots or not pieces[0].startswith("/"):
             return None
         most = room // len(slots)
+        columns: list[str] = []
 
         def finish(joined: str) -> str | None:
+            columns.append(joined)
             escaped = escape_joined(joined)
             return escaped if lines_fit(escaped, most) else None
 
         texts = self.route.texts(self.columns, finish)
-        return None if texts is None else (pieces, [texts[slot] for slot in slots])
+        if texts is None or not unambiguous(self.route.pieces, columns):
+            return None
+        return pieces, [texts[slot] for slot in slots]
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return what ``reverse()`` gives for one row."""
-        return local_path(
-            self.route.exact([column[index] for column in self.columns]), origin
-        )
+        values = [column[index] for column in self.columns]
+        for value, is_verbatim in zip(values, self.route.verbatim, strict=True):
+            if is_verbatim:
+                refuse_long(value)
+        return local_path(self.route.exact(values), origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +146,7 @@ class GivenLocations:
         """Return one location: a path on the origin, or a URL of another."""
         location = absolute(self.values[index], origin)
         path = location.removeprefix(str(origin))
+        refuse_ambiguous(path)
         return path if path.startswith("/") else location
 
 

@@ -73,7 +73,7 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
     if clock:
         first = [part for part in first if not _is_time(part)]
     # The address of an object differs from process to process.
-    text = _ADDRESS.sub("", repr([base_url, *first]))
+    text = _ADDRESS.sub("", ", ".join(map(_written, [base_url, *first])))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return Definition(
         digest=f"{VERSION}{digest}",
@@ -117,12 +117,12 @@ def _description(found: SectionSource) -> list[Any]:
         if isinstance(value, Route):
             parts += [name, *_route_parts(value, found)]
         elif not is_method(value) and not is_expression(value):
-            parts += [name, repr(value)]
+            parts += [name, _written(value)]
     if found.key is not None:
         queryset = found.key.order(sitemap.items())
         statement, params = RowPlan.make(sitemap, queryset, found.key).statement
         # Sorted: the order of a set of texts differs from process to process.
-        parts += [statement, *sorted(params, key=repr)]
+        parts += [statement, *sorted(params, key=_written)]
     return parts
 
 
@@ -133,6 +133,14 @@ def _route_parts(route: Route, found: SectionSource) -> list[Any]:
             compiled = route.compile()
         parts += [language, compiled.pieces, compiled.slots]
     return parts
+
+
+def _written(value: object) -> str:
+    """Return what tells a value from others, if it can be told."""
+    try:
+        return repr(value)
+    except Exception:  # the project's own type, or an int too long for Python
+        return type(value).__qualname__
 
 
 def _is_time(part: Any) -> bool:

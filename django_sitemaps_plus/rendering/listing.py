@@ -39,6 +39,12 @@ def locations_of(body: bytes) -> list[bytes]:
     return _LOC.findall(body)
 
 
+def repeated(body: bytes) -> int:
+    """Return how many entries of a page list a URL that an earlier one lists."""
+    found = locations_of(body)
+    return len(found) - len(set(found))
+
+
 def written(location: str, origin: str) -> bytes:
     """Return a location, a path of the site or a whole URL, as a page writes it."""
     whole = f"{origin}{location}" if location.startswith("/") else location

@@ -22,6 +22,7 @@ from django.db import connections
 from django.db.models import FileField, QuerySet
 from django.utils import timezone
 
+from django_sitemaps_plus.protocol.errors import excerpt
 from django_sitemaps_plus.sitemaps.attributes import (
     CHUNK,
     MEDIA,
@@ -87,6 +88,7 @@ class Reader:
         return Serializer(
             origin=self.site.origin,
             zone=timezone.get_default_timezone(),
+            folder=self.site.folder,
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=django_settings.LANGUAGE_CODE if x_default else None,
             raises=self.raises,
@@ -401,4 +403,4 @@ def instances(
 
 def _shown(item: Any) -> str:
     primary_key = getattr(item, "pk", None)
-    return repr(item)[:100] if primary_key is None else str(primary_key)
+    return excerpt(item) if primary_key is None else str(primary_key)

@@ -21,14 +21,20 @@ from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch
 
 from django_sitemaps_plus.protocol.entries import Image, News, Video
-from django_sitemaps_plus.protocol.errors import EntryError
+from django_sitemaps_plus.protocol.errors import EntryError, excerpt
 from django_sitemaps_plus.protocol.extensions import image_xml, news_xml, video_xml
 from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MIN_LOCATION
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin, absolute
+from django_sitemaps_plus.protocol.locations import (
+    ORIGIN_MARK,
+    Origin,
+    absolute,
+    refuse_outside,
+)
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import (
     alternate_xml,
     changefreq_xml,
+    is_language,
     lastmod_xml,
     priority_xml,
 )
@@ -60,12 +66,14 @@ class Serializer:
     """
     Writes the text of entries.
 
-    ``x_default`` is the language whose location is also the ``x-default``. With
-    ``raises`` the error of a bad row is raised instead of reported.
+    ``x_default`` is the language whose location is also the ``x-default``. All paths
+    must be in ``folder``. With ``raises`` the error of a bad row is raised instead of
+    reported.
     """
 
     origin: Origin
     zone: dt.tzinfo
+    folder: str = "/"
     alternates: bool = False
     x_default: str | None = None
     raises: bool = False
@@ -96,6 +104,8 @@ class Serializer:
             pieces = column.bulk()
             if pieces is None or not self._is_long_enough(pieces):
                 return None
+            if not self._is_inside(pieces):
+                return None
             locations[language] = pieces
         links = self._bulk_links(locations) if self.alternates else []
         lastmods = _bulk_lastmods(batch.lastmods)
@@ -107,7 +117,7 @@ class Serializer:
                 _fragments(batch.changefreqs, changefreq_xml),
                 _fragments(batch.priorities, priority_xml),
             ]
-        except (EntryError, TypeError):
+        except Exception:  # also that of a __repr__; item by item it is found
             return None
         tally.see(lastmods.newest)
         return _fill(locations, tail, links, len(batch.labels))
@@ -116,11 +126,21 @@ class Serializer:
         """Tell whether every location is certain to be as long as the schemas want."""
         return len(str(self.origin)) + sum(map(len, pieces[0])) >= MIN_LOCATION
 
+    def _is_inside(self, pieces: Pieces) -> bool:
+        """Tell whether every location is certain to be in the folder."""
+        (first, *_), columns = pieces
+        folder = escape(self.folder)
+        if self.folder == "/" or first.startswith(folder):
+            return True
+        return not first and all(text.startswith(folder) for text in columns[0])
+
     def _bulk_links(
         self, locations: dict[str | None, Pieces]
     ) -> list[tuple[str, Pieces]] | None:
-        """Return every language's link; None if the default's is not certain."""
+        """Return every language's link; None if one of them is not certain."""
         links = [(str(language), pieces) for language, pieces in locations.items()]
+        if not all(is_language(language) for language, _ in links):
+            return None
         if self.x_default is None or self.x_default not in locations:
             return links
         literals, columns = locations[self.x_default]
@@ -148,7 +168,7 @@ class Serializer:
                         raise
                     reason = describe(error)
             if reason is not None:
-                tally.bad.append(BadRow(label=str(label), reason=reason))
+                tally.bad.append(BadRow(label=_named(label), reason=reason))
                 texts.append(None)
                 continue
             tally.see(lastmod)
@@ -161,6 +181,9 @@ class Serializer:
             language: column.exact(index, self.origin)
             for language, column in batch.locations.items()
         }
+        for path in paths.values():
+            if path.startswith("/"):
+                refuse_outside(path, self.folder)
         lastmod = batch.lastmods.exact(index)
         tail = (
             (lastmod_xml(lastmod) if lastmod is not None else "")
@@ -359,10 +382,19 @@ def as_records(value: Any, kind: type[Record]) -> Sequence[Record]:
     return [item if isinstance(item, kind) else kind(**item) for item in values]
 
 
+def _named(label: object) -> str:
+    """Return a row's label as text, whatever its own methods do."""
+    try:
+        return str(label)
+    except Exception:  # the project's own type may raise whatever it likes
+        return excerpt(label)
+
+
 def describe(error: BaseException) -> str:
     """Return an error as one line for a report."""
     try:
-        text = " ".join(str(error).split())
+        # Cut first: the text may quote a value of many megabytes.
+        text = " ".join(str(error)[:1_000].split())
     except Exception:  # the project's own error may do anything
         text = ""
     if isinstance(error, (EntryError, NoReverseMatch)):

@@ -18,6 +18,8 @@ from urllib.parse import quote
 from django.urls import NoReverseMatch
 from django.utils.http import escape_leading_slashes
 
+from django_sitemaps_plus.protocol.limits import MAX_LOCATION
+
 from .url_patterns import (
     SAFE,
     SAFE_OR_SEPARATOR,
@@ -70,6 +72,9 @@ class CompiledRoute:
     """
     A route under one URLconf, language and script prefix. See ``Route.compile()``.
 
+    ``verbatim``
+        Whether the URL contains the value of each expression as it is, encoded, so that
+        a value that is too long makes the URL too long.
     ``pieces``, ``slots``
         The URL is ``pieces[0] + text(values[slots[0]]) + pieces[1] + …``, where
         ``values`` are in the order of ``Route.expressions``. The pieces are
@@ -88,6 +93,10 @@ class CompiledRoute:
         form = forms[0]
         literals, names = split_template(form.template, form.regex, form.names)
         self.slots: tuple[int, ...] = ()
+        self.verbatim = [
+            all(writer_of(form.converters.get(form.names[i])) is str for form in forms)
+            for i in self._indexes
+        ]
         try:
             self._search = form.search
         except re.error as error:
@@ -177,6 +186,9 @@ class CompiledRoute:
                 for write, values in zip(self._writers, columns, strict=True)
             ]
             joined = ["\n".join(column) for column in texts]
+            if any(len(text) > MAX_LOCATION * len(columns[0]) for text in joined):
+                # exact() is asked for those that are not too long.
+                return None
             encoded = [column.encode() for column in joined]
         except Exception:
             # A value that cannot be written: exact() raises it again for its row.

@@ -132,7 +132,7 @@ class Route:
         resolver = get_resolver(get_urlconf())
         patterns = patterns_of(resolver, self.viewname)
         if not patterns:
-            raise RouteError(self._unknown(resolver))
+            raise RouteError(f"{self!r}: {problem_of_name(self.viewname)}")
         forms = list(forms_of(patterns, get_script_prefix(), self._shape))
         if not forms:
             raise RouteError(self._not_taken(patterns))
@@ -154,13 +154,6 @@ class Route:
     def _shape(self) -> Shape:
         names = tuple(param for param in self.params if isinstance(param, str))
         return names or len(self.params)
-
-    def _unknown(self, resolver: URLResolver) -> str:
-        msg = f"{self!r}: the URLconf has no pattern named {self.viewname!r}."
-        close = get_close_matches(self.viewname, sorted(set(known_names(resolver))))
-        if close:
-            return f"{msg} Did you mean {' or '.join(map(repr, close))}?"
-        return f"{msg} Give the name of a path() of the URLconf, with its namespaces."
 
     def _not_taken(self, patterns: Iterable[Pattern]) -> str:
         reserved = sorted(RESERVED.intersection(map(str, self.params)))
@@ -187,6 +180,18 @@ class Route:
             f"{self!r}: no URL pattern of that name takes "
             f"{', '.join(described(constants))}. Give values that one takes."
         )
+
+
+def problem_of_name(viewname: str) -> str:
+    """Return why the active URLconf has no URL of a name; empty if it has patterns."""
+    resolver = get_resolver(get_urlconf())
+    if patterns_of(resolver, viewname):
+        return ""
+    msg = f"the URLconf has no pattern named {viewname!r}."
+    close = get_close_matches(viewname, sorted(set(known_names(resolver))))
+    if close:
+        return f"{msg} Did you mean {' or '.join(map(repr, close))}?"
+    return f"{msg} Give the name of a path() of the URLconf, with its namespaces."
 
 
 def _listed(params: Sequence[Param]) -> str:

@@ -8,6 +8,7 @@ request, whose Host header has to pass ``ALLOWED_HOSTS``.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from django.utils import timezone, translation
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.protocol.locations import Origin
+from django_sitemaps_plus.protocol.locations import Origin, quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,9 @@ class SiteAddress:
 
     origin: Origin
     prefix: str = "/"
+    #: Where all must lie that its sitemaps list: the path of ``BASE_URL``. Else "/",
+    #: because the robots.txt of the site names its sitemaps.
+    folder: str = "/"
 
     def with_scheme(self, scheme: str | None) -> SiteAddress:
         """Return this address with ``scheme`` (a sitemap's ``protocol``), if given."""
@@ -51,6 +55,10 @@ class SiteAddress:
         return hashlib.blake2b(text, digest_size=6).hexdigest()
 
 
+_SCHEME = re.compile(r"https?://", re.IGNORECASE)
+#: What somebody wrote in its place.
+_ALMOST = re.compile(r"\s*(?:https?(?=[:/]))?:?/*", re.IGNORECASE)
+
 #: For what does not depend on the site's address.
 PLACEHOLDER_SITE = SiteAddress(origin=Origin(scheme="https", host="localhost"))
 
@@ -62,6 +70,15 @@ def parse_base_url(text: str) -> SiteAddress:
 
     Raises ``ConfigurationError`` for anything but ``http(s)://host[:port][/prefix]``.
     """
+    given = f"SITEMAPS_PLUS['BASE_URL'] is {text!r}"
+    if not _SCHEME.match(text):
+        rest = _ALMOST.sub("", text, count=1)
+        is_host = bool(rest) and "://" not in rest
+        meant = f"https://{rest if is_host else 'www.example.com'}"
+        raise ConfigurationError(
+            f"{given}, which does not begin with 'https://' or 'http://'. Write "
+            f"{meant!r}."
+        )
     try:
         parts = urlsplit(text)
         origin = Origin.parse(
@@ -69,10 +86,11 @@ def parse_base_url(text: str) -> SiteAddress:
         )
     except (LocationError, ValueError) as error:
         raise ConfigurationError(
-            f"SITEMAPS_PLUS['BASE_URL'] is {text!r}: {error} "
-            "Use the public address, for example 'https://www.example.com'."
+            f"{given}: {error}. Use the public address, for example "
+            "'https://www.example.com'."
         ) from error
-    return SiteAddress(origin=origin, prefix=f"{parts.path.rstrip('/')}/")
+    prefix = f"{parts.path.rstrip('/')}/"
+    return SiteAddress(origin=origin, prefix=prefix, folder=quote(prefix))
 
 
 def configured(scheme: str = "https") -> SiteAddress | None:

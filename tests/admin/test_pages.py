@@ -104,6 +104,19 @@ def test_each_state_is_shown_and_found(admin_client: Client) -> None:
     assert text(admin_client, "page/").count('class="sitemaps-due"') == 2
 
 
+def test_a_page_shows_how_many_urls_repeat(admin_client: Client, register: Any) -> None:
+    titled = {"model": Article, "location": F("title")}
+    register("article", type("Titled", (Sitemap,), titled))
+    for title in ("/a/", "/b/", "/a/", "/a/"):
+        articles(1, title=title)
+    run_command("build_sitemaps")
+    page = Page.objects.get()
+    shown = text(admin_client, f"page/{page.pk}/change/")
+    assert "Entries with the URL of another one" in shown
+    _, _, shown = shown.partition("field-repeated_shown")
+    assert '<div class="readonly">2</div>' in shown[:600]
+
+
 @pytest.mark.usefixtures("built")
 def test_a_page_shows_its_problems_escaped(admin_client: Client) -> None:
     page = Page.objects.order_by("number")[0]

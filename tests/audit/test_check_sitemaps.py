@@ -31,7 +31,8 @@ def check(*arguments: str) -> tuple[str, str, int]:
     return run_command("check_sitemaps", *arguments)
 
 
-def test_how_sections_stand(register: Register) -> None:
+def test_how_sections_stand(register: Register, settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.urls"
     register("article", ArticleSitemap)
     register("plain", type("Plain", (Sitemap,), {"model": Article}))
     register("pages", PagesSitemap)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
+from collections import ChainMap
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +18,7 @@ from django.db import connection, models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 from django.urls import include, path
+from django.utils.functional import SimpleLazyObject
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.models import EngineState
@@ -83,9 +86,11 @@ def test_nothing_is_said_of_a_sound_project(register: Any) -> None:
 
 def test_the_address_of_the_site_is_needed(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"BASE_URL": "www.example.com"}
-    text, hint = only("E002")
-    assert text.startswith("SITEMAPS_PLUS['BASE_URL'] is 'www.example.com': ")
-    assert hint == SET_BASE_URL
+    assert only("E002") == (
+        "SITEMAPS_PLUS['BASE_URL'] is 'www.example.com', which does not begin with "
+        "'https://' or 'http://'. Write 'https://www.example.com'.",
+        SET_BASE_URL,
+    )
     out, err, code = run_command("check", "--tag", "sitemaps_plus")
     assert (out, code) == ("", 1)
     assert "sitemaps_plus.E002" in err
@@ -136,7 +141,83 @@ def test_names_that_cannot_be_used_are_refused_once(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"BASE_URL": "https://a.example", "SITEMAPS": "no.where"}
     text, hint = only("E004", ["default"])
     assert text.startswith("SITEMAPS_PLUS['SITEMAPS'] is 'no.where', which cannot be")
-    assert hint == "Rename or remove one of the sections."
+    assert hint == (
+        "Set SITEMAPS_PLUS['SITEMAPS'] to 'module.name' of a dict of sitemaps."
+    )
+
+
+def test_names_that_differ_in_case_are_refused(register: Any) -> None:
+    register("news", PagesSitemap)
+    register("News", PagesSitemap)
+    text, hint = only("E004")
+    assert text.startswith("The sections 'news' and 'News' differ only in case")
+    assert hint == 'Names come from @register(name="…"), or are the keys of the dict.'
+
+
+# Classes that nobody registered
+
+
+class Forgotten(ArticleSitemap):
+    """In the app's ``sitemaps.py``, without a decorator."""
+
+
+class Base(Sitemap):
+    """The base of a class that is registered."""
+
+
+class Derived(Base):
+    model = Article
+
+
+@pytest.fixture
+def sitemaps(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Let the test app have a module ``sitemaps``, with a class and a base class."""
+    module = ModuleType("tests.testapp.sitemaps")
+    for cls in (Forgotten, Base):
+        monkeypatch.setattr(cls, "__module__", module.__name__)
+        setattr(module, cls.__name__, cls)
+    vars(module)["Imported"] = PagesSitemap
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def test_a_class_that_nobody_registered_is_named(
+    sitemaps: ModuleType, register: Any
+) -> None:
+    assert only("W011") == (
+        "tests.testapp.sitemaps.Forgotten is not registered, so that no sitemap lists "
+        "its items.",
+        "Put @register (from django_sitemaps_plus) above the class, or name the dict "
+        "that has it in SITEMAPS_PLUS['SITEMAPS'].",
+    )
+    register("forgotten", Forgotten)
+    assert found() == []
+
+
+@pytest.mark.parametrize("given", [Forgotten, Forgotten(), lambda: Forgotten()])
+def test_a_class_that_is_handed_to_a_view_is_used(
+    sitemaps: ModuleType, urlconf: Any, given: Any
+) -> None:
+    view = path("sitemap.xml", anything, {"sitemaps": {"forgotten": given}})
+    urlconf(path("", include([view])))
+    assert found() == []
+
+
+def test_what_a_view_asks_for_itself_is_not_known(
+    sitemaps: ModuleType, urlconf: Any
+) -> None:
+    """A mapping that asks the database, maybe: it is not asked by a check."""
+    lazy = SimpleLazyObject(lambda: {"forgotten": Forgotten})
+    urlconf(path("sitemap.xml", anything, {"sitemaps": ChainMap(lazy)}))
+    assert found() == []
+
+
+@pytest.mark.parametrize("file", ["/x/site-packages/shop/sitemaps.py"])
+def test_what_a_package_offers_need_not_be_used(
+    sitemaps: ModuleType, file: str
+) -> None:
+    sitemaps.__file__ = file
+    assert found() == []
 
 
 # What classes declare
@@ -173,6 +254,10 @@ def far(self: Any) -> Any:
     return Article.objects.using("other")
 
 
+LOCATION = (
+    "Set location to a path such as '/about/', to a Route, or to an expression such as "
+    "F('path')."
+)
 DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
     (
         {"page_by": "updated"},
@@ -204,6 +289,52 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "E008",
         "Section 'article' declares ORM expressions, but items() returns list.",
         "Let items() return a queryset, or use methods.",
+    ),
+    (
+        {"location": Route("article", slug=F("slgu"))},
+        "E008",
+        "An expression of section 'article' cannot be resolved: Cannot resolve keyword "
+        "'slgu' into field.",
+        "Use the names of the model's fields, for example F('slug').",
+    ),
+    (
+        {"expires": F("updatd")},
+        "E008",
+        "An expression of section 'article' cannot be resolved: Cannot resolve keyword "
+        "'updatd' into field.",
+        "Use the names of the model's fields, for example F('slug').",
+    ),
+    (
+        {"location": "about"},
+        "E016",
+        "Section 'article' can list nothing: location 'about': neither a path nor an "
+        "http(s) URL.",
+        LOCATION,
+    ),
+    (
+        {"location": "https://other.example/"},
+        "E016",
+        "Section 'article' can list nothing: location 'https://other.example/': not a "
+        "URL of https://www.example.com.",
+        LOCATION,
+    ),
+    (
+        {"location": None},
+        "E016",
+        "Section 'article' can list nothing: location None: not a text.",
+        LOCATION,
+    ),
+    (
+        {"i18n": True, "alternates": True, "languages": ["en", "pt_BR"]},
+        "E017",
+        "'pt_BR' is not a language tag, so that no alternate can name it.",
+        "Write 'pt-br', in LANGUAGES too.",
+    ),
+    (
+        {"i18n": True, "alternates": True, "languages": ["en", ""]},
+        "E017",
+        "'' is not a language tag, so that no alternate can name it.",
+        "Use tags such as 'en' and 'pt-br'.",
     ),
     (
         {"alternates": True},
@@ -243,6 +374,123 @@ def test_what_cannot_work_is_named_with_its_remedy(
     text, shown = only(number, databases)
     assert text.startswith(start)
     assert shown == hint
+
+
+def test_a_class_of_several_sections_is_named_once(register: Any) -> None:
+    cls = declare(register, priority=7)
+    register("again", cls)
+    text, _ = only("E011")
+    assert text == "priority = 7 is not a number from 0 to 1."
+
+
+def test_what_cannot_be_shown_is_named_all_the_same(register: Any) -> None:
+    declare(register, priority=10**5_000)
+    text, _ = only("E011")
+    assert text.startswith("priority = <int")
+    assert text.endswith("is not a number from 0 to 1.")
+
+
+def test_a_constant_location_before_the_host_is_known(
+    register: Any, settings: Any
+) -> None:
+    """Without ``BASE_URL`` only a request or the database knows the host."""
+    settings.SITEMAPS_PLUS = {}
+    for location in ("/about/", "https://any.example/about/"):
+        declare(register, location=location)
+        assert found() == []
+    declare(register, location="https://any.example/#about")
+    assert only("E016")[0].endswith("'https://any.example/#about': has a fragment.")
+    declare(register, location="/about/")
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
+    assert only("E016")[0].endswith("not in /shop/, the folder of the sitemap.")
+
+
+def test_languages_of_which_django_warns_are_named_once(
+    register: Any, settings: Any
+) -> None:
+    settings.LANGUAGES = [("en", "English"), ("pt_BR", "Brazilian Portuguese")]
+    declare(register, i18n=True, alternates=True)
+    assert found() == []
+    assert "translation.E002" in {one.id for one in run_checks(tags=["translation"])}
+
+
+# Items without a URL
+
+
+class Nowhere(Sitemap):
+    model = Note
+
+
+class Everywhere(Nowhere):
+    def items(self) -> Any:
+        return ["home"]
+
+
+class Rows(Nowhere):
+    def items(self) -> Any:
+        return Article.objects.values("slug")
+
+
+@pytest.mark.parametrize(
+    ("cls", "kind", "hint"),
+    [
+        (
+            Nowhere,
+            "Note",
+            'Add location = Route("…", pk=F("pk")) to Nowhere, with the name and the '
+            "parameters of a URL pattern, or define Note.get_absolute_url().",
+        ),
+        (Everywhere, "str", "Define location(self, item) in Everywhere."),
+        (Rows, "dict", "Define location(self, item) in Rows."),
+    ],
+)
+def test_items_without_a_url_are_named(
+    register: Any, cls: type, kind: str, hint: str
+) -> None:
+    register("nowhere", cls)
+    assert only("E014") == (
+        f"Section 'nowhere' lists no URL: {cls.__name__} declares no location, and "
+        f"{kind} has no get_absolute_url().",
+        hint,
+    )
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"location": Route("number", number=F("number"))},
+        {"location": lambda self, item: "/"},
+        {"get_urls": lambda self, **options: []},
+        {"items": lambda self: Article.objects.all()},
+        {"items": lambda self: []},
+    ],
+)
+def test_items_with_a_url_are_fine(register: Any, attributes: dict[str, Any]) -> None:
+    register("somewhere", type("Somewhere", (Nowhere,), attributes))
+    assert found() == []
+
+
+NAMES: list[tuple[Any, str]] = [
+    ("abuot", "the URLconf has no pattern named 'abuot'. Did you mean 'about'?"),
+    ("no-such:name", "the URLconf has no pattern named 'no-such:name'. Give the name"),
+    (
+        ("article", {"slgu": "x"}),
+        "Reverse for 'article' with keyword arguments '{'slgu",
+    ),
+    (("article",), "ValueError: "),
+]
+
+
+@pytest.mark.parametrize(("name", "problem"), NAMES)
+@pytest.mark.parametrize("i18n", [False, True])
+def test_names_that_cannot_be_reversed_are_named(
+    register: Any, name: Any, problem: str, i18n: bool
+) -> None:
+    attributes = {"names": ["home", name, "about"], "i18n": i18n}
+    register("pages", type("WrongPages", (StaticSitemap,), attributes))
+    text, hint = only("E015")
+    assert text.startswith(f"Section 'pages' cannot list {name!r}: {problem}")
+    assert hint.startswith("Use the names of URL patterns, with their namespaces;")
 
 
 CHANGEFREQ = "Use one of: always, daily, hourly, monthly, never, weekly, yearly."

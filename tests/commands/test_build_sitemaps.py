@@ -360,7 +360,7 @@ def test_an_address_that_is_not_known_or_wrong_is_said(
     register("article", ArticleSitemap)
     remove_sites(settings)
     for base_url, code, said in (
-        ("www.example.com", 1, "SITEMAPS_PLUS['BASE_URL'] is 'www.example.com': "),
+        ("www.example.com", 1, "SITEMAPS_PLUS['BASE_URL'] is 'www.example.com', "),
         (None, 2, "CommandError: The site's address is not known outside of a request"),
     ):
         settings.SITEMAPS_PLUS = {"BASE_URL": base_url}

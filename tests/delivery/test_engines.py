@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -110,8 +113,21 @@ def test_checks_warn_of_no_address_and_of_workers_that_cannot_be_used(
 ) -> None:
     use(settings, one="Few")
     assert checked(settings) == {}
+    installed = ModuleType("celery")
+    installed.__spec__ = ModuleSpec("celery", None)
+    monkeypatch.setitem(sys.modules, "celery", installed)
     monkeypatch.setitem(background.TASKS, "celery", "no.such.module")
-    assert list(checked(settings, BACKGROUND="celery")) == ["E033"]
+    assert checked(settings, BACKGROUND="celery") == {
+        "E033": "SITEMAPS_PLUS['BACKGROUND'] is 'celery', which cannot be used: "
+        "ModuleNotFoundError: No module named 'no'"
+    }
+    for module in ("celery", "django.tasks", "django_tasks"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for how, package in (("celery", "celery"), ("tasks", "django-tasks")):
+        assert checked(settings, BACKGROUND=how) == {
+            "E033": f"SITEMAPS_PLUS['BACKGROUND'] is {how!r}, but {package} is not "
+            "installed."
+        }
     remove_sites(settings)
     assert list(checked(settings, BACKGROUND=True, BASE_URL=None)) == ["W030"]
 

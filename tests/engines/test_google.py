@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
 from google.auth.exceptions import TransportError
 
 from django_sitemaps_plus.engines import google_auth
@@ -232,10 +233,48 @@ def test_credentials_that_cannot_be_used(
     file = tmp_path / "account.json"
     if text is not None:
         file.write_text(text)
-    answer = submit(engine(google, credentials=file))
+    client = engine(google, credentials=file)
+    (finding,) = client.check_machine()
+    answer = submit(client)
     assert (answer.outcome, answer.status) == (Outcome.UNAVAILABLE, None)
-    assert answer.message.startswith(problem)
+    assert answer.message == finding.text
+    assert finding.text.startswith(problem)
+    assert finding.fix.startswith("Set 'credentials' to the path of the JSON file")
     assert google.requests == []
+
+
+def test_credentials_that_can_be_read(google: FakeGoogle, tmp_path: Path) -> None:
+    file = tmp_path / "account.json"
+    file.write_text(json.dumps(google.credentials))
+    for given in (file, google.user_credentials, None):
+        assert engine(google, credentials=given).check_machine() == []
+    assert google.requests == []
+
+
+def test_a_system_check_names_what_a_machine_lacks(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"site": SITE, "credentials": "/no/such.json"}
+    backend = "django_sitemaps_plus.engines.google.SearchConsole"
+    settings.SITEMAPS_PLUS = {
+        "BASE_URL": ORIGIN,
+        "ENGINES": {"google": {"BACKEND": backend, "OPTIONS": given}},
+    }
+    (found,) = run_checks(tags=["sitemaps_plus"], databases=[])
+    assert (found.id, found.msg, found.hint) == (
+        "sitemaps_plus.W031",
+        "SITEMAPS_PLUS['ENGINES']['google'] cannot be used on this machine: Cannot "
+        "read the credentials file: No such file or directory (option 'credentials').",
+        "Set 'credentials' to the path of the JSON file that Google issued.",
+    )
+    monkeypatch.setattr(google_auth, "_auth", None)
+    (found,) = run_checks(tags=["sitemaps_plus"], databases=[])
+    assert (found.id, found.msg, found.hint) == (
+        "sitemaps_plus.E031",
+        "SITEMAPS_PLUS['ENGINES']['google']['BACKEND'] needs a package that is not "
+        "installed: pip install 'django-sitemaps-plus[google]'.",
+        "Type that command, or remove the engine.",
+    )
 
 
 @pytest.mark.parametrize("is_user", [False, True])

@@ -52,10 +52,16 @@ anything: st.SearchStrategy[Any] = st.one_of(
 # Legal values
 
 _ILLEGAL_IN_URLS = "\x7f#"
-paths = st.text(
-    st.characters(exclude_categories=("Cc", "Cs"), exclude_characters=_ILLEGAL_IN_URLS),
-    max_size=40,
-).map(lambda text: f"/{text.lstrip('/')}")
+paths = (
+    st.text(
+        st.characters(
+            exclude_categories=("Cc", "Cs"), exclude_characters=_ILLEGAL_IN_URLS
+        ),
+        max_size=40,
+    )
+    .map(lambda text: f"/{text.lstrip('/')}")
+    .filter(lambda path: {".", ".."}.isdisjoint(path.partition("?")[0].split("/")))
+)
 urls_anywhere = st.builds(
     lambda host, path: f"https://{host}{path}",
     st.sampled_from(

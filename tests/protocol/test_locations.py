@@ -18,7 +18,10 @@ from django_sitemaps_plus.protocol.locations import (
     absolute,
     local_path,
     plain,
+    refuse_ambiguous,
+    refuse_outside,
     resolve,
+    unambiguous,
 )
 from tests.protocol.strategies import (
     any_text,
@@ -320,3 +323,83 @@ def test_a_line_that_might_not_fit_is_not_plain(before: int) -> None:
 
     assert plain("\n".join([*lines, fitting, *lines]))
     assert not plain("\n".join([*lines, fitting + "a", *lines]))
+
+
+# What is of no page of its own
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        *((path, "has a segment '.' or '..'") for path in ["/t/../", "/./a", "/a/.."]),
+        *(
+            (path, "has a segment '.' or '..'")
+            for path in ["/.", "/%2E%2e/a", "/.%2e?x"]
+        ),
+        ("/?sessionid=1", "has a session id"),
+        ("/a;jsessionid=1F?x=1", "has a session id"),
+        ("/a?x=1&PHPSESSID=2", "has a session id"),
+        ("/a?session_id=2", "has a session id"),
+        ("/a?ASPSESSIONIDQCSABTRA=2", "has a session id"),
+    ],
+)
+def test_a_path_of_another_page_or_visitor_is_refused(path: str, reason: str) -> None:
+    assert not plain(f"/a\n{path}\n/b")
+    for location in (path, f"https://www.example.com{path}"):
+        with pytest.raises(LocationError, match=re.escape(reason)):
+            local_path(location, SITE)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/.well-known/x", "/a..b/", "/...", "/a./", "/%2e%2ea"),
+        *("/sessionid/", "/?sessions=1", "/?mysessionid=1", "/?q=sessionid", "/?id=1"),
+    ],
+)
+def test_a_path_that_only_looks_like_it_is_fine(path: str) -> None:
+    assert local_path(path, SITE) == path
+    assert plain(f"/a\n{path}\n/b")
+
+
+def test_dots_in_a_query_are_no_segments() -> None:
+    assert local_path("/a?next=/../b", SITE) == "/a?next=/../b"
+
+
+_PARTS = st.text("./=;&?aS", max_size=4) | st.sampled_from(
+    ["..", "sessionid", "/..", "a/"]
+)
+
+
+@given(
+    pieces=st.lists(_PARTS, min_size=2, max_size=3),
+    values=st.lists(st.tuples(_PARTS, _PARTS), min_size=1, max_size=3),
+)
+def test_what_is_proved_of_many_is_true_of_each(
+    pieces: list[str], values: list[tuple[str, str]]
+) -> None:
+    pieces = [f"/{pieces[0]}", *pieces[1:]]
+    columns = list(zip(*values, strict=True))[: len(pieces) - 1]
+    if any("" in column or "\n" in column for column in columns):
+        return
+    if not unambiguous(pieces, ["\n".join(column) for column in columns]):
+        return
+    for row in zip(*columns, strict=True):
+        url = pieces[0] + "".join(
+            value + piece for value, piece in zip(row, pieces[1:], strict=True)
+        )
+        # A route has no query.
+        refuse_ambiguous(url.replace("?", "%3F"))
+
+
+def test_slugs_and_endings_are_proved_at_once() -> None:
+    assert unambiguous(["/", "/", ".html"], ["news\nv1.2", "one\ntwo..three"])
+
+
+def test_a_path_outside_the_folder_of_the_sitemap() -> None:
+    refuse_outside("/shop/a", "/shop/")
+    for path in ("/about/", "/shopping/", "/shop"):
+        with pytest.raises(
+            LocationError, match="not in /shop/, the folder of the site"
+        ):
+            refuse_outside(path, "/shop/")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps_plus.protocol.errors import EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
-from django_sitemaps_plus.protocol.robots import Group, closed, robots_txt
+from django_sitemaps_plus.protocol.robots import Group, closed, forbids, robots_txt
 from django_sitemaps_plus.protocol.robots import read as read_groups
 from tests.protocol.strategies import any_text, anything
 
@@ -170,3 +170,34 @@ def test_a_site_is_closed_if_all_of_it_is_forbidden_to_all(
     groups: list[Group], expected: bool
 ) -> None:
     assert closed(groups) is expected
+
+
+# Which paths are forbidden
+
+
+@pytest.mark.parametrize(
+    ("path", "is_forbidden"),
+    [
+        ("/", False),
+        ("/cart/", True),
+        ("/cart/1?x=1", True),
+        ("/cart/help/", False),
+        ("/shopping-cart/", False),
+        ("/a/print", True),
+        ("/a/print/b", False),
+        ("/b.pdf", True),
+        ("/b.pdf?x", True),
+        ("/%C3%BC/1", True),
+        ("/same", False),
+    ],
+)
+def test_the_longest_rule_decides(path: str, is_forbidden: bool) -> None:
+    """RFC 9309, section 2.2.2."""
+    common = Group(
+        ("*",),
+        allow=("/cart/help/", "/same"),
+        disallow=("/cart/", "/*/print$", "*.pdf", "/ü/", "/same", ""),
+    )
+    other = Group(("BadBot",), disallow=("/",))
+    assert forbids([other, common])(path) is is_forbidden
+    assert not forbids([other])(path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+import tracemalloc
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -12,7 +14,7 @@ from django.core.files.storage import InMemoryStorage
 from django.db.models import F
 from django.test import Client
 
-from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.models import Page
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, body, locations, urlset
@@ -55,6 +57,16 @@ LOCATIONS: list[tuple[Any, str]] = [
     ("/a#top", "location '/a#top': has a fragment"),
     ("/\x1a/", "location '/\\x1a/': a control character or lone surrogate"),
     ("/a\nb", "location '/a\\nb': a control character or lone surrogate"),
+    (
+        "/t/../",
+        "location '/t/../': has a segment '.' or '..': crawlers would request another "
+        "URL",
+    ),
+    (
+        "/?sessionid=1",
+        "location '/?sessionid=1': has a session id: the URL would be another one for "
+        "each visitor",
+    ),
     ("/\ud800", "location '/\\ud800': a control character or lone surrogate"),
     (
         "/" + "a" * 9_999,
@@ -109,6 +121,95 @@ def test_a_value_that_the_pattern_does_not_take(
     assert len(urlset(client.get(PAGE))) == 2
     ((_, reason),) = Page.objects.get().problems
     assert reason == f"No URL pattern named 'article' matches slug={slug!r}."
+
+
+@pytest.mark.parametrize("location", ["/about/", "https://www.example.com/shop?x"])
+@pytest.mark.parametrize("base", [ArticleSitemap, Sitemap])
+def test_a_location_outside_the_folder_of_the_sitemap(
+    client: Client, register: Any, settings: Any, location: str, base: type
+) -> None:
+    """On the row path, and on the object path."""
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
+    attributes: dict[str, Any] = {"model": Article, "location": F("title")}
+    if base is Sitemap:
+        attributes["lastmod"] = lambda self, item: None
+    register("article", type("Located", (base,), attributes))
+    for title in ("/shop/1/", location, "/shop/2/"):
+        articles(1, title=title)
+    assert locations(client.get(PAGE)) == [
+        "https://www.example.com/shop/1/",
+        "https://www.example.com/shop/2/",
+    ]
+    ((_, reason),) = Page.objects.get().problems
+    assert reason.endswith(": not in /shop/, the folder of the sitemap")
+
+
+def test_a_route_of_the_folder(client: Client, register: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
+    register("article", ArticleSitemap)
+    articles(2)
+    assert len(locations(client.get(PAGE))) == 2
+
+
+class Rude:
+    """What cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("value", [10**5_000, Rude()], ids=["huge", "rude"])
+@pytest.mark.parametrize("name", ["location", "lastmod", "changefreq", "priority"])
+def test_what_cannot_be_shown_takes_no_page_down(
+    client: Client, register: Any, name: str, value: Any
+) -> None:
+    """One row's value is a bad row at most, whatever is asked of it."""
+
+    def method(self: Any, item: Article) -> Any:
+        own = "/good/" if name == "location" else None
+        return value if item.slug == "bad" else own
+
+    register("article", type("Wrong", (ArticleSitemap,), {name: method}))
+    for slug in ("one", "bad", "two"):
+        articles(1, slug=slug)
+    assert len(urlset(client.get(PAGE))) >= 2
+    register("article", type("Constant", (ArticleSitemap,), {name: value}))
+    assert client.get(PAGE).status_code in (200, 503)
+
+
+def test_an_item_that_cannot_be_shown(client: Client, register: Any) -> None:
+    class Rudes(Sitemap):
+        def items(self) -> list[Rude]:
+            return [Rude(), Rude()]
+
+        def location(self, item: Rude) -> str:
+            return "/rude/"
+
+    register("rude", Rudes)
+    assert len(urlset(client.get("/sitemap-rude-1.xml"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "location"), [("", Route("word", slug=F("title"))), ("/", F("title"))]
+)
+def test_megabytes_are_refused_by_their_length(
+    client: Client, register: Any, start: str, location: Any
+) -> None:
+    """Before they are encoded, which takes twenty times as much memory."""
+    register("article", type("Long", (ArticleSitemap,), {"location": location}))
+    articles(10, title=start + "ü" * 1_000_000)
+    articles(1, title=f"{start}ok")
+    tracemalloc.start()
+    try:
+        assert len(urlset(client.get(PAGE))) == 1
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 60_000_000
+    ((_, reason), *_) = Page.objects.get().problems
+    assert re.fullmatch(
+        r"location '/?ü+\.\.\.ü+': 10000\d+ characters, over 2048", reason
+    )
 
 
 # Other attributes
@@ -234,7 +335,7 @@ def test_the_row_path_refuses_the_same_among_good_ones(
         Article(slug=str(number), title=f"/{number}/") for number in range(2_000)
     )
     # What the column of a database can hold.
-    bad = LOCATIONS[3:10]
+    bad = LOCATIONS[3:12]
     Article.objects.bulk_create(Article(slug="bad", title=title) for title, _ in bad)
     response = client.get(PAGE)
     assert len(urlset(response)) == 2_000

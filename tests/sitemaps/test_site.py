@@ -71,13 +71,10 @@ def test_a_base_url_is_an_origin_and_a_prefix(
 @pytest.mark.parametrize(
     "text",
     [
-        "www.example.com",
-        "ftp://www.example.com",
         "https://",
         "https://user:secret@www.example.com",
         "https://www.example.com?a=1",
         "https://www.example.com:99999",
-        "//www.example.com",
     ],
 )
 def test_a_base_url_that_is_none_is_refused_with_an_example(text: str) -> None:
@@ -86,6 +83,31 @@ def test_a_base_url_that_is_none_is_refused_with_an_example(text: str) -> None:
     message = str(caught.value)
     assert message.startswith(f"SITEMAPS_PLUS['BASE_URL'] is {text!r}: ")
     assert message.endswith("for example 'https://www.example.com'.")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("www.example.com", "https://www.example.com"),
+        ("localhost:8000", "https://localhost:8000"),
+        ("//www.example.com/shop", "https://www.example.com/shop"),
+        ("https:www.example.com", "https://www.example.com"),
+        ("https//www.example.com", "https://www.example.com"),
+        (" https://www.example.com", "https://www.example.com"),
+        ("httpd.example", "https://httpd.example"),
+        ("ftp://www.example.com", "https://www.example.com"),
+        (" ", "https://www.example.com"),
+    ],
+)
+def test_a_base_url_without_a_scheme_is_refused_with_what_to_write(
+    text: str, meant: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_base_url(text)
+    assert str(caught.value) == (
+        f"SITEMAPS_PLUS['BASE_URL'] is {text!r}, which does not begin with 'https://' "
+        f"or 'http://'. Write {meant!r}."
+    )
 
 
 def test_base_url_with_a_path_prefixes_every_address(

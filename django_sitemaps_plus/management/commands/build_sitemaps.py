@@ -140,6 +140,13 @@ class Command(SitemapsCommand):
                     + ("; …" if done.bad > _SHOWN else ".")
                 )
             )
+        if done.repeated:
+            self.stdout.write(
+                self.style.WARNING(
+                    f"  {counted(done.repeated, 'entry', 'entries')} with the URL of "
+                    "another entry of the same page. Run: manage.py check_sitemaps"
+                )
+            )
         if done.waiting:
             minutes = counted(max(1, get_settings().SPLIT_GRACE // 60), "minute")
             self.stdout.write(

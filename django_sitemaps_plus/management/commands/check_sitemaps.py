@@ -15,7 +15,9 @@ from typing import Any
 from django.core.checks import ERROR, CheckMessage, run_checks
 
 from django_sitemaps_plus.audit import suggestions
+from django_sitemaps_plus.audit.listed import Listed, listed
 from django_sitemaps_plus.audit.suggestions import OURS, Progress, Suggestion
+from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import SitemapsCommand, counted
@@ -94,16 +96,21 @@ class Command(SitemapsCommand):
             if not message.is_silenced()
         ]
         states = [status.state(name) for name in names]
+        urls = Listed()
+        if tables_exist(pages().db):
+            urls = listed(names, self.progress("{:,} of {:,} pages read"))
         if as_json:
             self.print_json(
                 checks=list(map(_check_as_dict, messages)),
                 sections=list(map(asdict, states)),
+                urls=asdict(urls),
             )
         else:
             for message in messages:
                 self.stdout.write(str(message))
             for state in states:
                 self._print_state(state)
+            self._print_urls(urls)
             if not names:
                 self.stdout.write(_NOTHING)
         failed = [str(message.id) for message in messages if message.level >= ERROR]
@@ -125,6 +132,26 @@ class Command(SitemapsCommand):
         lines += [f"  In error: {error}" for error in state.errors]
         lines.append(f"  Next: {state.next or 'nothing to do'}")
         self.stdout.write("\n".join(lines))
+
+    def _print_urls(self, urls: Listed) -> None:
+        """Print which URLs are listed several times, or in vain."""
+        several = counted(urls.repeated.count, "URL is", "URLs are")
+        in_vain = counted(urls.disallowed.count, "URL is", "URLs are")
+        for found, text, advice in (
+            (urls.repeated, f"{several} listed more than once", _LIST_ONCE),
+            (urls.disallowed, f"{in_vain} disallowed by ROBOTS", _ALLOW),
+        ):
+            if not found.count:
+                continue
+            self.stdout.write(f"{text}:")
+            for location, names in found.examples:
+                first, *others = dict.fromkeys(names)
+                where = f"{first} and {others[0]}" if others else first
+                twice = ", twice" if len(names) > 1 and not others else ""
+                self.stdout.write(f"  {location} (on {where}{twice})")
+            if found.count > len(found.examples):
+                self.stdout.write("  …")
+            self.stdout.write(f"  Next: {advice}")
 
     # What would be better
 
@@ -167,6 +194,14 @@ class Command(SitemapsCommand):
             yield lambda rows, total: bar.update(task, completed=rows, total=total)
 
 
+_LIST_ONCE = (
+    "exclude them in items() of all sections but one; on one page, use a column for "
+    "the URL that is unique"
+)
+_ALLOW = (
+    "exclude them in items(), or change SITEMAPS_PLUS['ROBOTS']: what is listed should "
+    "be allowed"
+)
 _NOTHING = (
     "Nothing to check: no sitemap is registered. Add @register to a Sitemap class in "
     "an app's sitemaps.py."

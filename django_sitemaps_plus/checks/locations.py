@@ -1,0 +1,181 @@
+"""Checks of where a section's entries lead, as far as its class alone tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage
+from django.core.checks.translation import (
+    language_code_re,  # type: ignore[attr-defined]  # no stub
+)
+from django.db.models import Model, QuerySet
+from django.urls import NoReverseMatch
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.errors import LocationError, excerpt
+from django_sitemaps_plus.protocol.locations import (
+    absolute,
+    local_path,
+    refuse_outside,
+)
+from django_sitemaps_plus.protocol.writers import is_language
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method
+from django_sitemaps_plus.sitemaps.classes import StaticSitemap
+from django_sitemaps_plus.sitemaps.registry import AnySitemap
+from django_sitemaps_plus.sitemaps.routes import Route, problem_of_name
+from django_sitemaps_plus.sitemaps.sections import SectionSource, overridden
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    parse_base_url,
+    rendering_context,
+)
+
+from .messages import message
+
+#: What a class may override so that contrib's ``location()`` is not called.
+_HOOKS = (
+    "location",
+    "get_urls",
+    "get_urls_for_item",
+    "_get",
+    "_items",
+    "_location",
+    "_urls",
+)
+
+
+def check_location(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    """E014 to E017: no location, names and constants that lead nowhere, languages."""
+    sitemap = source.sitemap
+    if not _has_own_location(sitemap):
+        yield from _check_absolute_url(source, cls)
+    elif isinstance(sitemap, StaticSitemap):
+        yield from _check_names(source, cls)
+    yield from _check_constant(source, cls)
+    yield from _check_hreflang(sitemap, cls)
+
+
+def _has_own_location(sitemap: AnySitemap) -> bool:
+    names = [name for name in _HOOKS if hasattr(type(sitemap), name)]
+    return any(overridden(sitemap, name) for name in names)
+
+
+def _check_absolute_url(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    """E014: nothing says where the items are."""
+    items = source.sitemap.items()
+    kind = _kind_of(items)
+    if kind is None or hasattr(kind, "get_absolute_url"):
+        return
+    what = kind.__name__
+    hint = f"Define location(self, item) in {cls.__name__}."
+    if issubclass(kind, Model):
+        hint = (
+            f'Add location = Route("…", pk=F("pk")) to {cls.__name__}, with the name '
+            f"and the parameters of a URL pattern, or define {what}.get_absolute_url()."
+        )
+    yield message(
+        "E014",
+        f"Section {source.name!r} lists no URL: {cls.__name__} declares no location, "
+        f"and {what} has no get_absolute_url().",
+        hint,
+        cls,
+    )
+
+
+def _kind_of(items: Any) -> type | None:
+    """Return the type of some items; None if it is not known without a query."""
+    if isinstance(items, QuerySet):
+        is_plain = items._fields is None  # type: ignore[attr-defined]  # no stub
+        return items.model if is_plain else dict
+    if isinstance(items, (list, tuple)) and items:
+        return type(items[0])
+    return None
+
+
+def _check_names(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    """E015: names of ``StaticSitemap`` that cannot be reversed."""
+    sitemap = source.sitemap
+    if type(sitemap).location is not StaticSitemap.location:
+        return
+    seen = set()
+    for language in source.languages:
+        with rendering_context(PLACEHOLDER_SITE, language):
+            for item in sitemap.items():
+                problem = _problem_of(sitemap, item)
+                if problem and problem not in seen:
+                    seen.add(problem)
+                    yield message(
+                        "E015",
+                        f"Section {source.name!r} cannot list {excerpt(item)}: "
+                        f"{problem}",
+                        "Use the names of URL patterns, with their namespaces; with "
+                        'arguments, pairs such as ("page", {"slug": "imprint"}).',
+                        cls,
+                    )
+
+
+def _problem_of(sitemap: AnySitemap, item: Any) -> str:
+    """Return why a name has no URL; empty if it has."""
+    try:
+        sitemap.location(item)
+    except NoReverseMatch as error:
+        name = item if isinstance(item, str) else item[0]
+        return problem_of_name(str(name)) or str(error)
+    except Exception as error:  # neither a name nor a pair, or a converter of theirs
+        return describe(error)
+    return ""
+
+
+def _check_constant(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    """E016: a location that is the same for all items, and cannot be."""
+    value: Any = getattr(source.sitemap, "location", None)
+    if is_method(value) or is_expression(value) or isinstance(value, Route):
+        return
+    try:
+        _refuse(value)
+    except LocationError as error:
+        yield message(
+            "E016",
+            f"Section {source.name!r} can list nothing: {error}.",
+            "Set location to a path such as '/about/', to a Route, or to an expression "
+            "such as F('path').",
+            cls,
+        )
+
+
+def _refuse(location: Any) -> None:
+    """Raise ``LocationError`` for what is no location of this site."""
+    site = PLACEHOLDER_SITE
+    base_url = get_settings().BASE_URL
+    if base_url:
+        try:
+            site = parse_base_url(base_url)
+        except ConfigurationError:
+            return  # E002 says so
+    elif isinstance(location, str) and not location.startswith("/"):
+        # Of which host the site is, only a request or the database knows.
+        absolute(location, site.origin)
+        return
+    refuse_outside(local_path(location, site.origin), site.folder)
+
+
+def _check_hreflang(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    """E017: languages that no alternate can name."""
+    if not (sitemap.i18n and sitemap.alternates):
+        return
+    for code in sitemap._languages():
+        is_reported = sitemap.languages is None and not language_code_re.match(code)
+        if is_language(code) or is_reported:  # by Django, of LANGUAGES
+            continue
+        close = str(code).replace("_", "-").replace("@", "-").lower()
+        yield message(
+            "E017",
+            f"{excerpt(code)} is not a language tag, so that no alternate can name it.",
+            f"Write {close!r}, in LANGUAGES too."
+            if is_language(close)
+            else "Use tags such as 'en' and 'pt-br'.",
+            cls,
+        )

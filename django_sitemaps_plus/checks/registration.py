@@ -1,0 +1,99 @@
+"""A check of sitemap classes of which no section is made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import PurePath
+from types import ModuleType
+from typing import Any
+
+from django.apps import apps
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.checks import CheckMessage, Tags, register
+from django.urls import get_resolver
+
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.sitemaps.registry import registry
+
+from .messages import message
+
+#: Folders of packages that were installed: what they offer is not theirs to register.
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+@register(Tags.urls, "sitemaps_plus")
+def check_registration(**kwargs: Any) -> list[CheckMessage]:
+    """W011: classes in a ``sitemaps.py`` that nobody registered."""
+    candidates = [cls for module in _modules() for cls in _declared_in(module)]
+    if not candidates:
+        return []
+    try:
+        used = set(_used())
+    except Exception:  # E001, E004 or E005 says so, or Django of the URLconf
+        return []
+    return [
+        message(
+            "W011",
+            f"{cls.__module__}.{cls.__qualname__} is not registered, so that no "
+            "sitemap lists its items.",
+            "Put @register (from django_sitemaps_plus) above the class, or name the "
+            "dict that has it in SITEMAPS_PLUS['SITEMAPS'].",
+            cls,
+        )
+        for cls in candidates
+        if cls not in used
+    ]
+
+
+def _modules() -> Iterator[ModuleType]:
+    """Yield the modules ``sitemaps`` of the project's own apps."""
+    for app in apps.get_app_configs():
+        module = sys.modules.get(f"{app.name}.sitemaps")
+        if module is None or app.name.startswith("django."):
+            continue
+        parts = PurePath(getattr(module, "__file__", None) or "").parts
+        if _INSTALLED.isdisjoint(parts):
+            yield module
+
+
+def _declared_in(module: ModuleType) -> Iterator[type]:
+    """Yield the classes that a module defines, without those that are others' bases."""
+    for cls in vars(module).values():
+        if (
+            isinstance(cls, type)
+            and issubclass(cls, ContribSitemap)
+            and cls.__module__ == module.__name__
+            and not cls.__subclasses__()
+        ):
+            yield cls
+
+
+def _used() -> Iterator[type]:
+    """Yield the classes of all sections, and those that are handed to views."""
+    for source in registry.sources().values():
+        yield _class_of(source)
+    for given in _handed_to(get_resolver()):
+        if not isinstance(given, dict):
+            raise ConfigurationError("It is not known what is in it without asking.")
+        for source in given.values():
+            yield _class_of(source)
+
+
+def _class_of(source: Any) -> type:
+    if isinstance(source, type):
+        return source
+    made = source() if callable(source) else source
+    return type(made)
+
+
+def _handed_to(resolver: Any) -> Iterator[Any]:
+    """Yield what the patterns of a URLconf hand to views as ``sitemaps``."""
+    for pattern in resolver.url_patterns:
+        if hasattr(pattern, "url_patterns"):
+            given = pattern.default_kwargs.get("sitemaps")
+            yield from _handed_to(pattern)
+        else:
+            given = pattern.default_args.get("sitemaps")
+        if given is not None:
+            yield given
