@@ -86,7 +86,7 @@ class PageSitemap(Sitemap):
 
 def _contents() -> QuerySet[Any]:
     """Return the contents of a URL that visitors see: none, if the page redirects."""
-    contents = PageContent.objects.filter(
+    contents: QuerySet[Any] = PageContent.objects.filter(
         page=OuterRef("page"), language=OuterRef("language")
     )
     return contents.filter(Q(redirect="") | Q(redirect=None))
@@ -131,6 +131,8 @@ def _touch_tree(page: Any) -> None:
 
 post_save.connect(_content_saved, sender=PageContent, dispatch_uid=__name__)
 if apps.is_installed("djangocms_versioning"):
-    versions = apps.get_model("djangocms_versioning", "Version")
-    post_save.connect(_version_saved, sender=versions, dispatch_uid=__name__)
+    versions = apps.get_app_config("djangocms_versioning")
+    post_save.connect(
+        _version_saved, sender=versions.get_model("Version"), dispatch_uid=__name__
+    )
 post_obj_operation.connect(_page_operated, dispatch_uid=__name__)

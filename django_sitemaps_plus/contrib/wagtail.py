@@ -166,7 +166,8 @@ def _chosen_site() -> QuerySet[Any]:
     )
     some = Site.objects.filter(Q(hostname=host) | Q(is_default_site=True))
     best = some.order_by(rank, "-is_default_site", "pk").values("pk")[:1]
-    return Site.objects.filter(pk=Subquery(best))
+    chosen: QuerySet[Any] = Site.objects.filter(pk=Subquery(best))
+    return chosen
 
 
 class _Below(Func):
@@ -185,8 +186,8 @@ class _Below(Func):
         self.translated = translated
 
     def as_sql(
-        self, compiler: Any, connection: Any, **context: Any
-    ) -> tuple[str, list[Any]]:
+        self, compiler: Any, connection: Any, *args: Any, **context: Any
+    ) -> tuple[str, tuple[Any, ...]]:
         """Return it as EXISTS; a page's path begins with those of its ancestors."""
         path, pages = self.get_source_expressions()
         path_sql, path_params = compiler.compile(path)
@@ -200,7 +201,7 @@ class _Below(Func):
         return (
             f"EXISTS (SELECT 1 FROM {table} above WHERE {among} "  # noqa: S608
             f"AND SUBSTR({path_sql}, 1, LENGTH(above.path)) = above.path)",
-            [*pages_params, *path_params],
+            (*pages_params, *path_params),
         )
 
 

@@ -125,7 +125,8 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         ``get_urls()`` returns it. ``i18n`` has no effect then.
         """
         found = {name: self._get(name, item) for name in ATTRIBUTES[1:]}
-        return [{"location": self._location(item), **found}]
+        location = self._location(item)  # type: ignore[attr-defined]  # no stub
+        return [{"location": location, **found}]
 
     def records(
         self, instance: Any, *, created: bool, update_fields: frozenset[str] | None
