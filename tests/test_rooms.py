@@ -27,7 +27,7 @@ MODULES = [
 BASE = {"conf", "exceptions", "signals", "db"}
 DOORS = {
     *("apps", "urls", "views", "models", "checks", "admin", "management"),
-    *("tasks", "django_tasks", "testing"),
+    *("tasks", "django_tasks", "testing", "contrib"),
 }
 #: What each room may import beside itself and, but for the first two, the base.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -56,6 +56,8 @@ ELSEWHERE = {
     "google": {"engines/google_auth.py"},
     "isal": {"publishing/compression.py"},
     "rich": {"management/commands/check_sitemaps.py"},
+    "wagtail": {"contrib/wagtail.py"},
+    "cms": {"contrib/djangocms.py"},
 }
 
 

@@ -44,6 +44,7 @@ from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, 
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
+    gives_entries,
     object_path_reason,
     source_of,
 )
@@ -324,7 +325,8 @@ def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
 def _check_languages(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
     code = django_settings.LANGUAGE_CODE
     if not sitemap.i18n:
-        if sitemap.alternates or sitemap.x_default:
+        has_links = sitemap.alternates or sitemap.x_default
+        if has_links and not gives_entries(sitemap):
             text = "alternates and x_default do nothing without i18n."
             yield message("W003", text, "Set i18n = True.", cls)
     elif sitemap.x_default and code not in sitemap._languages():

@@ -93,7 +93,7 @@ def by_position(
         with rendering_context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
                 block = texts.whole.encode().replace(_MARK, origin)
-                writer.add_xml(block, texts.good * len(batch.locations))
+                writer.add_xml(block, texts.entries)
                 rows += len(batch.labels)
         if len(tally.bad) > allowed_bad(rows) or 0 < rows == len(tally.bad):
             # There are no former bytes, and an empty page would be a lie.

@@ -13,7 +13,7 @@ from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
 from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.rendering.serializer import Texts
+from django_sitemaps_plus.rendering.serializer import Texts, entries_in
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
@@ -83,21 +83,18 @@ class PageWriter:
 
     def _add(self, batch: Batch, texts: Texts) -> int | None:
         """Add a batch; returns how many of all rows fit if it does not."""
-        languages = len(batch.locations)
         try:
-            self._add_block(texts.whole, texts.good * languages)
+            self._add_block(texts.whole, texts.entries)
         except PageFull:
-            return self._add_one_by_one(batch, texts.each(), languages)
+            return self._add_one_by_one(batch, texts.each())
         self.items += len(batch.labels)
         return None
 
-    def _add_one_by_one(
-        self, batch: Batch, texts: Sequence[str | None], languages: int
-    ) -> int | None:
+    def _add_one_by_one(self, batch: Batch, texts: Sequence[str | None]) -> int | None:
         for index, text in enumerate(texts):
             if text is not None:
                 try:
-                    self._add_block(text, languages)
+                    self._add_block(text, entries_in(text))
                 except PageFull:
                     if self.entries:
                         return self.items

@@ -288,6 +288,8 @@ class Batch:
     media: dict[str | None, dict[str, Sequence[Any]]] = field(default_factory=dict)
     #: Alternates that are written as they are, the same for every item.
     links: Sequence[tuple[str, str]] = ()
+    #: The entries of each item, each a batch of one, where the class gives them itself.
+    entries: Sequence[Sequence[Batch]] | None = None
     #: The items, by index, whose own methods failed.
     faults: dict[int, str] = field(default_factory=dict)
 

@@ -10,11 +10,13 @@ Both yield ``Batch``es, whose text ``serializer`` writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
@@ -32,6 +34,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     is_method,
     value_of,
 )
+from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
@@ -40,6 +43,7 @@ from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     bounded,
     database_of,
+    gives_entries,
     object_path_reason,
     overridden,
     repeats,
@@ -218,7 +222,7 @@ class Reader:
         with rendering_context(self.site):
             infos = self.sitemap.get_urls(
                 page=page,
-                site=_Site(self.site.origin.host),
+                site=_site_of(self.site.origin.host),
                 protocol=self.site.origin.scheme,
             )
         for info in infos:
@@ -234,6 +238,12 @@ class Reader:
         of items that have the same.
         """
         faults: dict[int, str] = {}
+        if isinstance(self.sitemap, Sitemap):
+            with rendering_context(self.site):
+                self.sitemap.prepare_items(items)
+        if gives_entries(self.sitemap):
+            yield self._given_batch(items, labels, faults)
+            return
         for languages, start, stop in self._language_runs(items, faults):
             yield self._object_batch(
                 items[start:stop],
@@ -241,6 +251,27 @@ class Reader:
                 languages,
                 {index - start: faults[index] for index in faults if index >= start},
             )
+
+    def _given_batch(
+        self, items: list[Any], labels: Sequence[Any], faults: dict[int, str]
+    ) -> Batch:
+        """Return the entries that the class itself gives for each item."""
+
+        def entries(item: Any) -> list[Batch]:
+            given = self.sitemap.get_urls_for_item(item)
+            return [_given_entry(info) for info in given]
+
+        with rendering_context(self.site):
+            found = self._attempt(entries, items, faults, default=[])
+        return Batch(
+            labels=labels,
+            locations={},
+            lastmods=Lastmods([]),
+            changefreqs=[],
+            priorities=[],
+            entries=found,
+            faults=faults,
+        )
 
     def _language_runs(
         self, items: list[Any], faults: dict[int, str]
@@ -351,7 +382,20 @@ class _Site:
     domain: str
 
 
-def _contrib_batch(info: dict[str, Any]) -> Batch:
+def _site_of(host: str) -> Any:
+    """Return the current Site under ``host``: django CMS asks for its key as well."""
+    if not apps.is_installed("django.contrib.sites"):
+        return _Site(host)
+    model = apps.get_model("sites.Site")
+    if not getattr(django_settings, "SITE_ID", None):
+        return model.objects.filter(domain__iexact=host).first() or _Site(host)
+    # A copy: Django caches the object for the whole process.
+    site = copy(model.objects.get_current())
+    site.domain = host
+    return site
+
+
+def _contrib_batch(info: Mapping[str, Any]) -> Batch:
     """Return one of contrib's dicts as a batch of one."""
     return Batch(
         labels=[_shown(info.get("item"))],
@@ -360,8 +404,19 @@ def _contrib_batch(info: dict[str, Any]) -> Batch:
         changefreqs=[info.get("changefreq")],
         priorities=[info.get("priority") or None],
         links=[
-            (link["lang_code"], link["location"]) for link in info.get("alternates", ())
+            (link["lang_code"], link["location"])
+            for link in info.get("alternates") or ()
         ],
+    )
+
+
+def _given_entry(info: Mapping[str, Any]) -> Batch:
+    """Return one of ``get_urls_for_item()``'s dicts as a batch of one."""
+    return replace(
+        _contrib_batch(info),
+        locations={None: TextLocations([info.get("location")])},
+        priorities=[info.get("priority")],
+        media={None: {name: [info.get(name)] for name in MEDIA}},
     )
 
 

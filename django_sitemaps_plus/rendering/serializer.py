@@ -57,6 +57,8 @@ class Texts:
     whole: str
     #: The number of these items.
     good: int
+    #: The number of their entries.
+    entries: int
     #: Returns the text of each item; None for a bad row.
     each: Callable[[], Sequence[str | None]]
 
@@ -85,19 +87,23 @@ class Serializer:
         Bad rows and lastmods are counted in ``tally``.
         """
         if tally.lastmods is not None:
-            tally.lastmods.extend(batch.lastmods.values)
+            for part in _parts(batch):
+                tally.lastmods.extend(part.lastmods.values)
         texts = self._bulk(batch, tally)
         if texts is not None:
             return texts
         each = self._one_by_one(batch, tally)
         good = [text for text in each if text is not None]
-        return Texts("".join(good), len(good), lambda: each)
+        whole = "".join(good)
+        return Texts(whole, len(good), entries_in(whole), lambda: each)
 
     # In bulk
 
     def _bulk(self, batch: Batch, tally: Tally) -> Texts | None:
         """Return the text of a batch; None if some items may be bad."""
         if batch.media or batch.links or batch.faults or not batch.labels:
+            return None
+        if batch.entries is not None:
             return None
         locations: dict[str | None, Pieces] = {}
         for language, column in batch.locations.items():
@@ -158,9 +164,12 @@ class Serializer:
         texts: list[str | None] = []
         for index, label in enumerate(batch.labels):
             reason = batch.faults.get(index)
+            parts = [(batch, index)]
+            if batch.entries is not None:
+                parts = [(part, 0) for part in batch.entries[index]]
             if reason is None:
                 try:
-                    text, lastmod = self._item(batch, index)
+                    found = [self._item(part, place) for part, place in parts]
                 except DatabaseError:
                     raise
                 except Exception as error:
@@ -171,8 +180,9 @@ class Serializer:
                 tally.bad.append(BadRow(label=_named(label), reason=reason))
                 texts.append(None)
                 continue
-            tally.see(lastmod)
-            texts.append(text)
+            for _, lastmod in found:
+                tally.see(lastmod)
+            texts.append("".join([text for text, _ in found]))
         return texts
 
     def _item(self, batch: Batch, index: int) -> tuple[str, str | None]:
@@ -191,7 +201,7 @@ class Serializer:
             + priority_xml(batch.priorities[index])
             + self._links(paths)
             + "".join(
-                alternate_xml(language, absolute(href, self.origin))
+                alternate_xml(language, self._link(href))
                 for language, href in batch.links
             )
         )
@@ -212,6 +222,12 @@ class Serializer:
         return "".join(
             alternate_xml(language, _marked(path)) for language, path in links.items()
         )
+
+    def _link(self, href: Any) -> str:
+        """Return the address of an alternate, which may be of another host."""
+        link = absolute(href, self.origin)
+        path = link.removeprefix(str(self.origin))
+        return _marked(path) if path.startswith("/") else link
 
     def _media(self, batch: Batch, language: str | None, index: int, path: str) -> str:
         media = batch.media.get(language)
@@ -310,6 +326,7 @@ def _fill(
     return Texts(
         _whole(literals, columns, length),
         length,
+        length * len(locations),
         lambda: _row_by_row(literals, columns, length),
     )
 
@@ -360,6 +377,17 @@ def _fragments(
         spelling: xml(value) for spelling, value in zip(spellings, values, strict=True)
     }
     return "", (("", ""), [[written[spelling] for spelling in spellings]])
+
+
+def entries_in(text: str) -> int:
+    """Return how many entries a text has; values in it are escaped."""
+    return text.count("<url>")
+
+
+def _parts(batch: Batch) -> Sequence[Batch]:
+    if batch.entries is None:
+        return [batch]
+    return [part for some in batch.entries for part in some]
 
 
 def as_images(value: Any) -> Sequence[Image]:

@@ -19,6 +19,7 @@ from django.urls import reverse
 from django_sitemaps_plus.exceptions import ConfigurationError
 
 from .attributes import (
+    ATTRIBUTES,
     CHUNK,
     alias,
     declared_expressions,
@@ -101,6 +102,31 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
             return max((lastmod(item) for item in items), default=None)
         except TypeError:
             return None
+
+    def prepare_items(self, items: Sequence[Any]) -> None:
+        """
+        Look up what the entries of some items need, for all of them at once.
+
+        It is called on the object path, with some hundreds of items, before anything
+        is asked of them, and does nothing unless you override it::
+
+            def prepare_items(self, items):
+                prefetch_related_objects(items, "pictures")
+        """
+
+    def get_urls_for_item(self, item: Any) -> Iterable[Mapping[str, Any]]:
+        """
+        Return the entries of an item: one, with what the class declares.
+
+        Override it for items that have none or several, or alternates of their own.
+        An entry is a dict with a ``location``, and, where there are any, ``lastmod``,
+        ``changefreq``, ``priority``, ``images``, ``videos``, ``news`` and
+        ``alternates``: a list of ``{"location": …, "lang_code": …}``, as contrib's
+        ``get_urls()`` returns it. ``i18n`` has no effect then.
+        """
+        found = {name: self._get(name, item) for name in ATTRIBUTES[1:]}
+        location = self._location(item)  # type: ignore[attr-defined]  # no stub
+        return [{"location": location, **found}]
 
     def records(
         self, instance: Any, *, created: bool, update_fields: frozenset[str] | None

@@ -59,8 +59,12 @@ class SectionSource:
 
     @property
     def media(self) -> dict[str, bool]:
-        """Which of images, videos and news the section declares."""
-        return {name: getattr(self.sitemap, name, None) is not None for name in MEDIA}
+        """Which of images, videos and news the section declares, or may have."""
+        given = gives_entries(self.sitemap)
+        return {
+            name: given or getattr(self.sitemap, name, None) is not None
+            for name in MEDIA
+        }
 
 
 @rendering_context(PLACEHOLDER_SITE)
@@ -106,10 +110,17 @@ def overridden(sitemap: AnySitemap, name: str) -> bool:
     return definer not in _OURS
 
 
+def gives_entries(sitemap: AnySitemap) -> bool:
+    """Tell whether a class returns the entries of an item itself."""
+    return isinstance(sitemap, Sitemap) and overridden(sitemap, "get_urls_for_item")
+
+
 def object_path_reason(sitemap: AnySitemap) -> str:
     """Return why ``sitemap`` is read object by object; empty on the row path."""
     if not isinstance(sitemap, Sitemap):
         return "its class is not a django_sitemaps_plus.Sitemap"
+    if gives_entries(sitemap):
+        return "it overrides get_urls_for_item()"
     for name, value in declared(sitemap).items():
         if is_method(value):
             return f"{name}() is a method"

@@ -106,6 +106,41 @@ def test_wagtails_sitemaps_pass_through_our_views(
     assert_unharmed(outcomes, passing=13 + 4)
 
 
+def test_wagtails_pages_are_a_section(
+    wagtail: Environment, package: Path, tmp_path: Path
+) -> None:
+    """``contrib.wagtail``: what it lists, and what of it reaches engines."""
+    outcomes = wagtail.run_suite(
+        "wagtail_sections",
+        settings="wagtail_settings",
+        path=[package],
+        runner="wagtail_runner.WagtailRunner",
+        cwd=tmp_path,
+    )
+    assert_unharmed(outcomes, passing=17)
+
+
+@pytest.mark.parametrize("version", ["4.1.11", "5.1.3"])
+@pytest.mark.parametrize("versions", ["", "djangocms-versioning==2.8.0"])
+def test_django_cms_pages_are_a_section(
+    package: Path, tmp_path: Path, version: str, versions: str
+) -> None:
+    """``contrib.djangocms``: what it lists, and what of it reaches engines."""
+    outcomes = environment(
+        DJANGO, f"django-cms=={version}", "djangocms-versioning==2.8.0"
+    ).run_suite(
+        "cms_sections",
+        settings="cms_settings",
+        path=[package],
+        variables={
+            "SUITE_SITEMAPS": "cms_sections.SITEMAPS",
+            "SUITE_VERSIONS": versions,
+        },
+        cwd=tmp_path,
+    )
+    assert_unharmed(outcomes, passing=8)
+
+
 def change_imports(source: Path, target: Path, changes: dict[str, str]) -> None:
     """Write ``source`` to ``target`` with each of ``changes`` made once."""
     text = source.read_text()

@@ -1,0 +1,163 @@
+"""An item's entries, given by the class itself: none, one or several."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.models import Page
+from tests.support.factories import articles
+from tests.support.helpers import (
+    ArticleSitemap,
+    body,
+    crawled,
+    run_command,
+    told,
+    urlset,
+)
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db
+
+HOST = "https://www.example.com"
+PAGE = "/sitemap-given-1.xml"
+DAY = dt.date(2026, 1, 2)
+
+
+class Given(Sitemap):
+    """As many entries as the item's title says."""
+
+    model = Article
+
+    def get_urls_for_item(self, item: Article) -> Any:
+        for number in range(int(item.title)):
+            yield {"location": f"/{item.slug}/{number}/", "lastmod": DAY}
+
+
+def titled(*titles: str) -> list[Article]:
+    rows = [Article(slug=f"a{n}", title=title) for n, title in enumerate(titles)]
+    return Article.objects.bulk_create(rows)
+
+
+def paths(client: Client, address: str = PAGE) -> list[str]:
+    return [entry.loc.removeprefix(HOST) for entry in urlset(client.get(address))]
+
+
+def test_an_item_has_as_many_as_the_class_gives(client: Client, register: Any) -> None:
+    register("given", Given)
+    titled("1", "0", "2", "bad")
+    assert paths(client) == ["/a0/0/", "/a2/0/", "/a2/1/"]
+    page = Page.objects.get()
+    assert (page.items, page.entries, page.bad) == (4, 3, 1)
+    assert "invalid literal for int()" in page.problems[0][1]
+
+
+def test_each_part_of_an_entry_is_written(client: Client, register: Any) -> None:
+    class Whole(Given):
+        def get_urls_for_item(self, item: Article) -> Any:
+            link = {"location": f"{HOST}/de/", "lang_code": "de"}
+            elsewhere = {"location": "https://other.example/fr/", "lang_code": "fr"}
+            return [
+                {
+                    "location": f"{HOST}/en/",
+                    "lastmod": DAY,
+                    "changefreq": "daily",
+                    "priority": 0,
+                    "alternates": [link, elsewhere],
+                    "images": ["/a.jpg"],
+                    "other keys": "are for whoever reads them",
+                }
+            ]
+
+    register("given", Whole)
+    titled("")
+    (entry,) = urlset(client.get(PAGE))
+    assert entry.loc == f"{HOST}/en/"
+    assert (entry.lastmod, entry.changefreq) == ("2026-01-02", "daily")
+    assert entry.priority == "0"
+    assert entry.alternates == {
+        "de": f"{HOST}/de/",
+        "fr": "https://other.example/fr/",
+    }
+    assert entry.images == (f"{HOST}/a.jpg",)
+
+
+def test_an_overridden_method_may_add_to_what_the_class_declares(
+    client: Client, register: Any
+) -> None:
+    class More(ArticleSitemap):
+        changefreq = "daily"
+
+        def get_urls_for_item(self, item: Any) -> Any:
+            return [*super().get_urls_for_item(item), {"location": "/more/"}]
+
+    articles(1)
+    register("plain", type("Plain", (ArticleSitemap,), {"changefreq": "daily"}))
+    register("given", More)
+    (plain,) = urlset(client.get("/sitemap-plain-1.xml"))
+    first, second = urlset(client.get(PAGE))
+    assert first == plain
+    assert (second.loc, second.lastmod) == (f"{HOST}/more/", None)
+
+
+def test_by_position_it_is_the_same(client: Client, register: Any) -> None:
+    class Listed(Given):
+        def items(self) -> Any:
+            return list(Article.objects.order_by("pk"))
+
+    titled("2", "0", "1")
+    register("given", Given)
+    register("listed", Listed)
+    by_key, by_position = client.get(PAGE), client.get("/sitemap-listed-1.xml")
+    assert body(by_key) == body(by_position)
+
+
+def test_the_limit_counts_entries_and_an_item_s_stay_together(
+    client: Client, register: Any
+) -> None:
+    register("given", type("Small", (Given,), {"limit": 4}))
+    titled("3", "2", "2", "3")
+    run_command("build_sitemaps")
+    pages = crawled(client, "/sitemap-given.xml")
+    seen = [[entry.loc.split("/")[3] for entry in page] for page in pages]
+    assert sorted(seen) == [["a0"] * 3, ["a1", "a1", "a2", "a2"], ["a3"] * 3]
+
+
+def test_a_save_reports_each_entry(client: Client, register: Any) -> None:
+    register("given", Given)
+    first, second = titled("2", "1")
+    client.get(PAGE)
+    told()
+    first.save()
+    second.title = "0"
+    second.save()
+    run_command("build_sitemaps")
+    assert told() == [
+        ("changed", "/a0/0/"),
+        ("changed", "/a0/1/"),
+        ("removed", "/a1/0/"),
+    ]
+
+
+def test_what_items_need_is_looked_up_for_many_at_once(
+    client: Client, register: Any
+) -> None:
+    seen: list[int] = []
+
+    class Prepared(ArticleSitemap):
+        def prepare_items(self, items: Any) -> None:
+            seen.append(len(items))
+            for item in items:
+                item.found = f"/{item.pk}/"
+
+        def location(self, item: Any) -> str:
+            return str(item.found)
+
+    register("given", Prepared)
+    rows = articles(3)
+    assert paths(client) == [f"/{row.pk}/" for row in rows]
+    assert seen == [3]
