@@ -11,6 +11,7 @@ import datetime as dt
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -30,6 +31,8 @@ from .documents import Listed
 EXAMPLES = 5
 _BEFORE, _AFTER = 0, 1
 _URL, _SIDE, _LABEL, *_ = range(7)
+#: How long the text of a day is.
+_DAY = len("2026-01-01")
 _VALUES = {"lastmod": 3, "changefreq": 4, "priority": 5, "alternates": 6}
 
 #: Told what is read, and how many URLs of it.
@@ -59,6 +62,8 @@ class Comparison:
     #: How many URLs there are on either side.
     before: int = 0
     after: int = 0
+    #: How many URLs have the same day as before in lastmod, and the time too.
+    with_time: int = 0
     #: By kind, the gravest first; only kinds that occur.
     differences: dict[str, Difference] = field(default_factory=dict)
     #: What is left out after: rows, pages and sections, and why.
@@ -88,7 +93,9 @@ def compare(
         work = _Comparing(site)
         for url, rows in groupby(spool.rows(), key=itemgetter(_URL)):
             work.see(url, list(rows))
-    return Comparison(work.before, work.after, work.differences(), problems)
+    return Comparison(
+        work.before, work.after, work.with_time, work.differences(), problems
+    )
 
 
 class _Spool:
@@ -152,12 +159,11 @@ class _Comparing:
 
     def __init__(self, site: SiteAddress) -> None:
         self._site = site
-        self.before = self.after = 0
+        self.before = self.after = self.with_time = 0
         self._found = {kind: Difference() for kind in _KINDS}
         self._labels: Counter[str] = Counter()
         self._lost_of: Counter[str] = Counter()
         self._lost_languages: Counter[str] = Counter()
-        self._languages: set[str] = set()
         self._lost_origins: set[str] = set()
         self._origins: set[str] = set()
         self._codes = {code.lower() for code, _ in django_settings.LANGUAGES}
@@ -168,14 +174,15 @@ class _Comparing:
         before, after = sides
         self.before += bool(before)
         self.after += bool(after)
-        for kind, some in zip(("repeated before", "repeated"), sides, strict=True):
+        # What was repeated before and is now is said once.
+        for kind, some in {"repeated": after, "repeated before": before}.items():
             if len(some) > 1:
                 names = ", ".join(dict.fromkeys(row[_LABEL] for row in some))
                 self._found[kind].add(f"{url} ({len(some)} times: {names})")
+                break
         origin, language = self._parts(url)
         if after:
             self._origins.add(origin)
-            self._languages.add(language)
         if before:
             label = before[0][_LABEL]
             self._labels[label] += 1
@@ -184,7 +191,8 @@ class _Comparing:
         elif before:
             self._found["lost"].add(url)
             self._lost_of[label] += 1
-            self._lost_languages[language] += bool(language)
+            if language:
+                self._lost_languages[language] += 1
             self._lost_origins.add(origin)
         else:
             self._found["new"].add(url)
@@ -203,11 +211,14 @@ class _Comparing:
             one, two = before[at], after[at]
             if one == two:
                 continue
-            kind = _READ[name](one, two) if name in _READ else name
+            if name in _SAME and _SAME[name](one, two):
+                continue
+            if name == "lastmod" and _is_its_day(one, two):
+                self.with_time += 1
+                continue
             if name == "alternates":
                 one, two = _only(one, two), _only(two, one)
-            if kind:
-                self._found[kind].add(f"{url}: {one or 'none'} → {two or 'none'}")
+            self._found[name].add(f"{url}: {one or 'none'} → {two or 'none'}")
 
     def differences(self) -> dict[str, Difference]:
         """Return what differs, with what to do."""
@@ -223,47 +234,52 @@ class _Comparing:
                 f"Before, URLs begin with {origin}; now with {now}. Set BASE_URL, or "
                 "protocol on the class, to the address that visitors use."
             )
-        for language, count in sorted(self._lost_languages.items()):
-            if count and language not in self._languages:
-                yield (
-                    f"All URLs under /{language}/ are lost: {count:,}. A section is "
-                    "built in LANGUAGE_CODE, at whatever address it is asked for: set "
-                    "i18n = True on its class, which lists all languages."
-                )
+        languages = sorted(self._lost_languages)
+        if languages and django_settings.LANGUAGE_CODE.lower() not in languages:
+            where = ", ".join(f"/{language}/" for language in languages)
+            yield (
+                f"Of these, {self._lost_languages.total():,} are under {where}. A "
+                "section is built in LANGUAGE_CODE, at whatever address it is asked "
+                "for: set i18n = True on its class, which lists all languages."
+            )
         for label, count in self._lost_of.most_common(EXAMPLES):
             if count == self._labels[label]:
                 yield f"All URLs of {label} are lost: {count:,}."
 
 
-def _lastmod(before: str, after: str) -> str:
-    """Return how two dates differ; "" if they are the same moment."""
-    zone = timezone.get_default_timezone()
+def _same_moment(one: str, other: str) -> bool:
+    """Tell whether two dates are the same: "Z" is "+00:00"."""
+    if (len(one) > _DAY) != (len(other) > _DAY):
+        return False
+    found = [_moment(text) for text in (one, other)]
+    return None not in found and found[0] == found[1]
+
+
+def _is_its_day(day: str, time: str) -> bool:
+    """Tell whether ``time`` is on ``day``, in its own zone or in the project's."""
+    moment = _moment(time)
+    if len(day) != _DAY or len(time) <= _DAY or moment is None:
+        return False
     try:
-        one, two = (_moment(text, zone) for text in (before, after))
-        day = two.astimezone(zone).date().isoformat()
-    except (DateError, ValueError, OverflowError):
-        return "lastmod"
-    has_time = [len(text) > len("2026-01-01") for text in (before, after)]
-    if has_time == [False, True]:
-        return "time" if before in (day, after[:10]) else "lastmod"
-    same = one.replace(microsecond=0) == two.replace(microsecond=0)
-    return "" if same and has_time[0] == has_time[1] else "lastmod"
+        own = moment.astimezone(timezone.get_default_timezone())
+    except OverflowError:
+        return False
+    return day in (time[:_DAY], own.date().isoformat())
 
 
-def _moment(text: str, zone: dt.tzinfo) -> dt.datetime:
-    """Read a date; without a zone it is of the project's own."""
-    try:
-        return parse_w3c(text)
-    except DateError:
-        return parse_w3c(w3c(dt.datetime.fromisoformat(text), zone))
+def _moment(text: str) -> dt.datetime | None:
+    """Read a date, to the second; without a zone it is of the project's own."""
+    with suppress(DateError, ValueError, OverflowError):
+        parsed = dt.datetime.fromisoformat(text)
+        return parse_w3c(w3c(parsed, timezone.get_default_timezone()))
+    return None
 
 
-def _priority(before: str, after: str) -> str:
-    """Return whether two priorities differ: "0.5" and "0.50" do not."""
-    try:
-        return "" if float(before) == float(after) else "priority"
-    except ValueError:
-        return "priority"
+def _same_number(one: str, other: str) -> bool:
+    """Tell whether two priorities are the same: "0.5" is "0.50"."""
+    with suppress(ValueError):
+        return float(one) == float(other)
+    return False
 
 
 def _only(one: str, other: str) -> str:
@@ -271,9 +287,9 @@ def _only(one: str, other: str) -> str:
     return ", ".join(sorted({*one.split("\n")} - {*other.split("\n"), ""}))
 
 
-_READ: dict[str, Callable[[str, str], str]] = {
-    "lastmod": _lastmod,
-    "priority": _priority,
+_SAME: dict[str, Callable[[str, str], bool]] = {
+    "lastmod": _same_moment,
+    "priority": _same_number,
 }
 #: By kind of difference, why it may be, and what to do. The gravest comes first.
 _KINDS = {
@@ -291,10 +307,6 @@ _KINDS = {
         "Rows were saved since the former sitemap was read, or lastmod is another "
         "column now. A lastmod that is no date, or that lies in the future, is left "
         "out."
-    ),
-    "time": (
-        "This is no difference to care about: the day is the same, and there is a "
-        "time now, which contrib's template cuts off."
     ),
     "changefreq": (
         "A value that is none of the seven words of sitemaps.org, such as a method, "

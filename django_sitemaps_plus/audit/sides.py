@@ -59,8 +59,8 @@ _NAMED = 10
 
 def compared_site() -> SiteAddress:
     """Return the configured address, or else that of the first allowed host."""
-    hosts = [host for host in django_settings.ALLOWED_HOSTS if host[0] not in "*."]
-    known = Origin.parse(f"https://{(hosts or ['localhost'])[0]}")
+    hosts = [host.lstrip(".") for host in django_settings.ALLOWED_HOSTS if host != "*"]
+    known = Origin.parse(f"https://{[*hosts, 'localhost'][0]}")
     return configured() or SiteAddress(origin=known)
 
 

@@ -69,17 +69,17 @@ def suggest(source: SectionSource, progress: Progress) -> Suggestion:
     Raises ``ConfigurationError`` if a section that has the class cannot be read.
     """
     found = Suggestion([source.name], sections.object_path_reason(source.sitemap))
+    sharing, cls = [source], type(source.sitemap)
+    if (found.reason or source.key is None) and cls not in OURS:
+        sharing = []
+        for name, given in registry.sources().items():
+            other = given if isinstance(given, type) else type(registry.get(name))
+            sharing += [sections.source(name)] if issubclass(other, cls) else []
+    found.sections = [one.name for one in sharing if type(one.sitemap) is cls]
     if source.key is None:
         found.reason = found.reason or "it is paged by position"
         found.refused["items"] = f"it is paged by position: {source.by_position}"
     elif found.reason:
-        sharing, cls = [source], type(source.sitemap)
-        if cls not in OURS:  # a line in the class concerns all that inherit it
-            sharing = []
-            for name, given in registry.sources().items():
-                other = given if isinstance(given, type) else type(registry.get(name))
-                sharing += [sections.source(name)] if issubclass(other, cls) else []
-        found.sections = [one.name for one in sharing if type(one.sitemap) is cls]
         _Suggester(found, source, sharing, progress).run()
     return found
 

@@ -148,7 +148,6 @@ _HEADLINES = {
     "lost": "{} listed before and not now",
     "new": "{} listed now and not before",
     "lastmod": "{} with another lastmod",
-    "time": "{} with the time too in lastmod",
     "changefreq": "{} with another changefreq",
     "priority": "{} with another priority",
     "alternates": "{} with other alternates",
@@ -161,6 +160,11 @@ def sentences(sides: Sides, found: Comparison) -> Iterator[str]:
     """Yield a comparison, line by line."""
     yield f"Before: {counted(found.before, 'URL')}, {sides.before_name}."
     yield f"Now: {counted(found.after, 'URL')}, {sides.after_name}."
+    if found.with_time:
+        yield (
+            f"{counted(found.with_time, 'URL')} with the same day in lastmod, and the "
+            "time too, which contrib's template cuts off."
+        )
     yield from found.problems
     for kind, difference in found.differences.items():
         headline = _HEADLINES[kind].format(counted(difference.count, "URL"))

@@ -241,7 +241,8 @@ def _sentences(found: Suggestion, code: str) -> str:
     start = f"Sections {names} are" if several else f"Section {names} is"
     if not found.reason:
         return f"{start} on the row path already."
-    start += f" on the object path, because {found.reason}."
+    reason = found.reason.replace("its", "their", 1) if several else found.reason
+    start += f" on the object path, because {reason}."
     refused = [f"  {name}: {why.rstrip('.')}." for name, why in found.refused.items()]
     if not found.lines:
         return "\n".join([f"{start} Nothing can be suggested:", *refused])
