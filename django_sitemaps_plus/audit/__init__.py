@@ -2,7 +2,7 @@
 Audit: what ``check_sitemaps`` finds out of sections.
 
 Which expression or ``Route`` could stand for a method, proved on every row, so
-that a section reaches the row path.
+that a section reaches the row path. What a former sitemap listed, and ours does not.
 """
 
 from __future__ import annotations

@@ -1,32 +1,44 @@
 """
 What would put a class on the row path: found on a few rows, proved on all.
 
-It is proved in every section that has the class, each in its own context. Where they
+It is proved in every section that has the class, each in its own context: a class with
+the very lines that are printed is read by the code that reads pages. Where sections
 differ in language only, one class with ``i18n = True`` is what is wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, TypeAlias
 
 from django.conf import settings as django_settings
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.exceptions import FieldError
 
+from django_sitemaps_plus.exceptions import RouteError
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.rendering.columns import Tally
+from django_sitemaps_plus.rendering.reader import Reader, instances
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.attributes import declared, is_method
 from django_sitemaps_plus.sitemaps.classes import GenericSitemap, Sitemap
+from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
-from .proof import compared, site_of
-from .search import Refused, Search, literal
+from .search import Refused, Search, evaluated, literal
+from .sides import compared_site
 
 #: Classes that a project cannot edit.
 OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
 _REPLACEABLE = ("location", "lastmod", "changefreq", "priority")
+#: How many rows are compared at a time.
+STEP = 500
 _HOOKS = ("_get", "_location", "get_languages_for_item")
 
 #: Told the number of rows that were compared, and of all.
@@ -37,7 +49,6 @@ Progress: TypeAlias = Callable[[int, int], object]
 class Suggestion:
     """What was found out about a class."""
 
-    #: The sections that have it.
     sections: list[str]
     #: Why they are on the object path; empty if they are not.
     reason: str
@@ -55,28 +66,22 @@ def suggest(source: SectionSource, progress: Progress) -> Suggestion:
     """
     Look for what would put a section's class on the row path, and prove it.
 
-    Raises what the database raises, and ``ConfigurationError`` where a section that
-    has the class cannot be read at all.
+    Raises ``ConfigurationError`` if a section that has the class cannot be read.
     """
     found = Suggestion([source.name], sections.object_path_reason(source.sitemap))
+    sharing, cls = [source], type(source.sitemap)
+    if (found.reason or source.key is None) and cls not in OURS:
+        sharing = []
+        for name, given in registry.sources().items():
+            other = given if isinstance(given, type) else type(registry.get(name))
+            sharing += [sections.source(name)] if issubclass(other, cls) else []
+    found.sections = [one.name for one in sharing if type(one.sitemap) is cls]
     if source.key is None:
         found.reason = found.reason or "it is paged by position"
         found.refused["items"] = f"it is paged by position: {source.by_position}"
     elif found.reason:
-        sharing, cls = _sharing(source), type(source.sitemap)
-        found.sections = [one.name for one in sharing if type(one.sitemap) is cls]
         _Suggester(found, source, sharing, progress).run()
     return found
-
-
-def _sharing(source: SectionSource) -> list[SectionSource]:
-    """Return the sections that a line in the class of this one concerns."""
-    cls, found = type(source.sitemap), list[SectionSource]()
-    for name, given in registry.sources().items():
-        other = given if isinstance(given, type) else type(registry.get(name))
-        if issubclass(other, cls):
-            found.append(sections.source(name))
-    return [source] if cls in OURS else found
 
 
 @dataclass
@@ -86,10 +91,14 @@ class _Suggester:
     sharing: Sequence[SectionSource]
     progress: Progress
 
+    def __post_init__(self) -> None:
+        self.site = compared_site()
+        self.search = Search(self.source, self.site)
+        self.languages = list(dict(django_settings.LANGUAGES))
+
     def run(self) -> None:
         """Propose lines, and prove them; only a route where the others are wrong."""
-        found, search = self.found, Search(self.source, site_of(self.source))
-        lines = self._lines(search)
+        found, lines = self.found, self._lines()
         if not lines:
             # At least one class may do for all languages.
             found.lines = self._for_all_languages({"location": "Sitemap.location"})
@@ -99,19 +108,19 @@ class _Suggester:
                 wrong, lines = "", i18n
             if not wrong:
                 found.lines = lines
-                notes = [search.notes.get(name, []) for name in lines]
-                found.notes = [note for some in notes for note in some]
+                notes = self.search.notes
+                found.notes = [note for name in lines for note in notes.get(name, [])]
                 found.notes += [
                     f"Section {one.name!r} has no row: nothing was compared there."
                     for one in self.sharing
                     if not one.sitemap.items().exists()
                 ]
                 return
-            names = [name for name in lines if name != "location"] or ["location"]
+            names = lines.keys() - {"location"} or {"location"}
             found.refused |= dict.fromkeys(names, wrong)
             lines = {name: lines[name] for name in lines if name not in names}
 
-    def _lines(self, search: Search) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         """Return lines that hold on some rows, and gain something together."""
         lines, sitemap = dict[str, str](), self.source.sitemap
         refused = self.found.refused
@@ -120,13 +129,11 @@ class _Suggester:
                 refused[name] = f"{name}() is overridden: only it knows what it gives"
                 return {}
         for name, value in declared(sitemap).items():
-            if not is_method(value):
-                continue
-            refused[name] = f"{name}() is a method, which no line of the class replaces"
-            if name in _REPLACEABLE and name not in vars(sitemap):
+            if is_method(value):
                 try:
-                    lines[name] = search.code(name, _languages())
-                    del refused[name]
+                    if name not in _REPLACEABLE or name in vars(sitemap):
+                        raise Refused("no line of the class replaces this method")
+                    lines[name] = self.search.code(name)
                 except Refused as error:
                     refused[name] = str(error)
         # On the object path, only a Route is faster than a method.
@@ -139,45 +146,91 @@ class _Suggester:
         total = sum(one.sitemap.items().count() for one in self.sharing if one.key)
         self.found.rows = 0
         for one, codes in zip(self.sharing, lines, strict=True):
-            for rows, wrong in compared(one, self._inherited(one, codes)):
+            # But for lines that a subclass overrides.
+            mro = type(one.sitemap).__mro__
+            below = mro[: mro.index(type(self.source.sitemap))]
+            own = {name for cls in below for name in vars(cls)}
+            codes = {name: code for name, code in codes.items() if name not in own}
+            for rows, wrong in compared(one, codes, self.site):
                 self.found.rows += rows
                 self.progress(self.found.rows, total)
                 if wrong:
                     return f"in section {one.name!r}, {wrong}"
         return ""
 
-    def _inherited(self, other: SectionSource, lines: dict[str, str]) -> dict[str, str]:
-        """Return the lines that a subclass does not override."""
-        mro = type(other.sitemap).__mro__
-        below = mro[: mro.index(type(self.source.sitemap))]
-        own = {name for cls in below for name in vars(cls)}
-        return {name: code for name, code in lines.items() if name not in own}
-
     def _for_all_languages(self, lines: dict[str, str]) -> dict[str, str]:
-        """
-        Return the lines of one class for all languages, if that is what is wanted.
-
-        The sections have the same rows, and each has the URLs of one language.
-        """
+        """Return those of one class, if sections with the same rows have one each."""
         items = [one.sitemap.items() for one in self.sharing if one.key]
         same = {(rows.model, str(rows.query.where)) for rows in items}
         known = {len(self.found.sections), len(self.sharing), len(items)}
         if self.source.sitemap.i18n or not len(same) == len(known) == 1 < len(items):
             return {}
-        free, used = _languages(), []
+        free, used = list(self.languages), list[dict[str, str]]()
         for one in self.sharing:
             for language in free:
                 codes = {**lines, "i18n": "True", "languages": f"[{literal(language)}]"}
-                if not next(compared(one, codes), (0, ""))[1]:
+                if not next(compared(one, codes, self.site), (0, ""))[1]:
                     used.append(codes)
                     free.remove(language)
                     break
         if len(used) < len(items) or self._first_wrong(used):
             return {}
-        kept = [literal(one) for one in _languages() if one not in free]
-        languages = {"languages": f"[{', '.join(kept)}]"} if free else {}
-        return {"i18n": "True", **languages, **lines}
+        kept = ", ".join(literal(one) for one in self.languages if one not in free)
+        return {"i18n": "True", **({"languages": f"[{kept}]"} if free else {}), **lines}
 
 
-def _languages() -> list[str]:
-    return [code for code, _ in django_settings.LANGUAGES]
+def compared(
+    source: SectionSource, lines: Mapping[str, str], site: SiteAddress
+) -> Iterator[tuple[int, str]]:
+    """Yield how many rows were compared, and how the first that differs does so."""
+    if source.key is None:
+        yield 0, f"all is paged by position: {source.by_position}"
+        return
+    old = Reader(source, site.with_scheme(source.sitemap.protocol))
+    new = replace(old, source=suggested(source, lines), tally=Tally())
+    items, of = source.sitemap.items(), source.key.of
+    rows = source.key.order(items.using(database_of(items)))
+    chunks = instances(source, rows, source.key)
+    every = (of(item) for some, _ in chunks for item in some)
+    while keys := list(islice(every, STEP)):
+        # Not across the yield: whoever asks for no more would be left in it.
+        with rendering_context(old.site):
+            odd, wrong = keys, ""
+            for _ in range(3):  # what changes meanwhile is read again
+                before, after = _texts(old, odd), _texts(new, odd)
+                odd = [key for key in odd if before.get(key) != after.get(key)]
+            if odd:
+                wrong = (
+                    f"row {', '.join(map(str, odd[0]))} is {_shown(old, odd[0])} now, "
+                    f"and with {', '.join(lines.values())} it is {_shown(new, odd[0])}"
+                )
+        yield len(keys), wrong
+
+
+def suggested(source: SectionSource, lines: Mapping[str, str]) -> SectionSource:
+    """Return a section as it would be with these lines in its class."""
+    cls = type(source.sitemap)
+    bases = (cls,) if issubclass(cls, Sitemap) else (cls, Sitemap)
+    attributes = {name: evaluated(code) for name, code in lines.items()}
+    sitemap: Any = object.__new__(type(cls.__name__, bases, attributes))
+    sitemap.__dict__.update(vars(source.sitemap))
+    languages = tuple(sitemap._languages()) if sitemap.i18n else (None,)
+    return replace(source, sitemap=sitemap, languages=languages)
+
+
+def _texts(reader: Reader, keys: Sequence[KeyValue]) -> dict[KeyValue, str | None]:
+    """Return the text of each row; None if it is bad."""
+    reader.tally.bad.clear()
+    try:
+        return dict(reader.of_keys(keys)) if keys else {}
+    except (RouteError, FieldError) as error:
+        return dict.fromkeys(keys, str(error))
+
+
+def _shown(reader: Reader, key: KeyValue) -> str:
+    """Return what stands in the sitemap for one row, without tags."""
+    text = _texts(reader, [key]).get(key)
+    if text is None:
+        return f"left out ({', '.join(row.reason for row in reader.tally.bad)})"
+    words = re.sub("<[^>]*>", " ", text).replace(ORIGIN_MARK, "").split()
+    return repr(" ".join(words))

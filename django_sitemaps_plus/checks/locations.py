@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.checks import CheckMessage
-from django.core.checks.translation import (
-    language_code_re,  # type: ignore[attr-defined]  # no stub
-)
 from django.db.models import Model, QuerySet
 from django.urls import NoReverseMatch
+from django.utils.translation.trans_real import language_code_re
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError

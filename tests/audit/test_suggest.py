@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from django_sitemaps_plus import GenericSitemap, Route, Sitemap
-from django_sitemaps_plus.audit import proof
+from django_sitemaps_plus.audit import suggestions
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.sitemaps.attributes import ATTRIBUTES
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -294,7 +294,7 @@ def test_contrib_s_classes(register: Register) -> None:
     assert found["notes"] == [
         "The base class is django_sitemaps_plus.Sitemap, not contrib's."
     ]
-    as_compared = proof.suggested(source("news"), found["lines"]).sitemap
+    as_compared = suggestions.suggested(source("news"), found["lines"]).sitemap
     assert object_path_reason(as_compared) == ""
     assert_same_bytes(found, register)
 
@@ -440,26 +440,67 @@ def test_a_date_with_a_fallback(register: Register) -> None:
     assert_same_bytes(found, register)
 
 
-def test_a_fallback_that_no_row_uses_is_not_dropped_silently(
-    register: Register,
+@pytest.mark.parametrize(
+    ("cls", "name", "said"),
+    [
+        (
+            dated(lambda item: item.updated or dt.date(2026, 1, 1)),
+            "lastmod",
+            "lastmod() gives '2026-01-01' where 'updated' is empty: use Coalesce() ",
+        ),
+        (
+            located(Article, lambda item: f"/wörter/{item.slug or item.title}/"),
+            "location",
+            "the URL pattern 'word' takes slug 'Größe 0' where 'slug' is empty",
+        ),
+        (
+            located(
+                Article,
+                lambda item: f"/in/{item.category.slug if item.category else 'a'}/b/",
+            ),
+            "location",
+            "the URL pattern 'in-category' takes category 'a' where 'category' is ",
+        ),
+    ],
+)
+def test_a_fallback_that_no_row_uses_is_not_dropped(
+    register: Register, cls: type[Sitemap], name: str, said: str
 ) -> None:
     dated_articles()
-    register("article", dated(lambda item: item.updated or item.day))
-    (note,) = suggest()["notes"]
-    assert note.startswith("lastmod: no row has an empty 'updated'.")
-    articles(1, updated=None, day=None)
-    assert suggest()["notes"] == []
+    register("article", cls)
+    found = suggest()
+    assert found["lines"] == {}
+    assert found["refused"][name].startswith(said)
 
 
-def test_columns_that_cannot_be_told_apart_are_named(register: Register) -> None:
+def test_a_column_that_may_be_empty_needs_no_fallback(register: Register) -> None:
+    dated_articles()
+    register("article", dated(lambda item: item.updated))
+    found = suggest()
+    assert (found["lines"], found["notes"]) == ({"lastmod": 'F("updated")'}, [])
+
+
+def test_of_two_columns_with_the_same_values_the_one_that_is_read_is_found(
+    register: Register,
+) -> None:
     for number in range(3):
         articles(1, slug=f"a-{number}", title=f"a-{number}")
     register("article", located(Article, lambda item: f"/wörter/{item.title}/"))
     found = suggest()
-    assert found["lines"] == {"location": 'Route("word", slug=F("slug"))'}
+    assert found["lines"] == {"location": 'Route("word", slug=F("title"))'}
+    assert found["notes"] == []
+
+
+def test_columns_that_cannot_be_told_apart_are_named(register: Register) -> None:
+    """Neither can be empty."""
+    for key in (1, 2, 3):
+        NoteFactory(pk=key, number=key)
+    register("note", located(Note, lambda item: reverse("note", args=[item.number])))
+    found = suggest()
+    assert found["lines"] == {"location": 'Route("note", number=F("number"))'}
     assert found["notes"] == [
-        'location: F("slug") and F("title") gave the same on all rows that were '
-        "looked at. Use the one that is meant."
+        'location: F("number") and F("pk") gave the same on all rows that were looked '
+        "at. Use the one that is meant."
     ]
 
 
@@ -566,7 +607,7 @@ def test_all_languages_are_proved_on_every_row(
         def location(self, item: Any) -> str:
             return super().location(item).replace("/de/notes/3/", "/de/notes/1/")
 
-    monkeypatch.setattr(proof, "STEP", 1)
+    monkeypatch.setattr(suggestions, "STEP", 1)
     for number in (1, 2, 3):
         NoteFactory(number=number)
     for language in ("en", "de"):
@@ -672,14 +713,13 @@ def test_a_row_that_is_bad_both_ways_is_left_out_both_ways(register: Register) -
         ),
         (
             lambda item: f"/articles/{item.slug[::-1]}/",
-            "row {0}: the URL pattern 'article' takes slug '1-a', and no column of "
-            "Article, or of a model up to two foreign keys away, has the value on "
-            "every row that was checked",
+            "row {0}: the URL pattern 'article' takes slug '1-a', and no column within "
+            "two foreign keys of Article has it on every row checked",
         ),
         (
             lambda item: f"/{'articles' if item.slug == 'a-1' else 'kinds/x'}/a/",
-            "row {0} has the URL pattern 'article' (slug), row {1} has 'kind' (kind, "
-            "slug); a Route is of one",
+            "row {0} has the URL pattern 'article' (slug), row {1} has the URL pattern "
+            "'kind' (kind, slug); a Route is of one",
         ),
     ],
 )
@@ -724,7 +764,7 @@ def test_a_proof_reads_some_rows_at_a_time_shows_progress_and_ends_early(
     monkeypatch: pytest.MonkeyPatch,
     django_assert_max_num_queries: Any,
 ) -> None:
-    monkeypatch.setattr(proof, "STEP", 40)
+    monkeypatch.setattr(suggestions, "STEP", 40)
     monkeypatch.setattr(utils, "EVERY", 0)
     made = articles(100)
     register("article", type("Plain", (Sitemap,), {"model": Article}))

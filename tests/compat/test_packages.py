@@ -7,7 +7,13 @@ from pathlib import Path
 import django
 import pytest
 
-from tests.compat.environments import Environment, Outcomes, environment, sdist
+from tests.compat.environments import (
+    INSIDE,
+    Environment,
+    Outcomes,
+    environment,
+    sdist,
+)
 
 pytestmark = pytest.mark.network
 
@@ -50,6 +56,43 @@ def test_photologue_is_unharmed(package: Path, tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert_unharmed(outcomes, passing=81)
+
+
+# django-oscar: a sitemap for each language
+
+
+def test_oscars_sitemaps_lose_nothing(package: Path, tmp_path: Path) -> None:
+    """Nine sections, three for each language, become three as suggested."""
+    # It does not support Django 6.1 yet.
+    supported = DJANGO if django.VERSION < (6, 1) else "Django>=6.0,<6.1"
+    oscar = environment(
+        supported,
+        *("django-oscar==4.2.1", "sorl-thumbnail==13.4.0", "urllib3>=2.2"),
+    )
+
+    def check(sitemaps: str, *arguments: str) -> str:
+        """Run the command where the settings name these sitemaps."""
+        return oscar.run(
+            *(str(INSIDE / "oscar_shop.py"), *arguments),
+            path=[INSIDE, package],
+            variables={"SHOP_SITEMAPS": f"oscar_sitemaps.{sitemaps}"},
+            cwd=tmp_path,
+        )
+
+    suggested = check("former", "--suggest")
+    assert "One class with i18n = True lists the same URLs:" in suggested
+    assert (
+        '        i18n = True\n        location = Route("catalogue:detail", '
+        'product_slug=F("slug"), pk=F("pk"))\n\nProved on 60 rows of 3 sections.'
+    ) in suggested
+    for former in ("oscar_sitemaps.former", "sitemaps"):
+        found = check("ours", "--compare", former)
+        assert "Before: 69 URLs" in found
+        assert "Now: 69 URLs, 3 registered sections." in found
+        assert "Nothing is lost." in found
+    found = check("wrong", "--compare", "sitemaps")
+    assert "Of these, 40 are under /de/, /fr/." in found
+    assert "1: 40 URLs are lost." in found
 
 
 # Wagtail: a sitemap class and views of its own, over contrib's

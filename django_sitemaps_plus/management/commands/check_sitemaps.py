@@ -13,14 +13,17 @@ from textwrap import indent
 from typing import Any
 
 from django.core.checks import ERROR, CheckMessage, run_checks
+from django.core.management import CommandError
 
-from django_sitemaps_plus.audit import suggestions
+from django_sitemaps_plus.audit import comparison, suggestions
 from django_sitemaps_plus.audit.listed import Listed, listed
+from django_sitemaps_plus.audit.sides import compared_site
 from django_sitemaps_plus.audit.suggestions import OURS, Progress, Suggestion
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import SitemapsCommand, counted
+from django_sitemaps_plus.management.comparing import Sides, sentences
+from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.publishing import status
 from django_sitemaps_plus.publishing.status import SectionState
@@ -66,6 +69,16 @@ class Command(SitemapsCommand):
             "checks are run",
         )
         parser.add_argument(
+            "--compare",
+            action="append",
+            metavar="FORMER",
+            help="compare a former sitemap with what is listed now, URL by URL: the "
+            "dotted path of a dict of sitemaps, which contrib's views are given; the "
+            "name of a URL whose view is contrib's; the URL of a sitemap or an index; "
+            "a saved file, or a folder of them. May be given several times. No checks "
+            "are run; ends with 1 if a URL is lost",
+        )
+        parser.add_argument(
             "--format",
             choices=["text", "json"],
             default="text",
@@ -77,10 +90,17 @@ class Command(SitemapsCommand):
         *,
         sections: list[str],
         suggest: bool,
+        compare: list[str] | None,
         format: str,  # noqa: A002 (the option's name)
         **options: Any,
     ) -> str:
         """Check each section; errors at the end."""
+        if compare is not None:
+            if suggest:
+                raise CommandError(
+                    "--compare and --suggest exclude each other.", returncode=MISUSED
+                )
+            return self._compare(compare, sections, as_json=format == "json")
         names = utils.sections(sections) or list(registry.sources())
         work = self._suggest if suggest else self._report
         failed = work(names, as_json=format == "json")
@@ -152,6 +172,22 @@ class Command(SitemapsCommand):
             if found.count > len(found.examples):
                 self.stdout.write("  …")
             self.stdout.write(f"  Next: {advice}")
+
+    # Whether it lists what was listed before
+
+    def _compare(self, formers: list[str], names: list[str], *, as_json: bool) -> str:
+        """Compare former sitemaps with what is listed now; returns what is wrong."""
+        sides = Sides(compared_site(), names, formers)
+        progress = self.progress("{}: {:,} URLs read")
+        found = comparison.compare(*sides.both, sides.problems, sides.site, progress)
+        if as_json:
+            self.print_json(
+                former=sides.before_name, now=sides.after_name, **asdict(found)
+            )
+        else:
+            self.stdout.write("\n".join(sentences(sides, found)))
+        lost = "URL is" if found.lost == 1 else "URLs are"
+        return f"{found.lost:,} {lost} lost." if found.lost else ""
 
     # What would be better
 
@@ -240,7 +276,8 @@ def _sentences(found: Suggestion, code: str) -> str:
     start = f"Sections {names} are" if several else f"Section {names} is"
     if not found.reason:
         return f"{start} on the row path already."
-    start += f" on the object path, because {found.reason}."
+    reason = found.reason.replace("its", "their", 1) if several else found.reason
+    start += f" on the object path, because {reason}."
     refused = [f"  {name}: {why.rstrip('.')}." for name, why in found.refused.items()]
     if not found.lines:
         return "\n".join([f"{start} Nothing can be suggested:", *refused])

@@ -1,0 +1,331 @@
+"""
+Two sets of entries, compared URL by URL.
+
+Both are written to a temporary database of SQLite, which sorts them in a file, so that
+memory does not grow with their number.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from django.conf import settings as django_settings
+from django.utils import timezone
+
+from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
+from django_sitemaps_plus.protocol.errors import DateError, LocationError
+from django_sitemaps_plus.protocol.locations import absolute
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from .documents import Listed
+
+#: How many URLs of a difference are shown.
+EXAMPLES = 5
+_BEFORE, _AFTER = 0, 1
+_URL, _SIDE, _LABEL, *_ = range(7)
+#: How long the text of a day is.
+_DAY = len("2026-01-01")
+_VALUES = {"lastmod": 3, "changefreq": 4, "priority": 5, "alternates": 6}
+
+#: Told what is read, and how many URLs of it.
+Progress: TypeAlias = Callable[[str, int], object]
+
+
+@dataclass
+class Difference:
+    """URLs that differ in one way: how many, and the first of them."""
+
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+    #: Why that may be, and what to do.
+    advice: list[str] = field(default_factory=list)
+
+    def add(self, example: str) -> None:
+        """Count one more."""
+        self.count += 1
+        if self.count <= EXAMPLES:
+            self.examples.append(example)
+
+
+@dataclass
+class Comparison:
+    """What two sets of entries have, and do not have, in common."""
+
+    #: How many URLs there are on either side.
+    before: int = 0
+    after: int = 0
+    #: How many URLs have the same day as before in lastmod, and the time too.
+    with_time: int = 0
+    #: By kind, the gravest first; only kinds that occur.
+    differences: dict[str, Difference] = field(default_factory=dict)
+    #: What is left out after: rows, pages and sections, and why.
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def lost(self) -> int:
+        """How many URLs are listed before, and not after."""
+        return self.differences["lost"].count if "lost" in self.differences else 0
+
+
+def compare(
+    before: Iterable[Listed],
+    after: Iterable[Listed],
+    problems: list[str],
+    site: SiteAddress,
+    progress: Progress,
+) -> Comparison:
+    """
+    Read both sides, one after the other, and compare them.
+
+    ``problems`` is what reading ``after`` fills.
+    """
+    with _Spool(site, progress) as spool:
+        spool.add(_BEFORE, before)
+        spool.add(_AFTER, after)
+        work = _Comparing(site)
+        for url, rows in groupby(spool.rows(), key=itemgetter(_URL)):
+            work.see(url, list(rows))
+    return Comparison(
+        work.before, work.after, work.with_time, work.differences(), problems
+    )
+
+
+class _Spool:
+    """Entries of both sides, sorted by URL outside of memory."""
+
+    def __init__(self, site: SiteAddress, progress: Progress) -> None:
+        self._origin = site.origin
+        self._progress = progress
+        # Without a name: a file that nobody else sees, and that ends with us.
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute(
+            "CREATE TABLE entry"
+            " (url, side, label, lastmod, changefreq, priority, alternates)"
+        )
+
+    def __enter__(self) -> _Spool:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._database.close()
+
+    def add(self, side: int, listed: Iterable[Listed]) -> None:
+        """Read one side."""
+        self._database.execute("BEGIN")
+        self._database.executemany(
+            "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", self._rows(side, listed)
+        )
+        self._database.execute("COMMIT")
+
+    def _rows(self, side: int, listed: Iterable[Listed]) -> Iterator[tuple[Any, ...]]:
+        what = ("Before", "After")[side]
+        for number, (label, entry) in enumerate(listed, 1):
+            alternates = [
+                f"{code} {self._written(url)}" for code, url in entry.alternates
+            ]
+            yield (
+                self._written(entry.location),
+                side,
+                label,
+                *(entry.lastmod, entry.changefreq, entry.priority),
+                "\n".join(sorted(alternates)),
+            )
+            if not number % 1000:
+                self._progress(what, number)
+
+    def _written(self, url: str) -> str:
+        """Return a URL as this package writes it; one that is illegal as it is."""
+        try:
+            return absolute(url, self._origin)
+        except LocationError:
+            return url
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield all entries, those of one URL together."""
+        return self._database.execute("SELECT * FROM entry ORDER BY url, side, rowid")
+
+
+class _Comparing:
+    """What is found out URL by URL."""
+
+    def __init__(self, site: SiteAddress) -> None:
+        self._site = site
+        self.before = self.after = self.with_time = 0
+        self._found = {kind: Difference() for kind in _KINDS}
+        self._labels: Counter[str] = Counter()
+        self._lost_of: Counter[str] = Counter()
+        self._lost_languages: Counter[str] = Counter()
+        self._lost_origins: set[str] = set()
+        self._origins: set[str] = set()
+        self._codes = {code.lower() for code, _ in django_settings.LANGUAGES}
+
+    def see(self, url: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Compare what both sides say of one URL."""
+        sides = [[row for row in rows if row[_SIDE] == side] for side in (0, 1)]
+        before, after = sides
+        self.before += bool(before)
+        self.after += bool(after)
+        # What was repeated before and is now is said once.
+        for kind, some in {"repeated": after, "repeated before": before}.items():
+            if len(some) > 1:
+                names = ", ".join(dict.fromkeys(row[_LABEL] for row in some))
+                self._found[kind].add(f"{url} ({len(some)} times: {names})")
+                break
+        origin, language = self._parts(url)
+        if after:
+            self._origins.add(origin)
+        if before:
+            label = before[0][_LABEL]
+            self._labels[label] += 1
+        if before and after:
+            self._values(url, before[0], after[0])
+        elif before:
+            self._found["lost"].add(url)
+            self._lost_of[label] += 1
+            if language:
+                self._lost_languages[language] += 1
+            self._lost_origins.add(origin)
+        else:
+            self._found["new"].add(url)
+
+    def _parts(self, url: str) -> tuple[str, str]:
+        """Return the origin of a URL, and the language that its path begins with."""
+        scheme, _, rest = url.partition("://")
+        host, _, path = rest.partition("/")
+        start = f"/{path}".removeprefix(self._site.prefix).partition("/")[0].lower()
+        return f"{scheme}://{host}", start if start in self._codes else ""
+
+    def _values(
+        self, url: str, before: tuple[Any, ...], after: tuple[Any, ...]
+    ) -> None:
+        for name, at in _VALUES.items():
+            one, two = before[at], after[at]
+            if one == two:
+                continue
+            if name in _SAME and _SAME[name](one, two):
+                continue
+            if name == "lastmod" and _is_its_day(one, two):
+                self.with_time += 1
+                continue
+            if name == "alternates":
+                one, two = _only(one, two), _only(two, one)
+            self._found[name].add(f"{url}: {one or 'none'} → {two or 'none'}")
+
+    def differences(self) -> dict[str, Difference]:
+        """Return what differs, with what to do."""
+        for kind, found in self._found.items():
+            found.advice = [_KINDS[kind]]
+        self._found["lost"].advice = [*self._why_lost(), _KINDS["lost"]]
+        return {kind: found for kind, found in self._found.items() if found.count}
+
+    def _why_lost(self) -> Iterator[str]:
+        for origin in sorted(self._lost_origins - self._origins)[:EXAMPLES]:
+            now = " and ".join(sorted(self._origins)[:EXAMPLES]) or "nothing"
+            yield (
+                f"Before, URLs begin with {origin}; now with {now}. Set BASE_URL, or "
+                "protocol on the class, to the address that visitors use."
+            )
+        languages = sorted(self._lost_languages)
+        if languages and django_settings.LANGUAGE_CODE.lower() not in languages:
+            where = ", ".join(f"/{language}/" for language in languages)
+            yield (
+                f"Of these, {self._lost_languages.total():,} are under {where}. A "
+                "section is built in LANGUAGE_CODE, at whatever address it is asked "
+                "for: set i18n = True on its class, which lists all languages."
+            )
+        for label, count in self._lost_of.most_common(EXAMPLES):
+            if count == self._labels[label]:
+                yield f"All URLs of {label} are lost: {count:,}."
+
+
+def _same_moment(one: str, other: str) -> bool:
+    """Tell whether two dates are the same: "Z" is "+00:00"."""
+    if (len(one) > _DAY) != (len(other) > _DAY):
+        return False
+    found = [_moment(text) for text in (one, other)]
+    return None not in found and found[0] == found[1]
+
+
+def _is_its_day(day: str, time: str) -> bool:
+    """Tell whether ``time`` is on ``day``, in its own zone or in the project's."""
+    moment = _moment(time)
+    if len(day) != _DAY or len(time) <= _DAY or moment is None:
+        return False
+    try:
+        own = moment.astimezone(timezone.get_default_timezone())
+    except OverflowError:
+        return False
+    return day in (time[:_DAY], own.date().isoformat())
+
+
+def _moment(text: str) -> dt.datetime | None:
+    """Read a date, to the second; without a zone it is of the project's own."""
+    with suppress(DateError, ValueError, OverflowError):
+        parsed = dt.datetime.fromisoformat(text)
+        return parse_w3c(w3c(parsed, timezone.get_default_timezone()))
+    return None
+
+
+def _same_number(one: str, other: str) -> bool:
+    """Tell whether two priorities are the same: "0.5" is "0.50"."""
+    with suppress(ValueError):
+        return float(one) == float(other)
+    return False
+
+
+def _only(one: str, other: str) -> str:
+    """Return the alternates that only one side has, as text."""
+    return ", ".join(sorted({*one.split("\n")} - {*other.split("\n"), ""}))
+
+
+_SAME: dict[str, Callable[[str, str], bool]] = {
+    "lastmod": _same_moment,
+    "priority": _same_number,
+}
+#: By kind of difference, why it may be, and what to do. The gravest comes first.
+_KINDS = {
+    "lost": (
+        "A URL is lost if its section is not registered, if items() lists less, if "
+        "its row is left out (see above), or if its address is another now (see what "
+        "is new)."
+    ),
+    "new": (
+        "A URL is new if a section is registered that the former sitemap did not have, "
+        "if items() lists more, or if the row was added meanwhile. See that each may "
+        "be found by search engines."
+    ),
+    "lastmod": (
+        "Rows were saved since the former sitemap was read, or lastmod is another "
+        "column now. A lastmod that is no date, or that lies in the future, is left "
+        "out."
+    ),
+    "changefreq": (
+        "A value that is none of the seven words of sitemaps.org, such as a method, "
+        "is left out. Search engines ignore changefreq."
+    ),
+    "priority": (
+        "A value that is not between 0.0 and 1.0 is left out. Search engines ignore "
+        "priority."
+    ),
+    "alternates": (
+        "See i18n, alternates, languages and x_default on the class, and "
+        "get_languages_for_item()."
+    ),
+    "repeated before": (
+        "The former sitemap lists a URL several times: in several sections, or because "
+        "its pages were not ordered. Nothing is to be done."
+    ),
+    "repeated": (
+        "A URL is listed several times: two rows have one address, or two sections "
+        "list one object. Let one of them leave it out."
+    ),
+}

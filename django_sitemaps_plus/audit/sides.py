@@ -1,0 +1,345 @@
+"""
+The two sides of a comparison: what contrib lists, and what this package lists.
+
+Contrib's own code renders the former sitemaps, for the host, the protocol and the
+language in which ours are rendered.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+import io
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import wraps
+from itertools import count
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from django.conf import settings as django_settings
+from django.contrib.sitemaps import views as contrib
+from django.core.handlers.base import BaseHandler
+from django.core.handlers.wsgi import WSGIRequest
+from django.db import Error as DatabaseError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.defaultfilters import date
+from django.urls import NoReverseMatch, resolve, reverse
+from django.utils import timezone
+from django.utils.translation import get_language_from_path
+
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
+from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
+from django_sitemaps_plus.publishing.by_position import position_pages
+from django_sitemaps_plus.publishing.page_writer import allowed_bad, raises, too_many
+from django_sitemaps_plus.rendering.columns import Batch
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.sitemaps import sections
+from django_sitemaps_plus.sitemaps.contrib_templates import is_own
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import (
+    SiteAddress,
+    configured,
+    rendering_context,
+)
+
+from .documents import Entry, Listed, Unreadable, parse, walk
+
+View: TypeAlias = Callable[..., Any]
+#: Contrib's two views, or ours, by the names that both have.
+Views: TypeAlias = Mapping[str, View]
+
+#: Where the two views are that ``Views`` take the place of.
+_MODULES = (contrib.__name__, "django_sitemaps_plus.views")
+#: How many of the rows that a section leaves out are named.
+_NAMED = 10
+
+
+def compared_site() -> SiteAddress:
+    """Return the configured address, or else that of the first allowed host."""
+    hosts = [host.lstrip(".") for host in django_settings.ALLOWED_HOSTS if host != "*"]
+    known = Origin.parse(f"https://{[*hosts, 'localhost'][0]}")
+    return configured() or SiteAddress(origin=known)
+
+
+# What is registered
+
+
+def registered(
+    names: Iterable[str], site: SiteAddress, problems: list[str]
+) -> Iterator[Listed]:
+    """
+    Yield what sections list, page by page; nothing is stored.
+
+    ``problems`` is given what is left out: rows, pages and sections.
+    """
+    for name in names:
+        with _noted(problems, f"Section {name!r}"):
+            source = sections.source(name)
+            own = site.with_scheme(source.sitemap.protocol)
+            bad = 0
+            for number, reader, batches in _pages(source, own):
+                text, problem = _page(source, number, reader, batches)
+                problems += [problem] if problem else []
+                file = io.BytesIO(urlset_header(**source.media) + text + URLSET_FOOTER)
+                yield from ((name, entry) for entry in parse(name, file))
+                rows = [] if problem else reader.tally.bad
+                problems += [
+                    f"Section {name!r} leaves out row {row.label}: {row.reason}."
+                    for row in rows[: max(0, _NAMED - bad)]
+                ]
+                bad += len(rows)
+            if bad > _NAMED:
+                problems.append(
+                    f"Section {name!r} leaves out {bad:,} rows; these are the first."
+                )
+
+
+@contextmanager
+def _noted(problems: list[str] | None, what: str) -> Iterator[None]:
+    """Note an error of a project's sitemap; without ``problems``, raise it."""
+    try:
+        yield
+    except (DatabaseError, Http404):
+        raise
+    except Exception as error:  # a project's methods may raise anything
+        said = str(error).rstrip(".") if isinstance(error, Unreadable) else ""
+        text = f"{said or f'{what} cannot be built: {describe(error)}'}."
+        if problems is None:
+            raise Unreadable(text) from error
+        problems.append(text)
+
+
+def _pages(
+    source: SectionSource, site: SiteAddress
+) -> Iterator[tuple[int, Reader, Iterator[Batch]]]:
+    """Yield the pages as they are when a section is built for the first time."""
+    if source.key is None:
+        for number in range(1, position_pages(source) + 1):
+            reader = Reader(source, site)
+            yield number, reader, reader.by_position(number)
+        return
+    batches = Reader(source, site).by_key(None, None, source.limit)
+    for number in count(1):
+        # Not across the yield: whoever asks for no more would be left in it.
+        with rendering_context(site):
+            first = next(batches, None)
+        if first is None:
+            return
+        yield number, Reader(source, site), _some(first, batches, source.items_per_page)
+
+
+def _some(first: Batch, rest: Iterator[Batch], most: int) -> Iterator[Batch]:
+    """Yield batches until they have ``most`` rows."""
+    yield first
+    rows = len(first.labels)
+    while rows < most and (batch := next(rest, None)) is not None:
+        rows += len(batch.labels)
+        yield batch
+
+
+def _page(
+    source: SectionSource, number: int, reader: Reader, batches: Iterator[Batch]
+) -> tuple[bytes, str]:
+    """Return the entries of a page, or none and why it cannot be built."""
+    found: list[str] = []
+    rows = 0
+    with rendering_context(reader.site):
+        for batch, texts in reader.texts(batches):
+            found.append(texts.whole)
+            rows += len(batch.labels)
+    bad = reader.tally.bad
+    if len(bad) > (0 if raises() else allowed_bad(rows)):
+        return b"", too_many(bad, rows, f"{source.name}-{number}")
+    text = "".join(found).replace(ORIGIN_MARK, str(reader.site.origin))
+    return text.encode(), ""
+
+
+# What contrib's views, or ours in their place, list
+
+
+def of_dict(
+    views: Views,
+    sitemaps: Mapping[str, Any],
+    site: SiteAddress,
+    problems: list[str] | None = None,
+) -> Iterator[Listed]:
+    """
+    Yield what a view lists for each sitemap of a dict.
+
+    What fails is noted in ``problems``; without them, ``Unreadable`` is raised.
+    """
+    for name in sitemaps:
+        found: list[Entry] = []
+        for number in count(1):
+            request = _request(site, f"{site.prefix}sitemap.xml", f"p={number}")
+            what, found = f"Page {number} of the section {name!r}", []
+            try:
+                with _noted(problems, what), rendering_context(site):
+                    response = views["sitemap"](request, sitemaps, section=name)
+                    found = list(_entries(what, response))
+            except Http404:
+                break
+            yield from ((name, entry) for entry in found)
+            if not found:
+                break
+
+
+def of_url_name(
+    views: Views, name: str, site: SiteAddress, problems: list[str] | None = None
+) -> Iterator[Listed]:
+    """
+    Yield what the view of a URL name lists, in each language that has an address.
+
+    The requests go through the project's middleware; where they lead to contrib's
+    views, or to ours, ``views`` take their place. ``problems`` as for ``of_dict``.
+    """
+    handler = _Handler(views)
+
+    def read(url: str) -> Iterator[Entry]:
+        parts = urlsplit(url)
+        # Another one each time: a cache of the whole site must not answer.
+        query = f"{parts.query}&sitemaps-plus-compare={secrets.token_hex(8)}"
+        found: list[Entry] = []
+        with _noted(problems, parts.path), rendering_context(site):
+            response = handler.get_response(_request(site, parts.path, query))
+            found = list(_entries(parts.path, response))
+        return iter(found)
+
+    for path in addresses(name, site):
+        yield from walk(path, read)
+
+
+def addresses(name: str, site: SiteAddress) -> list[str]:
+    """Return the paths of a URL name without arguments, in all languages."""
+    found = dict[str, None]()
+    for language in (django_settings.LANGUAGE_CODE, *dict(django_settings.LANGUAGES)):
+        with rendering_context(site, language), suppress(NoReverseMatch):
+            found[reverse(name)] = None
+    return list(found)
+
+
+def is_contrib(path: str, site: SiteAddress) -> bool:
+    """Tell whether a path of the site leads to one of contrib's views, or of ours."""
+    language = get_language_from_path(f"/{path.removeprefix(site.prefix)}")
+    with rendering_context(site, language):
+        return bool(_name_of(resolve(f"/{path.removeprefix(site.prefix)}").func))
+
+
+def _name_of(view: View) -> str:
+    """Return the name of contrib's view, or ours, around which a view is wrapped."""
+    inner = inspect.unwrap(view)
+    return inner.__name__ if inner.__module__ in _MODULES else ""
+
+
+class _Handler(BaseHandler):
+    """Django's handler of requests, with other views in the place of contrib's."""
+
+    def __init__(self, views: Views) -> None:
+        super().__init__()
+        self._views = views
+        self.load_middleware()
+
+    def resolve_request(self, request: HttpRequest) -> Any:
+        """Return the view and its arguments."""
+        view, args, kwargs = super().resolve_request(request)
+        return self._views.get(_name_of(view), view), args, kwargs
+
+
+def _request(site: SiteAddress, path: str, query: str) -> WSGIRequest:
+    """Return a request for a path of the site, as a crawler sends it."""
+    is_secure = site.origin.scheme == "https"
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": site.prefix.rstrip("/"),
+        "PATH_INFO": f"/{path.removeprefix(site.prefix)}",
+        "QUERY_STRING": query,
+        "HTTP_HOST": site.origin.host,
+        "SERVER_NAME": site.origin.host,
+        "SERVER_PORT": "443" if is_secure else "80",
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.url_scheme": site.origin.scheme,
+        "wsgi.input": io.BytesIO(),
+    }
+    return WSGIRequest(environ)
+
+
+class _Answer(HttpResponse):
+    """What a view of contrib's lists, before its template is rendered."""
+
+    entries: Sequence[Entry] = ()
+
+
+def _unrendered(view: View, template: str) -> View:
+    """
+    Return a view of contrib's without its template, unless that is the project's own.
+
+    It takes three quarters of the time, and is found only among ``INSTALLED_APPS``.
+    """
+
+    @wraps(view)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        response = view(*args, **kwargs)
+        if is_own(response.template_name, template):
+            return response
+        answer = _Answer()
+        given = response.context_data
+        if "urlset" in given:
+            answer.entries = [_entry(info) for info in given["urlset"]]
+        else:
+            answer.entries = [
+                Entry(location=item.location, is_sitemap=True)
+                for item in given["sitemaps"]
+            ]
+        return answer
+
+    return inner
+
+
+def _local(lastmod: Any) -> Any:
+    """Return a time in the current zone, as templates show it."""
+    is_time = isinstance(lastmod, dt.datetime) and timezone.is_aware(lastmod)
+    return timezone.localtime(lastmod) if is_time else lastmod
+
+
+def _entry(info: Mapping[str, Any]) -> Entry:
+    """Return one URL as contrib's template writes it."""
+    lastmod, changefreq = info["lastmod"], info["changefreq"]
+    if callable(changefreq):
+        # Templates call what can be called, and write nothing if that fails.
+        try:
+            changefreq = changefreq()
+        except TypeError:
+            changefreq = ""
+    return Entry(
+        location=info["location"],
+        lastmod=date(_local(lastmod), "Y-m-d") if lastmod else "",
+        changefreq=str(changefreq or ""),
+        priority=info["priority"],
+        alternates=tuple(
+            (link["lang_code"], link["location"]) for link in info["alternates"]
+        ),
+    )
+
+
+#: Contrib's own views.
+CONTRIB: Views = {
+    "index": _unrendered(contrib.index, "sitemap_index.xml"),
+    "sitemap": _unrendered(contrib.sitemap, "sitemap.xml"),
+}
+
+
+def _entries(what: str, response: Any) -> Iterator[Entry]:
+    """Yield what a response lists; raises ``Unreadable`` for any but a sitemap."""
+    if isinstance(response, _Answer):
+        yield from response.entries
+        return
+    if not getattr(response, "is_rendered", True):
+        response.render()
+    if response.status_code != 200:
+        hint = response.headers.get("Location") or "see the log"
+        raise Unreadable(f"{what} answers {response.status_code}: {hint}.")
+    body = b"".join(response) if response.streaming else response.content
+    yield from parse(what, io.BytesIO(body))

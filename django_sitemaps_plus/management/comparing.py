@@ -1,0 +1,179 @@
+"""``check_sitemaps --compare``: what is compared, and how it is printed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from django.core.management import CommandError
+from django.utils.module_loading import import_string
+
+from django_sitemaps_plus import views
+from django_sitemaps_plus.audit import sides
+from django_sitemaps_plus.audit.comparison import EXAMPLES, Comparison
+from django_sitemaps_plus.audit.documents import (
+    Entry,
+    Listed,
+    Unreadable,
+    parse,
+    saved,
+    walk,
+)
+from django_sitemaps_plus.engines.errors import TransportError
+from django_sitemaps_plus.engines.http import send
+from django_sitemaps_plus.management import utils
+from django_sitemaps_plus.management.utils import MISUSED, counted
+from django_sitemaps_plus.protocol.limits import MAX_BYTES
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+#: What this package gives in the place of contrib's views.
+OURS: sides.Views = {"index": views.index, "sitemap": views.sitemap}
+#: Seconds that one sitemap may take: contrib's may be slow.
+_TIMEOUT = 300.0
+
+
+@dataclass
+class Sides:
+    """Both sides of a comparison: what they are, and what they list."""
+
+    site: SiteAddress
+    #: The sections to compare; all if empty.
+    names: Sequence[str]
+    formers: Sequence[str]
+    problems: list[str] = field(default_factory=list)
+    before: list[Iterator[Listed]] = field(default_factory=list)
+    #: What our views list in the place of contrib's.
+    after: list[Iterator[Listed]] = field(default_factory=list)
+    former_names: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for former in self.formers:
+            self._add(former)
+        if registry.sources():
+            names = utils.sections(self.names) or list(registry.sources())
+            self.after = [sides.registered(names, self.site, self.problems)]
+            self.after_name = counted(len(names), "registered section")
+        elif len(self.after) < len(self.formers):
+            raise CommandError(
+                "There is nothing to compare with: no sitemap is registered. Name the "
+                "dict of your sitemaps in SITEMAPS_PLUS['SITEMAPS']; or compare that, "
+                "by its dotted path, as in --compare news.sitemaps.sitemaps.",
+                returncode=MISUSED,
+            )
+        else:
+            self.after_name = (
+                "the same sitemaps by django_sitemaps_plus.views, as none is registered"
+            )
+        self.before_name = " and ".join(self.former_names)
+
+    @property
+    def both(self) -> tuple[Iterator[Listed], Iterator[Listed]]:
+        """What is listed before, and after."""
+        return chain(*self.before), chain(*self.after)
+
+    def _add(self, former: str) -> None:
+        """Find out what a former sitemap is."""
+        site, problems = self.site, self.problems
+        if former.startswith(("http://", "https://")):
+            self.former_names.append(former)
+            self.before.append(walk(former, _fetched))
+        elif found := sides.addresses(former, site):
+            self.former_names.append(f"the view {former!r} ({', '.join(found)})")
+            self.before.append(sides.of_url_name(sides.CONTRIB, former, site))
+            if all(sides.is_contrib(one, site) for one in found):
+                self.after.append(sides.of_url_name(OURS, former, site, problems))
+        elif (path := Path(former)).exists():
+            self.former_names.append(former)
+            self.before.append(saved(path))
+        else:
+            sitemaps = self._dict(former)
+            self.former_names.append(f"contrib's view of {former}")
+            self.before.append(sides.of_dict(sides.CONTRIB, sitemaps, site))
+            self.after.append(sides.of_dict(OURS, sitemaps, site, problems))
+
+    def _dict(self, former: str) -> Mapping[str, Any]:
+        """Import a dict of sitemaps; of these, the sections that were named."""
+        try:
+            sitemaps = import_string(former)
+        except ImportError as error:
+            raise CommandError(
+                f"{former!r} is no URL, no file or folder, no name of a URL without "
+                f"arguments, and cannot be imported: {error}",
+                returncode=MISUSED,
+            ) from error
+        if not isinstance(sitemaps, Mapping):
+            raise CommandError(
+                f"{former} is {type(sitemaps).__name__}, and no dict of sitemaps.",
+                returncode=MISUSED,
+            )
+        for name in self.names:
+            if name not in sitemaps:
+                raise CommandError(
+                    f"{former} has no section {name!r}. It has: {', '.join(sitemaps)}.",
+                    returncode=MISUSED,
+                )
+        return {name: sitemaps[name] for name in self.names or sitemaps}
+
+
+def _fetched(url: str) -> Iterator[Entry]:
+    """Fetch a sitemap; ``Unreadable`` if that fails."""
+    try:
+        answer = send(
+            "GET",
+            url,
+            timeout=_TIMEOUT,
+            total=_TIMEOUT,
+            limit=2 * MAX_BYTES,
+            plain=True,
+        )
+    except TransportError as error:
+        raise Unreadable(f"{url} cannot be fetched: {error}") from error
+    if answer.status in (301, 302, 303, 307, 308):
+        raise Unreadable(
+            f"{url} redirects to {answer.headers.get('location')}. Name that address."
+        )
+    if not answer.is_success:
+        raise Unreadable(f"{url} answers {answer.status}.")
+    if answer.flaw:
+        raise Unreadable(f"{url} is incomplete: {answer.flaw}")
+    return parse(url, io.BytesIO(answer.body))
+
+
+_HEADLINES = {
+    "lost": "{} listed before and not now",
+    "new": "{} listed now and not before",
+    "lastmod": "{} with another lastmod",
+    "changefreq": "{} with another changefreq",
+    "priority": "{} with another priority",
+    "alternates": "{} with other alternates",
+    "repeated before": "{} listed more than once before",
+    "repeated": "{} listed more than once now",
+}
+
+
+def sentences(sides: Sides, found: Comparison) -> Iterator[str]:
+    """Yield a comparison, line by line."""
+    yield f"Before: {counted(found.before, 'URL')}, {sides.before_name}."
+    yield f"Now: {counted(found.after, 'URL')}, {sides.after_name}."
+    if found.with_time:
+        yield (
+            f"{counted(found.with_time, 'URL')} with the same day in lastmod, and the "
+            "time too, which contrib's template cuts off."
+        )
+    yield from found.problems
+    for kind, difference in found.differences.items():
+        headline = _HEADLINES[kind].format(counted(difference.count, "URL"))
+        yield ""
+        yield f"{headline}:"
+        yield from (f"  {example}" for example in difference.examples)
+        if difference.count > EXAMPLES:
+            yield f"  and {difference.count - EXAMPLES:,} more"
+        yield from difference.advice
+    yield ""
+    if not found.lost:
+        yield "Nothing is lost."

@@ -1,0 +1,609 @@
+"""``manage.py check_sitemaps --compare``: what it finds, and what it says."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import http.server
+import json
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf.urls.i18n import i18n_patterns
+from django.contrib import sitemaps as contrib
+from django.contrib.sitemaps import views as contrib_views
+from django.contrib.sites.models import Site
+from django.db.models import F
+from django.http import HttpRequest, HttpResponse
+from django.urls import include, path, reverse
+from django.views.decorators.cache import cache_page
+
+from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.audit.comparison import compare
+from django_sitemaps_plus.audit.documents import Entry
+from django_sitemaps_plus.management import utils
+from django_sitemaps_plus.sitemaps.site import parse_base_url
+from tests.support.factories import NoteFactory, articles
+from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.testapp.models import Article, Note
+from tests.testapp.views import anything
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+
+Register = Callable[..., Any]
+
+SITE = "https://www.example.com"
+
+
+class Former(contrib.Sitemap):  # type: ignore[type-arg]  # in the stubs only
+    """Every article, as contrib has it."""
+
+    def items(self) -> Any:
+        return Article.objects.order_by("pk")
+
+    def lastmod(self, item: Article) -> dt.datetime | None:
+        return item.updated
+
+
+class FormerNotes(contrib.Sitemap):  # type: ignore[type-arg]
+    """Notes, whose addresses begin with the language."""
+
+    limit = 2
+
+    def items(self) -> Any:
+        return Note.objects.order_by("pk")
+
+    def location(self, item: Note) -> str:
+        return reverse("note", args=[item.number])
+
+
+class NoteSitemap(Sitemap):
+    """Notes in one language only."""
+
+    model = Note
+    location = Route("note", number=F("number"))
+
+
+#: What contrib's views are given.
+SITEMAPS: dict[str, Any] = {"article": Former}
+NOTES: dict[str, Any] = {"note": FormerNotes}
+NOT_A_DICT = [Former]
+
+
+def own(request: HttpRequest) -> HttpResponse:
+    """A view of the project's own, which knows nothing of contrib's."""
+    return HttpResponse(sitemap_of("/articles/a/"), content_type="application/xml")
+
+
+def here(request: HttpRequest) -> HttpResponse:
+    raise ZeroDivisionError
+
+
+section = contrib_views.sitemap
+urlpatterns = [
+    path("articles/<slug:slug>/", anything, name="article"),
+    path("about/", anything, name="about"),
+    path("index.xml", contrib_views.index, {"sitemaps": NOTES}, name="index"),
+    path(
+        "sitemap-<section>.xml",
+        cache_page(60)(section),
+        {"sitemaps": NOTES},
+        name="django.contrib.sitemaps.views.sitemap",
+    ),
+    path("own.xml", own, name="own"),
+    path("broken.xml", here, name="broken"),
+    *i18n_patterns(
+        path("notes/<int:number>/", anything, name="note"),
+        path("sitemap.xml", section, {"sitemaps": NOTES}, name="sitemap"),
+        path("all.xml", section, {"sitemaps": {**SITEMAPS}}, name="all"),
+    ),
+    path("", include("django_sitemaps_plus.urls")),
+]
+
+
+class Elsewhere:
+    """The URLs of another host of the project."""
+
+    urlpatterns = (
+        path("other/articles/<slug:slug>/", anything, name="article"),
+        path("en/all.xml", section, {"sitemaps": SITEMAPS}, name="all"),
+    )
+
+
+def by_host(get_response: Any) -> Any:
+    """Serve all of it by another urlconf, as django-hosts does."""
+
+    def middleware(request: Any) -> Any:
+        request.urlconf = Elsewhere
+        return get_response(request)
+
+    return middleware
+
+
+def sitemap_of(*paths: str, more: str = "") -> str:
+    """Return a sitemap that lists some paths."""
+    urls = "".join(f"<url><loc>{SITE}{path}</loc>{more}</url>" for path in paths)
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    xhtml = "http://www.w3.org/1999/xhtml"
+    return f'<urlset xmlns="{space}" xmlns:xhtml="{xhtml}">{urls}</urlset>'
+
+
+def index_of(*urls: str) -> str:
+    """Return an index of some sitemaps."""
+    listed = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return f'<sitemapindex xmlns="{space}">{listed}</sitemapindex>'
+
+
+def here_as(name: str) -> str:
+    """Return the dotted path of something in this module."""
+    return f"{__name__}.{name}"
+
+
+def check(former: str, *more: str) -> tuple[str, str, int]:
+    """Compare with a former sitemap."""
+    return run_command("check_sitemaps", *more, "--compare", former)
+
+
+def differences(former: str, *more: str) -> tuple[dict[str, Any], int]:
+    """Return what differs, by kind, and the exit code."""
+    out, _, code = check(former, "--format", "json", *more)
+    return dict(json.loads(out)["differences"]), code
+
+
+@pytest.fixture(autouse=True)
+def django_site() -> Iterator[None]:
+    """Let contrib's views know the address that BASE_URL says."""
+    Site.objects.update_or_create(pk=1, defaults={"domain": "www.example.com"})
+    Site.objects.clear_cache()
+    yield
+    Site.objects.clear_cache()
+
+
+@pytest.fixture
+def former(tmp_path: Path) -> Callable[..., str]:
+    """Save a sitemap, and return the path of the file."""
+
+    def save(*paths: str, more: str = "") -> str:
+        file = tmp_path / "former.xml"
+        file.write_text(sitemap_of(*paths, more=more))
+        return str(file)
+
+    return save
+
+
+# Nothing is lost
+
+
+def test_the_dict_of_contribs_sitemaps(register: Register) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="a", updated=dt.datetime(2026, 3, 1, 9, tzinfo=dt.UTC))
+    assert check(here_as("SITEMAPS")) == (
+        f"Before: 1 URL, contrib's view of {__name__}.SITEMAPS.\n"
+        "Now: 1 URL, 1 registered section.\n"
+        "1 URL with the same day in lastmod, and the time too, which contrib's "
+        "template cuts off.\n"
+        "\n"
+        "Nothing is lost.\n",
+        "",
+        0,
+    )
+
+
+def test_our_views_where_no_section_is_registered() -> None:
+    articles(3)
+    out, err, code = check(here_as("SITEMAPS"))
+    assert "Now: 3 URLs, the same sitemaps by django_sitemaps_plus.views" in out
+    assert (err, code) == ("", 0)
+
+
+def test_the_view_of_a_url_name_and_all_pages_of_its_index() -> None:
+    for number in range(1, 4):
+        NoteFactory(number=number)
+    out, err, code = check("index")
+    assert "Before: 3 URLs, the view 'index' (/index.xml)." in out
+    assert "Now: 3 URLs, the same sitemaps by" in out
+    assert (err, code) == ("", 0)
+
+
+def test_another_view_is_asked_as_it_is(register: Register) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="a")
+    assert differences("own")[1] == 0
+
+
+@pytest.mark.parametrize("name", ["former.xml", "former.xml.gz"])
+def test_a_folder_of_saved_files(register: Register, tmp_path: Path, name: str) -> None:
+    register("article", ArticleSitemap)
+    articles(2, slug="a")
+    body = sitemap_of("/articles/a/").encode()
+    packed = gzip.compress(body) if name.endswith(".gz") else body
+    (tmp_path / name).write_bytes(packed)
+    assert differences(str(tmp_path / name))[1] == 0
+    (tmp_path / "index.xml").write_text(index_of(f"{SITE}/{name}"))
+    assert differences(str(tmp_path))[1] == 0
+
+
+def test_how_a_location_and_a_date_are_written_is_no_difference(
+    register: Register, settings: Any, former: Callable[..., str]
+) -> None:
+    class Words(ArticleSitemap):
+        priority = 0.5
+
+        def location(self, item: Article) -> str:
+            return f"/wörter/{item.slug}/"
+
+    register("word", Words)
+    # In Berlin it is the second of March, and contrib writes that.
+    night = dt.datetime(2026, 3, 1, 23, 30, tzinfo=dt.UTC)
+    articles(1, slug="größe 1", updated=night)
+    more = "<lastmod>2026-03-02</lastmod><priority>0.50</priority>"
+    file = former("/wörter/größe 1/", more=more)
+    assert differences(file) == ({}, 0)
+    assert "1 URL with the same day in lastmod, and the time too" in check(file)[0]
+    more = "<lastmod>2026-03-02T00:30:00.25+01:00</lastmod><priority>0.5</priority>"
+    assert differences(former("/wörter/größe 1/", more=more)) == ({}, 0)
+    more = "<lastmod>2026-03-02T00:30:00</lastmod><priority>0.5</priority>"
+    assert differences(former("/wörter/größe 1/", more=more)) == ({}, 0)
+
+
+# What is lost
+
+
+def test_addresses_of_one_language_under_those_of_another(
+    register: Register, settings: Any
+) -> None:
+    """As a site has them whose sitemap is inside i18n_patterns."""
+    locale = "django.middleware.locale.LocaleMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, locale]
+    register("note", NoteSitemap)
+    NoteFactory(number=1)
+    out, err, code = check("sitemap")
+    assert "2 URLs listed before and not now:\n  https://www.example.com/de/not" in out
+    assert (
+        "Of these, 2 are under /de/, /pt-br/. A section is built in LANGUAGE_CODE"
+        in out
+    )
+    assert (err, code) == ("CommandError: 2 URLs are lost.\n", 1)
+    register("note", type("Notes", (NoteSitemap,), {"i18n": True}))
+    assert differences("sitemap") == ({}, 0)
+
+
+def test_paths_of_another_urlconf(register: Register, settings: Any) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, here_as("by_host")]
+    settings.LANGUAGES = [("en", "English")]
+    register("article", ArticleSitemap)
+    articles(1, slug="a")
+    found, code = differences("all")
+    assert found["lost"]["examples"] == [f"{SITE}/other/articles/a/"]
+    assert found["new"]["examples"] == [f"{SITE}/articles/a/"]
+    assert code == 1
+
+
+def test_an_empty_section(register: Register) -> None:
+    class Empty(ArticleSitemap):
+        def items(self) -> Any:
+            return Article.objects.filter(slug="none")
+
+    register("article", Empty)
+    articles(7)
+    out, err, code = check(here_as("SITEMAPS"))
+    assert "7 URLs listed before and not now:\n" in out
+    assert "\n  and 2 more\n" in out
+    assert "All URLs of article are lost: 7.\n" in out
+    assert (err, code) == ("CommandError: 7 URLs are lost.\n", 1)
+
+
+def test_a_changefreq_that_is_a_method(register: Register) -> None:
+    class Odd(ArticleSitemap):
+        def changefreq(self, item: Article) -> Any:
+            return self.items
+
+    register("article", Odd)
+    articles(3)
+    out, _, code = check(here_as("SITEMAPS"))
+    assert "changefreq" in out or code == 0
+
+
+def test_a_page_with_too_many_bad_rows_lists_nothing(
+    register: Register, former: Callable[..., str]
+) -> None:
+    register("article", ArticleSitemap)
+    articles(20, slug="no slug")
+    articles(1, slug="a")
+    (bad,) = articles(1, slug="b")
+    out, _, code = check(former("/articles/a/"))
+    assert "20 of the 22 rows of page article-1 are bad; the first is" in out
+    assert "Now: 0 URLs" in out
+    assert code == 1
+    Article.objects.filter(slug="no slug").exclude(pk=bad.pk).delete()
+    Article.objects.filter(pk=bad.pk).update(slug="b c")
+    out, _, code = check(former("/articles/a/", "/articles/b%20c/"))
+    assert f"\nSection 'article' leaves out row {bad.pk}: No URL pattern named" in out
+    assert code == 1
+
+
+def test_a_section_that_cannot_be_read_does_not_hide_the_others(
+    register: Register, former: Callable[..., str]
+) -> None:
+    register("broken", type("Broken", (ArticleSitemap,), {"items": lambda self: 1 / 0}))
+    register("article", ArticleSitemap)
+    articles(1, slug="a")
+    out, _, code = check(former("/articles/a/"))
+    assert "\nSection 'broken' cannot be built: ZeroDivisionError: division" in out
+    assert code == 0
+
+
+def test_another_host(register: Register, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://example.com"}
+    register("article", ArticleSitemap)
+    articles(1)
+    out, _, code = check(here_as("SITEMAPS"))
+    assert (
+        "Before, URLs begin with https://www.example.com; now with "
+        "https://example.com. Set BASE_URL"
+    ) in out
+    assert code == 1
+
+
+# What differs
+
+
+def test_each_kind_of_difference(
+    register: Register, former: Callable[..., str]
+) -> None:
+    class Notes(NoteSitemap):
+        i18n = alternates = True
+        languages = ("en", "de")
+        changefreq = "weekly"
+        priority = 0.25
+        lastmod = "2026-03-01"
+
+    register("note", Notes)
+    register("again", type("Again", (Notes,), {}))
+    NoteFactory(number=1)
+    link = f'<xhtml:link rel="alternate" hreflang="en" href="{SITE}/en/notes/1/"/>'
+    more = f"<lastmod>2026-03-02</lastmod><priority>0.5</priority>{link}"
+    found, code = differences(former("/en/notes/1/", "/en/notes/1/", more=more))
+    assert "repeated before" not in found, "it is said once"
+    url = f"{SITE}/en/notes/1/"
+    assert {kind: one["examples"] for kind, one in found.items()} == {
+        "new": [f"{SITE}/de/notes/1/"],
+        "lastmod": [f"{url}: 2026-03-02 → 2026-03-01"],
+        "changefreq": [f"{url}: none → weekly"],
+        "priority": [f"{url}: 0.5 → 0.25"],
+        "alternates": [f"{url}: none → de {SITE}/de/notes/1/"],
+        "repeated": [
+            f"{SITE}/de/notes/1/ (2 times: note, again)",
+            f"{url} (2 times: note, again)",
+        ],
+    }
+    assert all(one["advice"] for one in found.values())
+    assert code == 0
+
+
+def test_a_url_that_is_listed_once_now(
+    register: Register, former: Callable[..., str]
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="a")
+    file = former("/articles/a/", "/articles/a/")
+    found, code = differences(file)
+    examples = [f"{SITE}/articles/a/ (2 times: {file})"]
+    assert found["repeated before"]["examples"] == examples
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("2026-03-01", None),
+        ("", "2026-03-01"),
+        ("2026-03-01", "2026-02-28T12:00:00+01:00"),
+        ("2026-03-01T12:00:00Z", "2026-03-01"),
+        ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00+01:00"),
+        ("yesterday", "2026-03-01"),
+    ],
+)
+def test_other_dates(
+    register: Register, former: Callable[..., str], before: str, now: str | None
+) -> None:
+    register("article", type("Dated", (ArticleSitemap,), {"lastmod": now}))
+    articles(1, slug="a")
+    more = f"<lastmod>{before}</lastmod>"
+    assert [*differences(former("/articles/a/", more=more))[0]] == ["lastmod"]
+
+
+def test_sections_that_are_named(register: Register) -> None:
+    register("article", ArticleSitemap)
+    register("pages", PagesSitemap)
+    articles(1)
+    found, code = differences(here_as("SITEMAPS"))
+    assert ([*found], code) == (["new"], 0)
+    found, code = differences(here_as("SITEMAPS"), "article")
+    assert (found, code) == ({}, 0)
+
+
+def test_contribs_code_renders_as_its_template_does(
+    register: Register, settings: Any, tmp_path: Path
+) -> None:
+    """What is taken without the template is what the template writes."""
+
+    class Odd(Former):
+        i18n = alternates = x_default = True
+        languages = ("en", "de")
+
+        def lastmod(self, item: Any) -> Any:
+            return "2026-03-01" if item.slug == "a" else item.updated
+
+        def priority(self, item: Any) -> Any:
+            return 0 if item.slug == "a" else 0.5
+
+        def changefreq(self, item: Any) -> Any:
+            return self.items if item.slug == "a" else "weekly"
+
+    SITEMAPS["odd"] = Odd
+    try:
+        register("article", ArticleSitemap)
+        articles(1, slug="a")
+        articles(1, slug="b", updated=dt.datetime(2026, 3, 1, 23, 30, tzinfo=dt.UTC))
+        fast = check(here_as("SITEMAPS"))
+        settings.INSTALLED_APPS = [
+            *settings.INSTALLED_APPS,
+            "django.contrib.sitemaps",
+        ]
+        shipped = Path(contrib.__file__).parent / "templates" / "sitemap.xml"
+        (tmp_path / "sitemap.xml").write_text(shipped.read_text())
+        (template,) = settings.TEMPLATES
+        settings.TEMPLATES = [{**template, "DIRS": [tmp_path]}]
+        assert check(here_as("SITEMAPS")) == fast
+    finally:
+        del SITEMAPS["odd"]
+
+
+# Documents of others
+
+
+BOMB = (
+    '<!DOCTYPE urlset [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;">]>'
+    "<urlset><url><loc>&b;</loc></url></urlset>"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (BOMB, "has a document type, as web pages have"),
+        ("<!DOCTYPE html><html></html>", "has a document type"),
+        ("<rss></rss>", "is <rss>, and no sitemap."),
+        ("", "is not well-formed XML: no element found"),
+        (sitemap_of("/a/")[:-9], "is not well-formed XML"),
+        (gzip.compress(sitemap_of("/a/").encode())[:-9], "is not well-formed XML"),
+        (index_of(f"{SITE}/a.xml"), "an index of 1 sitemaps, and 0 are there. Save"),
+    ],
+)
+def test_what_is_no_sitemap(
+    register: Register, tmp_path: Path, body: str | bytes, said: str
+) -> None:
+    register("article", ArticleSitemap)
+    file = tmp_path / "former.xml"
+    file.write_bytes(body if isinstance(body, bytes) else body.encode())
+    out, err, code = check(str(file))
+    assert (out, code) == ("", 1)
+    assert err.startswith(f"CommandError: {file} ")
+    assert said in err
+
+
+def test_an_empty_folder(register: Register, tmp_path: Path) -> None:
+    register("article", ArticleSitemap)
+    _, err, code = check(str(tmp_path))
+    assert "has no *.xml and no *.xml.gz.\n" in err
+    assert code == 1
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """Serve a folder; returns its address."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    serve = partial(Handler, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{found.server_port}"
+        found.shutdown()
+
+
+def test_an_index_at_a_url(register: Register, tmp_path: Path, server: str) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="a")
+    articles(1, slug="b")
+    pages = [f"{server}/1.xml", f"{server}/2.xml.gz", f"{server}/index.xml"]
+    (tmp_path / "index.xml").write_text(index_of(*pages))
+    (tmp_path / "1.xml").write_text(sitemap_of("/articles/a/"))
+    packed = gzip.compress(sitemap_of("/articles/b/").encode())
+    (tmp_path / "2.xml.gz").write_bytes(packed)
+    assert differences(f"{server}/index.xml")[1] == 0
+    (tmp_path / "folder").mkdir()
+    for path_, said in {
+        "/none.xml": f"{server}/none.xml answers 404.",
+        "/folder": f"{server}/folder redirects to /folder/. Name that address.",
+    }.items():
+        assert check(f"{server}{path_}") == ("", f"CommandError: {said}\n", 1)
+    _, err, code = check("http://127.0.0.1:1/sitemap.xml")
+    assert err.startswith("CommandError: http://127.0.0.1:1/sitemap.xml cannot be fet")
+    assert code == 1
+
+
+# Misuse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no.such.thing"], "'no.such.thing' is no URL, no file or folder, no name of"),
+        ([here_as("NOT_A_DICT")], "NOT_A_DICT is list, and no dict of sitemaps."),
+        (["own", "--suggest"], "--compare and --suggest exclude each other."),
+        ([here_as("SITEMAPS"), "nothing"], "SITEMAPS has no section 'nothing'. It"),
+        (["own"], "There is nothing to compare with: no sitemap is registered."),
+    ],
+)
+def test_misuse(arguments: list[str], said: str) -> None:
+    out, err, code = check(*arguments)
+    assert (out, code) == ("", 2)
+    assert said in err
+
+
+def test_a_view_that_fails(register: Register) -> None:
+    register("article", ArticleSitemap)
+    _, err, code = check("broken")
+    assert err.endswith("CommandError: /broken.xml answers 500: see the log.\n")
+    assert code == 1
+
+
+def test_a_sitemap_of_contribs_that_fails(register: Register) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="no slug")
+    _, err, code = check(here_as("SITEMAPS"))
+    assert err.startswith(
+        "CommandError: Page 1 of the section 'article' cannot be built: "
+    )
+    assert code == 1
+
+
+# Many
+
+
+def test_memory_does_not_grow_with_the_number_of_urls() -> None:
+    entry = Entry("", "2026-03-01T09:00:00+00:00", "weekly", "0.5")
+
+    def listed(count: int) -> Iterator[tuple[str, Entry]]:
+        for number in range(count):
+            yield "a", entry._replace(location=f"{SITE}/{number * 7919 % count}/")
+
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        site = parse_base_url(SITE)
+        compare(listed(count), listed(count), [], site, lambda *told: None)
+        _, found = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return found
+
+    # In memory, the entries of both sides would take three million bytes.
+    assert peak(5_000) < 500_000
+
+
+def test_progress(
+    monkeypatch: pytest.MonkeyPatch, register: Register, former: Callable[..., str]
+) -> None:
+    monkeypatch.setattr(utils, "EVERY", 0)
+    register("article", ArticleSitemap)
+    _, err, _ = check(former(*(f"/{number}/" for number in range(2000))))
+    assert err.startswith("Before: 1,000 URLs read\nBefore: 2,000 URLs read\nCommand")
