@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from importlib import import_module
+
+from django.apps import AppConfig, apps
 from django.core.signals import request_started
-from django.utils.module_loading import autodiscover_modules
+from django.db import DatabaseError
+from django.utils.module_loading import module_has_submodule
 
 from .signals import changes_written
 from .sitemaps.registry import registry
@@ -28,8 +31,8 @@ class SitemapsPlusConfig(AppConfig):
         from .changes import receivers
         from .delivery.background import background
 
-        autodiscover_modules("sitemaps")
-        receivers.connect()
+        _discover()
+        receivers.connect(at_startup=True)
         registry.subscribe(receivers.connect)
         changes_written.connect(
             background.wake,
@@ -39,3 +42,18 @@ class SitemapsPlusConfig(AppConfig):
             background.request_started,
             dispatch_uid="django_sitemaps_plus.delivery.background",
         )
+
+
+def _discover() -> None:
+    """
+    Import every app's ``sitemaps`` module, as ``autodiscover_modules`` does.
+
+    One that asks a database without tables, as before the first ``migrate``, is
+    imported when its sections are first needed.
+    """
+    for config in apps.get_app_configs():
+        if module_has_submodule(config.module, "sitemaps"):
+            try:
+                import_module(f"{config.name}.sitemaps")
+            except DatabaseError:
+                registry.postpone(f"{config.name}.sitemaps")

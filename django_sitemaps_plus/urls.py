@@ -19,6 +19,11 @@ from .sitemaps.registry import registry
 app_name = "django_sitemaps_plus"
 
 
+def _is_section(name: str) -> bool:
+    """Tell whether a section has a name, though others may not be known now."""
+    return name in registry.known() or name in registry.sources()
+
+
 class SectionConverter(StringConverter):
     """The name of a registered section."""
 
@@ -26,7 +31,7 @@ class SectionConverter(StringConverter):
 
     def to_python(self, value: str) -> str:
         """Return the name; ``ValueError`` lets the next pattern try."""
-        if value not in registry.sources():
+        if not _is_section(value):
             raise ValueError(value)
         return value
 
@@ -39,7 +44,7 @@ class PageConverter:
     def to_python(self, value: str) -> tuple[str, str]:
         """Return name and digits; ``ValueError`` lets the next pattern try."""
         name, _, number = value.rpartition("-")
-        if name not in registry.sources():
+        if not _is_section(name):
             raise ValueError(value)
         return name, number
 

@@ -13,7 +13,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.sitemaps import views as contrib
 from django.db import DatabaseError, OperationalError, connections, transaction
@@ -38,8 +38,8 @@ from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
 from .rendering.digest import definition
 from .sitemaps.contrib_templates import is_own
 from .sitemaps.registry import instance
-from .sitemaps.sections import SectionSource, source, source_of
-from .sitemaps.site import SiteAddress, of_request, rendering_context
+from .sitemaps.sections import SectionSource, live_source, source
+from .sitemaps.site import SiteAddress, of_request, requested_address
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -200,25 +200,25 @@ def index(
     """
     Contrib's index of a dict of sitemaps, paged by position.
 
+    Under the request's language, URLconf and Host, as contrib's; nothing is stored.
     With a template of the project's own, contrib's ``TemplateResponse``.
     """
     if is_own(template_name, "sitemap_index.xml"):
         return contrib.index(
             request,
-            dict(sitemaps),
+            cast(Any, sitemaps),
             template_name=template_name,
             content_type=content_type,
             sitemap_url_name=sitemap_url_name,
         )
-    place = of_request(request)
+    place = requested_address(request)
     items: list[tuple[str, Any]] = []
     lastmods = []
     for name, given in sitemaps.items():
         made = instance(given)
-        found = source_of(name, made)
-        with rendering_context(place):
-            lastmod = made.get_latest_lastmod()
-            path = reverse(sitemap_url_name, kwargs={"section": name})
+        found = live_source(name, made)
+        lastmod = made.get_latest_lastmod()
+        path = reverse(sitemap_url_name, kwargs={"section": name})
         if not isinstance(lastmod, dt.date):
             lastmod = None  # a text may be anything
         lastmods.append(lastmod)
@@ -242,6 +242,7 @@ def sitemap(
     """
     Contrib's page ``?p=`` of one section, or of all of them, by position.
 
+    Under the request's language, URLconf and Host, as contrib's; nothing is stored.
     With a template of the project's own, contrib's ``TemplateResponse``. Raises
     ``ConfigurationError`` if the sections together are more than a page may hold.
 
@@ -252,16 +253,16 @@ def sitemap(
     if is_own(template_name, "sitemap.xml"):
         return contrib.sitemap(
             request,
-            dict(sitemaps),
+            cast(Any, sitemaps),
             section=section,
             template_name=template_name,
             content_type=content_type,
         )
     chosen = sitemaps if section is None else {section: sitemaps[section]}
-    sources = [source_of(name, instance(given)) for name, given in chosen.items()]
+    sources = [live_source(name, instance(given)) for name, given in chosen.items()]
     number = _page_number(request, sources)
     try:
-        made = by_position(sources, number, of_request(request))
+        made = by_position(sources, number, requested_address(request))
     except PageFull as error:
         raise ConfigurationError(
             f"The sections {', '.join(sorted(chosen))} together are more than one "

@@ -13,9 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connections
+from django.apps import apps
+from django.conf import settings
+from django.db import DatabaseError, OperationalError, connections
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_save, pre_delete
+from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
@@ -112,16 +115,43 @@ _listeners: dict[type[Model], _Listeners] = {}
 unwatched: dict[str, str] = {}
 
 
-class _NoQueriesError(Exception):
+class NoQueriesError(OperationalError):
     """A query at startup, when none may be made."""
 
 
 @contextmanager
-def _no_queries() -> Iterator[None]:
-    """Refuse every query; a connection that was opened for one is closed again."""
+def no_queries() -> Iterator[None]:
+    """
+    Refuse every query; a connection that was opened for one is closed again.
 
+    Only the current Site can be looked up: a stand-in with its key, which is all that
+    a query needs. Not while requests are answered: they would see it too.
+    """
+    with _stand_in_site(), _refusing():
+        yield
+
+
+@contextmanager
+def _stand_in_site() -> Iterator[None]:
+    pk = getattr(settings, "SITE_ID", None)
+    if not pk or not apps.is_installed("django.contrib.sites"):
+        yield
+        return
+    cache = import_string("django.contrib.sites.models.SITE_CACHE")
+    if pk in cache:
+        yield
+        return
+    cache[pk] = apps.get_model("sites.Site")(pk=pk, domain="localhost")
+    try:
+        yield
+    finally:
+        cache.pop(pk, None)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
     def refuse(*args: Any) -> None:
-        raise _NoQueriesError("items() runs a query when it is called")
+        raise NoQueriesError("items() runs a query when it is called")
 
     opened = {alias for alias in connections if connections[alias].connection}
     # A refused UPDATE has harmed no transaction that is open.
@@ -138,18 +168,24 @@ def _no_queries() -> Iterator[None]:
                 connections[alias].close()
 
 
-def connect() -> None:
-    """Listen to the models of every registered section, and to no others."""
+def connect(*, at_startup: bool = False) -> None:
+    """
+    Listen to the models of every registered section, and to no others.
+
+    Sections that only the database knows are listened to once they are known.
+    """
+    guard = no_queries if at_startup else _refusing
     disconnect()
     unwatched.clear()
     try:
-        names = list(registry.sources())
-    except ConfigurationError:
+        with guard():
+            names = list(registry.sources())
+    except (ConfigurationError, DatabaseError):
         # The system checks report it.
-        return
+        names = list(registry.known())
     for name in names:
         try:
-            with _no_queries():
+            with guard():
                 _listen(name)
         except Exception as error:
             unwatched[name] = f"{type(error).__name__}: {error}"

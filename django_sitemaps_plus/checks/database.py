@@ -6,16 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.core.checks import CheckMessage, Tags, register
+from django.db import DatabaseError, connections
+from django.db.migrations.executor import MigrationExecutor
 
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.pagination.queries import pages
-from django_sitemaps_plus.publishing.by_position import position_pages
+from django_sitemaps_plus.publishing.by_position import MOST_PAGES, position_pages
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source_of
 
 from .messages import message, section_names
-from .sections import is_legal_limit, unreadable
+from .sections import asks_database, check_section, is_legal_limit, unreadable
 
 
 @register(Tags.database, "sitemaps_plus")
@@ -29,13 +31,29 @@ def check_tables(
     if not tables_exist(using):
         text = "The tables of django_sitemaps_plus are missing."
         return [message("W008", text, "Run: manage.py migrate sitemaps_plus")]
-    sources = filter(None, map(_sound_source, section_names()))
-    return [
+    if not _is_migrated(using):
+        return []  # it is about to be
+    try:
+        names = list(registry.sources())
+    except ConfigurationError:
+        names = section_names()  # E001 or E004 says why
+    except DatabaseError as error:
+        text = f"SITEMAPS_PLUS['SITEMAPS'] cannot be read: {error}"
+        return [message("W002", text, "Make it a dict of classes, or migrate first.")]
+    late = [one for name in names if asks_database(name) for one in check_section(name)]
+    sources = filter(None, map(_sound_source, names))
+    return late + [
         one
         for source in sources
         if source.key is None
         for one in _check_position(source)
     ]
+
+
+def _is_migrated(using: str) -> bool:
+    """Tell whether the tables of items are those of the models."""
+    executor = MigrationExecutor(connections[using])
+    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
 def _sound_source(name: str) -> SectionSource | None:
@@ -50,18 +68,23 @@ def _sound_source(name: str) -> SectionSource | None:
 def _check_position(source: SectionSource) -> Iterator[CheckMessage]:
     cls = type(source.sitemap)
     try:
-        is_long = position_pages(source) > 1
+        count = position_pages(source)
     except ConfigurationError:
         return  # E008 says so
     except Exception as error:  # items may raise whatever they like
         yield unreadable(source.name, error, cls)
         return
-    if is_long:
+    if count > 1:
+        cost = "Late pages are slow, and entries move between pages."
+        if count > MOST_PAGES:
+            cost = (
+                f"Above {MOST_PAGES} pages, each is built for each request, and search "
+                "engines are not notified of changes."
+            )
         yield message(
             "W009",
-            f"Section {source.name!r} has more than one page, and is paged by "
-            f"position: {source.by_position}. Late pages are slow, and entries move "
-            "between pages.",
+            f"Section {source.name!r} has {count} pages, and is paged by position: "
+            f"{source.by_position}. {cost}",
             "Let items() return a plain queryset, or shorten the list.",
             cls,
         )

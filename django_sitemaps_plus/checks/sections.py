@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from django.utils import timezone
 
 from django_sitemaps_plus.changes import receivers
 from django_sitemaps_plus.changes.dependencies import Dependencies, dependencies
+from django_sitemaps_plus.changes.receivers import NoQueriesError, no_queries
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
 from django_sitemaps_plus.protocol.dates import w3c
@@ -66,7 +68,8 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
     except ConfigurationError:
         return []  # E001 says so
     try:
-        names = registry.sources()
+        with no_queries():
+            names = registry.sources()
     except ConfigurationError as error:
         hint = 'Names come from @register(name="…"), or are the keys of the dict.'
         if "['SITEMAPS']" in str(error):
@@ -74,6 +77,8 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
                 "Set SITEMAPS_PLUS['SITEMAPS'] to 'module.name' of a dict of sitemaps."
             )
         return [message("E004", str(error), hint)]
+    except DatabaseError:
+        return []  # check_tables asks the database
     return [
         message(
             "E004",
@@ -91,13 +96,35 @@ def check_sections(**kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     for name in section_names():
         # Of a class that several sections share, once.
-        found += [one for one in _check_section(name) if one not in found]
+        found += [one for one in _check_without_queries(name) if one not in found]
     return found
 
 
-def _check_section(name: str) -> Iterator[CheckMessage]:
+def _check_without_queries(name: str) -> list[CheckMessage]:
+    """Check a section; one that asks the database is left to ``check_tables``."""
+    try:
+        with no_queries():
+            return list(check_section(name))
+    except NoQueriesError:
+        return []
+
+
+def asks_database(name: str) -> bool:
+    """Tell whether a section cannot be checked without the database."""
+    try:
+        with no_queries():
+            deque(check_section(name), maxlen=0)
+    except NoQueriesError:
+        return True
+    return False
+
+
+def check_section(name: str) -> Iterator[CheckMessage]:
+    """Yield what is wrong with a section."""
     try:
         sitemap = registry.get(name)
+    except NoQueriesError:
+        raise
     except Exception as error:  # a class of the project's may raise whatever it likes
         reason = error if isinstance(error, TypeError) else describe(error)
         yield message(
@@ -109,6 +136,8 @@ def _check_section(name: str) -> Iterator[CheckMessage]:
     cls = type(sitemap)
     try:
         yield from _check_sitemap(name, sitemap, cls)
+    except NoQueriesError:
+        raise
     except Exception as error:  # items() may raise whatever it likes
         yield unreadable(name, error, cls)
 

@@ -32,7 +32,12 @@ from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.recorder import write_late
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.publishing.index import all_sources
-from django_sitemaps_plus.publishing.refresh import Leisure, refresh_all, report_all
+from django_sitemaps_plus.publishing.refresh import (
+    Leisure,
+    compare_by_position,
+    refresh_all,
+    report_all,
+)
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
@@ -285,7 +290,9 @@ def work() -> float | None:
     notify_all()
     site = configured()
     if site is not None:
-        refresh_all(all_sources(), site, seldom=True)
+        sources = all_sources()
+        compare_by_position(sources, site)
+        refresh_all(sources, site, seldom=True)
     # Once more, of what the pages found out.
     return notify()
 
@@ -309,6 +316,7 @@ def drain(options: DeliveryOptions, site: SiteAddress) -> Report:
     usable = {source.name for source in sources}
     unreported = [name for name in registry.sources() if name not in usable]
     report_all(sources, unreported)
+    compare_by_position(sources, site, at_once=True)
     refresh_all(sources, site)
     url_changes.prune()
     if options.force or not guards.refusal():

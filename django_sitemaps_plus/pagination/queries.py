@@ -42,10 +42,34 @@ def pages() -> PageQuerySet:
 
 def section_row(name: str, key: Key) -> Section:
     """Return the row of a section, created if it is not there."""
-    section = row_of(name, key=key.signature)
-    if section.key != key.signature:
-        void(section, key.signature)
+    return _row_for(name, key.signature)
+
+
+def _row_for(name: str, signature: str) -> Section:
+    section = row_of(name, key=signature)
+    if section.key != signature:
+        void(section, signature)
     return section
+
+
+def create_first_page(source: SectionSource) -> None:
+    """Have the row of the first page of a section that is paged by position."""
+    section = _row_for(source.name, source.signature)
+    pages().get_or_create(section=section, number=1, defaults={"position": 1})
+    sections().filter(pk=section.pk, key=source.signature).update(filled=True)
+    reserve_number(section, 1)
+
+
+def reserve_number(section: Section, number: int) -> None:
+    """Keep a number from being given to another page, should a key come."""
+    rows = sections().filter(pk=section.pk, next_number__lte=number)
+    rows.update(next_number=number + 1)
+
+
+def forget_pages(source: SectionSource) -> None:
+    """Delete what is stored of a section that is paged by position."""
+    own = sections().filter(name=source.name, key=source.signature)
+    pages().filter(section__in=list(own)).delete()
 
 
 def row_of(name: str, **defaults: Any) -> Section:
@@ -67,11 +91,7 @@ def row_of(name: str, **defaults: Any) -> Section:
 
 def is_filled(section: Section, source: SectionSource) -> bool:
     """Tell whether the boundaries of all pages are known, and found for this key."""
-    return (
-        section.filled
-        and source.key is not None
-        and section.key == source.key.signature
-    )
+    return section.filled and section.key == source.signature
 
 
 def void(section: Section, signature: str = "") -> None:

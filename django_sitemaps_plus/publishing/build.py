@@ -15,17 +15,19 @@ from django.db.models import Sum
 
 from django_sitemaps_plus.changes.queries import changes, related_states
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import NotReady, TooManyBadRows
+from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.models import Page, Section
 from django_sitemaps_plus.pagination.queries import ordered, pages, sections, void
+from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .compression import unpack
 from .freshness import looked_at
-from .pages import differs, expire, serve
+from .pages import differs, expire, find_by_position, serve
+from .position_build import NotStoredError
 
 #: Seconds for which the pages of a section that is no longer registered must not have
 #: been served before they are removed.
@@ -54,6 +56,8 @@ class SectionReport:
     problems: list[tuple[str, str]] = field(default_factory=list)
     #: Entries, of the pages built now, whose URL another entry of the page has.
     repeated: int = 0
+    #: Rows that are listed without a tag that cannot be, one for each reason.
+    omitted: list[tuple[str, str]] = field(default_factory=list)
     #: Pages that could not be built, and why.
     errors: list[str] = field(default_factory=list)
     #: Why the section has no pages in the ledger; empty if it has.
@@ -77,11 +81,40 @@ def build(
     source: SectionSource, site: SiteAddress, progress: Progress | None = None
 ) -> SectionReport:
     """Build every page of a section that is not fresh."""
+    if source.key is None:
+        return _build_by_position(source, site)
     done = fill(source)
-    if source.key is not None:
-        for page in _walk(source, progress):
-            _serve(source, page, site, done)
-        _count(done)
+    for page in _walk(source, progress):
+        _serve(source, page, site, done)
+    _count(done)
+    return done
+
+
+def _build_by_position(
+    source: SectionSource, site: SiteAddress, *, again: bool = False
+) -> SectionReport:
+    """Build all pages of a section, unless they are too many to be stored."""
+    done = SectionReport(source.name, by_position=source.by_position)
+    stored = pages().filter(section__name=source.name).order_by("number")
+    former = dict(stored.values_list("number", "checksum"))
+    try:
+        page = find_by_position(source, 1, site)
+        if page is None:
+            raise Busy("The section is being divided anew.")
+        if again:
+            expire(page)
+        _serve(source, page, site, done)
+    except NotStoredError:
+        return done
+    except Busy as error:
+        done.errors.append(str(error))
+    checksums = dict(stored.values_list("number", "checksum"))
+    done.changed = len(checksums.items() - former.items())
+    done.unchanged = len(checksums) - done.changed
+    for other in stored.exclude(number=1):
+        _add_problems(other, done)
+    done.by_position = ""
+    _count(done)
     return done
 
 
@@ -98,13 +131,14 @@ def reconcile(
     A page is rebuilt where the number of its rows or their newest lastmod is
     another than it was; with ``deep`` every page is, and compared by its bytes.
     """
+    if source.key is None:
+        return _build_by_position(source, site, again=True)
     done = fill(source)
-    if source.key is not None:
-        for page in _walk(source, progress):
-            if deep or differs(source, page):
-                expire(page)
-            _serve(source, page, site, done)
-        _count(done)
+    for page in _walk(source, progress):
+        if deep or differs(source, page):
+            expire(page)
+        _serve(source, page, site, done)
+    _count(done)
     return done
 
 
@@ -176,8 +210,14 @@ def _serve(
         done.repeated += repeated(unpack(served.stored.data))
     else:
         done.unchanged += 1
-    done.bad += served.page.bad
-    done.problems += [(label, reason) for label, reason in served.page.problems]
+    _add_problems(served.page, done)
+
+
+def _add_problems(page: Page, done: SectionReport) -> None:
+    done.bad += page.bad
+    for label, reason in page.problems:
+        is_listed = reason.startswith(OMITTED)
+        (done.omitted if is_listed else done.problems).append((label, reason))
 
 
 def _count(done: SectionReport) -> None:

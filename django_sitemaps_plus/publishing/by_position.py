@@ -34,16 +34,19 @@ from .page_writer import allowed_bad, raises, too_many
 
 logger = logging.getLogger("django_sitemaps_plus")
 
+#: Pages of a section of which all are stored and compared; more are built on request.
+MOST_PAGES = 10
+
 _MARK = ORIGIN_MARK.encode()
 
 
-@rendering_context(PLACEHOLDER_SITE)
-def position_pages(source: SectionSource) -> int:
+def position_pages(source: SectionSource, site: SiteAddress = PLACEHOLDER_SITE) -> int:
     """Return how many pages a section has that is paged by position."""
-    if source.contrib_pages:
-        return int(source.sitemap.paginator.num_pages)
-    items = source.items()
-    count = items.count() if isinstance(items, QuerySet) else len(items)
+    with source.context(site):
+        if source.contrib_pages:
+            return int(source.sitemap.paginator.num_pages)
+        items = source.items()
+        count = items.count() if isinstance(items, QuerySet) else len(items)
     return max(1, math.ceil(count / source.items_per_page))
 
 
@@ -90,17 +93,16 @@ def by_position(
         tally = Tally(lastmods=[])
         reader = Reader(source, own, tally, raises=raises())
         rows = 0
-        with rendering_context(own):
+        with source.context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
                 block = texts.whole.encode().replace(_MARK, origin)
                 writer.add_xml(block, texts.entries)
                 rows += len(batch.labels)
-        if len(tally.bad) > allowed_bad(rows) or 0 < rows == len(tally.bad):
-            # There are no former bytes, and an empty page would be a lie.
+        if is_bad(len(tally.bad), rows):
             problem = too_many(tally.bad, rows, f"{source.name}-{number}")
             logger.error(problem)
             raise TooManyBadRows(problem)
-        log_bad(source.name, tally.bad)
+        log_bad(source.name, tally.bad, list(tally.omitted.values()))
         made.lastmods.append(tally.lastmods or [])
     if not writer.entries:
         # Contrib's template leaves an empty line, and Django's own test wants it.
@@ -128,8 +130,19 @@ def page_bytes(source: SectionSource, number: int, site: SiteAddress) -> bytes:
     try:
         return b"".join(by_position([source], number, site).chunks)
     except PageFull as error:
-        raise ConfigurationError(
-            f"Page {number} of the section {source.name!r} is more than a sitemap may "
-            "hold (50,000 URLs, 50 MB), and a section that is paged by position cannot "
-            "be split: set a lower limit on its class."
-        ) from error
+        raise too_large(source, number) from error
+
+
+def too_large(source: SectionSource, number: int) -> ConfigurationError:
+    """Return the error for a page by position that is more than a file may hold."""
+    return ConfigurationError(
+        f"Page {number} of the section {source.name!r} is more than a sitemap may "
+        "hold (50,000 URLs, 50 MB), and a section that is paged by position cannot "
+        "be split: set a lower limit on its class."
+    )
+
+
+def is_bad(bad: int, rows: int) -> bool:
+    """Tell whether so many bad rows mean that something larger is wrong."""
+    # There may be no former bytes, and an empty page would be a lie.
+    return bad > allowed_bad(rows) or 0 < rows == bad

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from django_sitemaps_plus.changes.models import Change
@@ -21,11 +21,12 @@ from django_sitemaps_plus.changes.queries import changes, of_page
 from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.changes.schedule import EVERY
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.db import binary_cursor
+from django_sitemaps_plus.db import binary_cursor, tables_exist
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.rendering.digest import Definition, definition
+from django_sitemaps_plus.sitemaps.sections import BY_POSITION
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .storage import StoredBytes, files, joined
@@ -203,8 +204,6 @@ def _of_page(prefix: str) -> dict[str, Any]:
 
 def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
     key = definition(name).key
-    if key is None:
-        return []
     using = pages().db
     given: dict[Any, Any] = {
         "<name>": name,
@@ -214,9 +213,15 @@ def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
     }
     statement, params = _statement(using, bytes_too=bytes_too)
     opened = binary_cursor(using) if bytes_too else connections[using].cursor()
-    with opened as cursor:
-        cursor.execute(statement, [given.get(param, param) for param in params])
-        return list(cursor.fetchall())
+    try:
+        with opened as cursor:
+            cursor.execute(statement, [given.get(param, param) for param in params])
+            return list(cursor.fetchall())
+    except DatabaseError:
+        # What is paged by position is served without tables too.
+        if key != BY_POSITION or tables_exist(using):
+            raise
+        return []
 
 
 def fresh_state(name: str, number: int) -> PageState | None:

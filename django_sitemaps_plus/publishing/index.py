@@ -53,7 +53,8 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 from .by_position import newest_lastmod, page_bytes, position_pages
 from .compression import compressor, pack, unpack
 from .freshness import fresh_bytes, hold, tag_of
-from .pages import Served, find, serve
+from .pages import Served, find, find_by_position, serve
+from .position_build import NotStoredError
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -147,9 +148,8 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
     ``name`` is the section whose address they are for, "" for the site's. Raises
     ``Filling`` if bounds are still being found after some seconds.
     """
-    keyed = [item for item in sources if item.key is not None]
-    rows = _filled_rows(name, keyed) if keyed else {}
-    by_section = {rows[item.name].pk: item for item in keyed}
+    rows = _filled_rows(name, sources)
+    by_section = {rows[item.name].pk: item for item in sources if item.name in rows}
     found: dict[int, list[Listed]] = {}
     now = time.time()
     columns = (
@@ -160,6 +160,10 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
     for pk, number, lastmod, entries, *state in every.values_list(*columns):
         digest, verified, grace, former = state
         item = by_section[pk]
+        if entries is None and item.key is None:
+            # Not stored, or not yet: they are counted instead.
+            continue
+        found.setdefault(pk, [])
         current = definition(item.name)
         # In its grace a page shows more than it holds; the end of that is news.
         counted = None if former and grace > now else entries
@@ -168,25 +172,37 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
         is_empty = counted == 0 and digest == current.digest
         if is_empty and 0 <= now - verified < hold(current):
             continue
-        page = Listed(item, number, lastmod, counted, is_empty)
-        found.setdefault(pk, []).append(page)
+        found[pk].append(Listed(item, number, lastmod, counted, is_empty))
     listing = Listing(is_index=name in rows and rows[name].is_index)
     for item in sources:
-        if item.key is None:
+        row = rows.get(item.name)
+        if item.key is None and (row is None or row.pk not in found):
             listing.pages += _listed_by_position(item)
-        else:
-            listing.pages += found.get(rows[item.name].pk, [])
+        elif row is not None:
+            listing.pages += found.get(row.pk, [])
     return listing
 
 
 def _filled_rows(name: str, sources: Sequence[SectionSource]) -> dict[str, Section]:
-    """Return the sections' rows by name, all filled, and the row of ``name``."""
+    """
+    Return the sections' rows by name, all filled, and the row of ``name``.
+
+    Of a section by position only if it is stored.
+    """
     names = {name, *(item.name for item in sources)}
-    rows = {row.name: row for row in sections().filter(name__in=names)}
+    try:
+        rows = {row.name: row for row in sections().filter(name__in=names)}
+    except DatabaseError:
+        if any(item.key for item in sources) or tables_exist(sections().db):
+            raise
+        return {}
     deadline = time.monotonic() + FILL_SECONDS
     for item in sources:
         row = rows.get(item.name)
-        if row is None or not is_filled(row, item):
+        if item.key is None:
+            if row is not None and not is_filled(row, item):
+                del rows[item.name]
+        elif row is None or not is_filled(row, item):
             left = max(0.0, deadline - time.monotonic())
             rows[item.name] = fill(item, left)
     return rows
@@ -207,11 +223,28 @@ def page_document(
 ) -> Document | None:
     """Return a page's bytes; None if the section has no such page."""
     if item.key is None:
-        if not 1 <= number <= position_pages(item):
-            return None
-        return _document(page_bytes(item, number, site))
+        return _by_position(item, number, site)
     page = find(item, number)
     return None if page is None else _of_served(item, serve(item, page, site), site)
+
+
+def _by_position(
+    item: SectionSource, number: int, site: SiteAddress
+) -> Document | None:
+    """Return a page by position: stored, or built for this request."""
+    try:
+        page = find_by_position(item, number, site)
+        if page is not None:
+            return _of_served(item, serve(item, page, site), site)
+        return None
+    except NotStoredError:
+        pass
+    except DatabaseError:
+        if tables_exist(pages().db):
+            raise
+    if not 1 <= number <= position_pages(item):
+        return None
+    return _document(page_bytes(item, number, site))
 
 
 def _of_served(item: SectionSource, served: Served, site: SiteAddress) -> Document:

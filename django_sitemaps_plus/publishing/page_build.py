@@ -57,7 +57,7 @@ SHOWN = 20
 _TRIES = 10
 
 
-class _OvertakenError(Exception):
+class OvertakenError(Exception):
     """Somebody else has written the page, or taken its changes, meanwhile."""
 
 
@@ -112,15 +112,28 @@ def build(
     request waits for it. Raises ``TooManyBadRows``, with which the former bytes stay
     published, and ``Busy`` if others are always faster.
     """
-    current = definition(source.name)
     own = stored_address(site).with_scheme(source.sitemap.protocol)
-    if not can_store(source) or is_outdated(page.section, current.digest):
+    digest = definition(source.name).digest
+    if not can_store(source) or is_outdated(page.section, digest):
         return _unstored(source, page, own)
+    return build_with(Build, source, page, own, progress, asked=asked)
+
+
+def build_with(
+    kind: type[Build],
+    source: SectionSource,
+    page: Page,
+    site: SiteAddress,
+    progress: Callable[[], object],
+    *,
+    asked: bool,
+) -> Built:
+    """Build a page, again and again while others are faster; store it."""
     for _ in range(_TRIES):
-        run = _Build(source, current, own, page, progress, asked)
+        run = kind(source, definition(source.name), site, page, progress, asked)
         try:
             built = run.run()
-        except _OvertakenError:
+        except OvertakenError:
             page = reload(page.pk)
             continue
         if run.happened:
@@ -141,7 +154,7 @@ def _unstored(source: SectionSource, page: Page, site: SiteAddress) -> Built:
 
 
 @dataclass
-class _Build:
+class Build:
     """One run that builds a page."""
 
     source: SectionSource
@@ -172,7 +185,7 @@ class _Build:
         values = {**self._grace_over(), **self._values(writer, self.page)}
         retrying(pages().db, lambda: self._commit(writer, values))
         note_definition(self.page.section_id, self.page.section, self.current.digest)
-        log_bad(self.source.name, writer.bad)
+        log_bad(self.source.name, writer.bad, writer.omitted)
         for name, value in values.items():
             if not hasattr(value, "resolve_expression"):
                 setattr(self.page, name, value)
@@ -207,7 +220,7 @@ class _Build:
         with transaction.atomic(using=pages().db):
             values["events_at"] = self._lock()
             if not pages().write(self.page, **values) or not self.taken.finish():
-                raise _OvertakenError
+                raise OvertakenError
             self._store(writer, self._served_in_grace())
             self._write_events(writer)
 
@@ -258,7 +271,7 @@ class _Build:
             "size": writer.size,
             "newest": seen,
             "bad": len(writer.bad),
-            "problems": _shown(writer.bad),
+            "problems": _shown([*writer.bad, *writer.omitted]),
             "error": "",
             "failures": 0,
             # The claim ends with it: another statement would be another commit.
@@ -331,7 +344,7 @@ class _Build:
             bounds = bounds_of(key_range.key, self.page)
             at = cuts(key_range, self.page, fitting, MOST_PIECES - 1)
             if not at:
-                raise _OvertakenError
+                raise OvertakenError
             starts, ends = [bounds[0], *at], [*at, bounds[1]]
             pieces: list[PageWriter | None] = []
             for start, end in zip(starts, ends, strict=True):
@@ -343,14 +356,15 @@ class _Build:
             first = pieces[0]
             if first is None:
                 # Its rows are others by now than when they were counted.
-                raise _OvertakenError
+                raise OvertakenError
             lowers = [key_range.key.dumps(bound) for bound in at]
             retrying(
                 pages().db, lambda: self._commit_split(owner, lowers, first, pieces[1:])
             )
         note_definition(section.pk, section, self.current.digest)
         for piece in pieces:
-            log_bad(self.source.name, piece.bad if piece is not None else ())
+            if piece is not None:
+                log_bad(self.source.name, piece.bad, piece.omitted)
         return self._built(reload(self.page.pk), first)
 
     def _commit_split(
@@ -369,12 +383,12 @@ class _Build:
             self._lock()
             values = {**self._values(first, self.page), "version": F("version") + 1}
             if not pages().write(self.page, **values, **grace):
-                raise _OvertakenError
+                raise OvertakenError
             keep = grace.get("grace_checksum") or self._served_in_grace()
             self._store(first, keep)
             self._write_others(split_after(self.page, owner, lowers), others)
             if not self.taken.finish():
-                raise _OvertakenError
+                raise OvertakenError
             # Of the others, that came since, the pages are looked for again.
             unassign(self.source.name, [self.page.number])
             built = [first, *(writer for writer in others if writer is not None)]
@@ -444,9 +458,11 @@ def _shown(bad: Sequence[BadRow]) -> list[list[str]]:
     return [[row.label, row.reason] for row in bad[:SHOWN]]
 
 
-def log_bad(name: str, bad: Sequence[BadRow]) -> None:
-    """Log the rows of a section that were left out."""
+def log_bad(name: str, bad: Sequence[BadRow], omitted: Sequence[BadRow] = ()) -> None:
+    """Log the rows of a section that were left out, and those that lack a tag."""
     for row in bad[:SHOWN]:
         logger.warning("Section %r, row %s left out: %s", name, row.label, row.reason)
     if len(bad) > SHOWN:
         logger.warning("Section %r: %d more rows left out.", name, len(bad) - SHOWN)
+    for row in omitted:
+        logger.warning("Section %r, row %s: %s", name, row.label, row.reason)

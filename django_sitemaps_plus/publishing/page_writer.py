@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from django_sitemaps_plus.conf import get_settings
@@ -63,15 +63,25 @@ class PageWriter:
         """The rows left out."""
         return self.reader.tally.bad
 
+    @property
+    def omitted(self) -> list[BadRow]:
+        """The first rows that lack a tag, one for each reason."""
+        return list(self.reader.tally.omitted.values())
+
     def run(self, lower: KeyValue | None, upper: KeyValue | None) -> int | None:
         """
         Write the rows from ``lower`` to before ``upper``.
 
         Returns how many rows fit if not all of them do.
         """
-        batches = self.reader.by_key(
-            lower, upper, most=self.source.limit + allowed_bad(self.source.limit) + 1
-        )
+        most = self.source.limit + allowed_bad(self.source.limit) + 1
+        return self._write(self.reader.by_key(lower, upper, most=most))
+
+    def run_by_position(self, number: int) -> int | None:
+        """Write page ``number`` by position; returns as ``run``."""
+        return self._write(self.reader.by_position(number))
+
+    def _write(self, batches: Iterable[Batch]) -> int | None:
         with rendering_context(self.site):
             for batch, texts in self.reader.texts(batches):
                 overflow = self._add(batch, texts)

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -24,7 +24,7 @@ from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.pagination.queries import create_first_page, pages
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.attributes import is_expression
@@ -35,9 +35,10 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
-from . import storage
+from . import page_build, position_build, storage
 from .freshness import PageState, hold, is_fresh, looked_at, what_waits
-from .page_build import Built, build, can_store, note_error, reload
+from .page_build import Built, can_store, note_error, reload
+from .position_build import refuse_too_long
 from .storage import StoredBytes
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -73,9 +74,31 @@ class Served:
 
 def find(source: SectionSource, number: int) -> Page | None:
     """Return a page, with its section; None if there is no such page."""
-    key = KeyRange.of(source).key.signature
+    key = source.signature
     rows = looked_at().filter(section__name=source.name, section__key=key)
     return rows.filter(section__filled=True, number=number).first()
+
+
+def find_by_position(
+    source: SectionSource, number: int, site: SiteAddress
+) -> Page | None:
+    """
+    Return a page of a section that is paged by position, its row created if missing.
+
+    Raises ``NotStoredError`` where they are not stored.
+    """
+    first = find(source, 1)
+    if first is None:
+        refuse_too_long(source)
+        create_first_page(source)
+        first = find(source, 1)
+    if first is None or number == 1:
+        return first
+    page = find(source, number)
+    if page is None and _fresh(source, first) is None:
+        serve(source, first, site)
+        page = find(source, number)
+    return page
 
 
 def serve(
@@ -86,7 +109,12 @@ def serve(
 
     The former ones where that cannot be. Raises ``Busy`` if there are none and another
     process builds the page, and whatever the rows or their database raise.
+
+    Pages by position are built with the section's first, all of them. Raises
+    ``NotStoredError`` where they are not stored.
     """
+    if source.key is None and page.number != 1:
+        return _serve_with_first(source, page, site, asked=asked)
     try:
         return _serve(source, page, site, asked=asked)
     except DatabaseError as error:
@@ -102,9 +130,25 @@ def serve(
         return replace(former, problem=problem)
 
 
+def _serve_with_first(
+    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
+) -> Served:
+    first = find(source, 1)
+    if first is None:
+        raise Busy("The section is being divided anew.")
+    if _fresh(source, page) is None:
+        expire(first)
+    served = serve(source, first, site, asked=asked)
+    stored = _stored(reload(page.pk))
+    if stored is None:
+        raise Busy(f"The page {page} is being built.")
+    return replace(stored, problem=served.problem, is_former=served.is_former)
+
+
 def _serve(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
 ) -> Served:
+    build = _builder(source)
     if not can_store(source):
         return _fresh(source, page) or _served(build(source, page, site))
     rows = definition(source.name).database
@@ -112,7 +156,7 @@ def _serve(
         write_remembered(rows)
         page = reload(page.pk)
     unassigned = what_waits(page)[1] or definition(source.name).ticks
-    if unassigned and assign(source, page.section):
+    if source.key is not None and unassigned and assign(source, page.section):
         page = reload(page.pk)
     fresh = _fresh(source, page)
     if fresh is not None:
@@ -129,6 +173,10 @@ def _serve(
         if page.building_until > time.time():
             break
     return _former(page) or _wait(source, page, site, asked=asked)
+
+
+def _builder(source: SectionSource) -> Callable[..., Built]:
+    return page_build.build if source.key is not None else position_build.build
 
 
 def _served(built: Built) -> Served:
@@ -223,6 +271,7 @@ def _build_or_former(
     """Build a page and return it, or its former bytes where it cannot be built."""
     try:
         _refuse_known_bad(source, page)
+        build = _builder(source)
         built = build(source, page, site, progress=claim.renew, asked=asked)
         claim.is_over = built.is_stored and not built.page.building_by
         return _served(built)
@@ -297,7 +346,7 @@ def differs(source: SectionSource, page: Page) -> bool:
 
     Their count is compared and, where lastmod is an expression, the newest one.
     """
-    if page.entries is None:
+    if page.entries is None or source.key is None:
         return True
     count, newest = _count_and_newest(source, page)
     return count != page.items or (newest is not None and newest != page.newest)

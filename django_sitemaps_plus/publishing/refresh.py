@@ -16,7 +16,7 @@ import uuid
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, Sum
 
 from django_sitemaps_plus.changes.assignment import assign, unassign
 from django_sitemaps_plus.changes.queries import changes
@@ -36,7 +36,8 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .freshness import hold, looked_at
-from .pages import serve
+from .pages import expire, find_by_position, serve
+from .position_build import NotStoredError
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -53,6 +54,8 @@ AGAIN = 4.0
 LEASE, MARGIN = 15.0, 2.0
 #: Seconds for which one section's changes are assigned at a time.
 ASSIGN = 10.0
+#: Items of a section by position that ``ping_sitemaps`` compares each time.
+AT_ONCE = 1_000
 #: Pages of one query.
 CHUNK = 200
 #: Rounds in which all pages are rebuilt for which changes wait, while more come.
@@ -155,11 +158,12 @@ def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
     """Return pages that are due for a comparison: asked for lately, or empty."""
     found: list[tuple[str, int]] = []
     for source in sources:
-        if source.key is None:
-            continue
         current = definition(source.name)
         old = Q(verified_at__lt=now - hold(current)) | ~Q(digest=current.digest)
         known = Q(asked_at__gt=now - ASKED_LATELY) | Q(entries=0)
+        if source.key is None:
+            # Nothing else tells of its items; the first page stands for all.
+            known = Q(number=1)
         rows = pages().filter(old, known, section__name=source.name, error="")
         rows = rows.exclude(checksum="").filter(read_at__lt=now - hold(current))
         numbers = rows.order_by("verified_at").values_list("number", flat=True)
@@ -168,6 +172,34 @@ def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
 
 
 # Rebuilding
+
+
+def compare_by_position(
+    sources: Iterable[SectionSource], site: SiteAddress, *, at_once: bool = False
+) -> None:
+    """
+    Compare sections that are paged by position, of whose items no signal tells.
+
+    Those that are due. With ``at_once`` also those that are not, unless that would
+    take long.
+    """
+    for source in sources:
+        if source.key is not None:
+            continue
+        try:
+            page = find_by_position(source, 1, site)
+        except NotStoredError:
+            continue
+        except Exception:
+            # Its items may raise whatever they like: the others are compared.
+            logger.exception("The section %r cannot be compared.", source.name)
+            continue
+        if page is not None:
+            own = pages().filter(section=page.section_id)
+            items = own.aggregate(n=Sum("items"))["n"] or 0
+            if at_once and items <= AT_ONCE:
+                expire(page)
+            rebuild(source, 1, site)
 
 
 def rebuild(
@@ -189,6 +221,8 @@ def rebuild(
         found = serve(source, page, site, asked=False).page
         # Bytes may have stood in: the rows are bad, or newer code is at it.
         return found if found.read_at != former else None
+    except NotStoredError as error:
+        logger.info("Section %r: %s", source.name, error)
     except (TooManyBadRows, Busy) as error:
         logger.warning("Section %r: %s", source.name, error)
     except Exception:

@@ -86,7 +86,7 @@ def state(name: str) -> SectionState:
         found.object_path = found.object_path or "it is paged by position"
     else:
         found.key = list(section.key.names)
-        _read_ledger(section.name, section.key.signature, found)
+    _read_ledger(section.name, section.signature, found)
     found.next = _next(section, found)
     return found
 
@@ -107,7 +107,8 @@ def _read_ledger(name: str, signature: str, found: SectionState) -> None:
     )
     found.pages, found.unbuilt = numbers["pages"], numbers["unbuilt"]
     found.entries, found.bad = numbers["entries"] or 0, numbers["bad"] or 0
-    for problems in rows.filter(bad__gt=0).values_list("problems", flat=True)[:SHOWN]:
+    known = rows.exclude(problems=[])
+    for problems in known.values_list("problems", flat=True)[:SHOWN]:
         found.problems += [(key, reason) for key, reason in problems]
     del found.problems[SHOWN:]
     found.errors += rows.exclude(error="").values_list("error", flat=True)[:SHOWN]
@@ -117,6 +118,8 @@ def _next(source: SectionSource, found: SectionState) -> str:
     """Return the first thing that can be made better; empty if nothing can."""
     name = source.name
     if source.key is None:
+        if found.errors:
+            return f"correct the items, then run manage.py build_sitemaps {name}"
         if source.contrib_pages or position_pages(source) < 2:
             return ""
         return "let items() return a plain queryset, so that it is paged by key"
@@ -158,19 +161,18 @@ def with_states(
     """
     broken = {name: problem for name, problem in problems.items() if problem}
     known = {name: definition(name) for name in problems if name not in broken}
-    keyed = {name: one for name, one in known.items() if one.key is not None}
     change = Change.objects.filter(
         of_page(OuterRef("number")), section=OuterRef("section__name")
     )
     cases: list[tuple[Q, str]] = [
         (Q(section__name__in=list(broken)), "broken"),
         (~Q(error=""), "error"),
-        (~Q(section__name__in=list(keyed)), "unregistered"),
+        (~Q(section__name__in=list(known)), "unregistered"),
         (Q(checksum=""), "never"),
         # In a deploy newer code runs beside this one: its pages are served.
-        *((_is_newer(name, one, now), "fresh") for name, one in keyed.items()),
+        *((_is_newer(name, one, now), "fresh") for name, one in known.items()),
         (Q(Exists(change)), "waits"),
-        *((_is_due(name, one, now), "due") for name, one in keyed.items()),
+        *((_is_due(name, one, now), "due") for name, one in known.items()),
         (Q(grace_until__gt=now) & ~Q(grace_checksum=""), "grace"),
     ]
     states = (When(condition, then=Value(state)) for condition, state in cases)

@@ -36,6 +36,9 @@ from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 #: The literal pieces of a template, and the columns of text between them.
 Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
 
+#: Reasons to omit a tag that are reported of a page, and what each begins with.
+MOST_OMITTED, OMITTED = 20, "listed without "
+
 _ESCAPED = "&<>'\""
 _TWO_DIGITS = tuple(f"{number:02}" for number in range(60))
 #: Makes every digit a zero, to compare the shapes of many texts at once.
@@ -292,6 +295,8 @@ class Batch:
     entries: Sequence[Sequence[Batch]] | None = None
     #: The items, by index, whose own methods failed.
     faults: dict[int, str] = field(default_factory=dict)
+    #: Why items, by index, have no changefreq or priority: their methods failed.
+    omitted: Sequence[tuple[int, str]] = ()
 
 
 @dataclass(slots=True)
@@ -299,9 +304,16 @@ class Tally:
     """What was found out while entries were built."""
 
     bad: list[BadRow] = field(default_factory=list)
+    #: By reason, the first of the rows that are listed without a tag for it.
+    omitted: dict[str, BadRow] = field(default_factory=dict)
     newest: dt.datetime | None = None
     #: Every item's lastmod as declared; None if nobody asked for them.
     lastmods: list[Any] | None = None
+
+    def omit(self, label: str, reason: str) -> None:
+        """Note that an entry lacks a tag that engines ignore."""
+        if reason not in self.omitted and len(self.omitted) < MOST_OMITTED:
+            self.omitted[reason] = BadRow(label, f"{OMITTED}{reason}")
 
     def see(self, text: str | None) -> None:
         """Note one entry's lastmod."""

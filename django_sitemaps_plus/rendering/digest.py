@@ -17,6 +17,8 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_sitemaps_plus.conf import get_settings
@@ -26,6 +28,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     is_method,
     moments,
 )
+from django_sitemaps_plus.sitemaps.classes import StaticSitemap
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
@@ -54,14 +57,14 @@ class Definition:
     digest: str
     #: Whether the query depends on the time at which it runs.
     clock: bool
-    #: The signature of the section's key; None if it is paged by position.
-    key: str | None
+    #: The signature of the section's key, or that it is paged by position.
+    key: str
     #: Whether the section declares when its items appear or expire.
     ticks: bool = False
     #: The scheme that the class wants for its locations, if any.
     protocol: str | None = None
-    #: The database in which its rows are written; empty if it is paged by position.
-    database: str = ""
+    #: The database in which its rows are written, as far as one can see.
+    database: str = DEFAULT_DB_ALIAS
 
 
 @lru_cache(maxsize=1024)
@@ -74,15 +77,22 @@ def _definition(name: str, registered: object, base_url: str | None) -> Definiti
         first = [part for part in first if not _is_time(part)]
     # The address of an object differs from process to process.
     text = _ADDRESS.sub("", ", ".join(map(_written, [base_url, *first])))
+    is_keyed = found.key is not None
+    has_moments = bool(moments(found.sitemap))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return Definition(
         digest=f"{VERSION}{digest}",
-        clock=clock,
-        key=None if found.key is None else found.key.signature,
-        ticks=bool(moments(found.sitemap)),
+        clock=clock or (has_moments and not is_keyed),
+        key=found.signature,
+        ticks=has_moments and is_keyed,
         protocol=found.sitemap.protocol,
-        database="" if found.key is None else database_of(found.sitemap.items()),
+        database=_database(found),
     )
+
+
+def _database(found: SectionSource) -> str:
+    items = None if found.contrib_pages else found.sitemap.items()
+    return database_of(items) if isinstance(items, QuerySet) else DEFAULT_DB_ALIAS
 
 
 def definition(name: str) -> Definition:
@@ -113,6 +123,8 @@ def _description(found: SectionSource) -> list[Any]:
         django_settings.TIME_ZONE,
         django_settings.USE_TZ,
     ]
+    if isinstance(sitemap, StaticSitemap):
+        parts.append(repr(sitemap.names))
     for name, value in declared(sitemap).items():
         if isinstance(value, Route):
             parts += [name, *_route_parts(value, found)]

@@ -219,7 +219,7 @@ class Reader:
 
     def _contrib_page(self, page: int) -> Iterator[Batch]:
         """Yield what ``get_urls()`` returns, for a class that overrides its hooks."""
-        with rendering_context(self.site):
+        with self.source.context(self.site):
             infos = self.sitemap.get_urls(
                 page=page,
                 site=_site_of(self.site.origin.host),
@@ -300,31 +300,40 @@ class Reader:
     ) -> Batch:
         """Call the sitemap's methods; the items for which one fails are noted."""
 
-        def column(name: str, language: str | None) -> Sequence[Any]:
+        def column(
+            name: str, language: str | None, failed: dict[int, str] = faults
+        ) -> Sequence[Any]:
             get = self._getter(name, language)
             if isinstance(get, Constant):
                 return replace(get, length=len(items))
-            return self._attempt(get, items, faults)
+            return self._attempt(get, items, failed)
+
+        tags: dict[str, dict[int, str]] = {"changefreq": {}, "priority": {}}
 
         locations: dict[str | None, Locations] = {}
         media: dict[str | None, dict[str, Sequence[Any]]] = {}
         for language in languages:
-            with rendering_context(self.site, language):
+            with self.source.context(self.site, language):
                 locations[language] = TextLocations(column("location", language))
                 if any(self.source.media.values()):
                     media[language] = {name: column(name, language) for name in MEDIA}
         first = next(iter(languages), None)
-        with rendering_context(self.site):
+        with self.source.context(self.site):
             return Batch(
                 labels=labels,
                 locations=locations,
                 lastmods=Lastmods(
                     column("lastmod", first), zone=timezone.get_default_timezone()
                 ),
-                changefreqs=column("changefreq", first),
-                priorities=column("priority", first),
+                changefreqs=column("changefreq", first, tags["changefreq"]),
+                priorities=column("priority", first, tags["priority"]),
                 media=media,
                 faults=faults,
+                omitted=[
+                    (index, f"{name}: {reason}")
+                    for name, failed in tags.items()
+                    for index, reason in failed.items()
+                ],
             )
 
     def _attempt(

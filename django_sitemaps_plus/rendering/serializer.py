@@ -15,6 +15,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import Error as DatabaseError
@@ -89,6 +90,9 @@ class Serializer:
         if tally.lastmods is not None:
             for part in _parts(batch):
                 tally.lastmods.extend(part.lastmods.values)
+        for part in _parts(batch):
+            for index, reason in part.omitted:
+                tally.omit(_named(part.labels[index]), reason)
         texts = self._bulk(batch, tally)
         if texts is not None:
             return texts
@@ -169,7 +173,7 @@ class Serializer:
                 parts = [(part, 0) for part in batch.entries[index]]
             if reason is None:
                 try:
-                    found = [self._item(part, place) for part, place in parts]
+                    found = [self._item(part, place, tally) for part, place in parts]
                 except DatabaseError:
                     raise
                 except Exception as error:
@@ -185,7 +189,7 @@ class Serializer:
             texts.append("".join([text for text, _ in found]))
         return texts
 
-    def _item(self, batch: Batch, index: int) -> tuple[str, str | None]:
+    def _item(self, batch: Batch, index: int, tally: Tally) -> tuple[str, str | None]:
         """Return one item's entries and its lastmod; raise an error if it is bad."""
         paths = {
             language: column.exact(index, self.origin)
@@ -195,10 +199,11 @@ class Serializer:
             if path.startswith("/"):
                 refuse_outside(path, self.folder)
         lastmod = batch.lastmods.exact(index)
+        omit = partial(tally.omit, _named(batch.labels[index]))
         tail = (
             (lastmod_xml(lastmod) if lastmod is not None else "")
-            + changefreq_xml(batch.changefreqs[index])
-            + priority_xml(batch.priorities[index])
+            + self._tag(changefreq_xml, batch.changefreqs[index], omit)
+            + self._tag(priority_xml, batch.priorities[index], omit)
             + self._links(paths)
             + "".join(
                 alternate_xml(language, self._link(href))
@@ -211,6 +216,18 @@ class Serializer:
             for language, path in paths.items()
         ]
         return "".join(entries), lastmod
+
+    def _tag(
+        self, xml: Callable[[Any], str], value: Any, omit: Callable[[str], object]
+    ) -> str:
+        """Return a tag that engines ignore; no URL is omitted for a value of it."""
+        try:
+            return xml(value)
+        except Exception as error:  # a value of the project's own may do anything
+            if self.raises:
+                raise
+            omit(describe(error))
+            return ""
 
     def _links(self, paths: dict[str | None, str]) -> str:
         if not self.alternates:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, TypeAlias, TypeVar, overload
 
 from django.core.signals import setting_changed
+from django.db import DatabaseError
+from django.utils.functional import LazyObject
 from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.conf import NAME, get_settings
@@ -33,6 +37,12 @@ class Registry:
         #: All sections, also those of the settings; None until first use.
         self._all: dict[str, Any] | None = None
         self._listeners: list[Callable[[], object]] = []
+        #: Modules with sitemaps that could not be imported yet.
+        self._postponed: list[str] = []
+        #: Whether somebody was told of fewer sections than there are.
+        self._was_incomplete = False
+        self._is_importing = False
+        self._lock = threading.RLock()
 
     def add(self, name: str, source: Any) -> None:
         """
@@ -57,9 +67,17 @@ class Registry:
         del self._sources[name]
         self.changed()
 
+    def postpone(self, module: str) -> None:
+        """Import a module when sections are next asked for."""
+        self._postponed.append(module)
+
     def changed(self) -> None:
         """Look at everything anew, also at the dict named by the settings."""
         self._all = None
+        if not self._is_importing:
+            self._tell()
+
+    def _tell(self) -> None:
         for listener in self._listeners:
             listener()
 
@@ -68,13 +86,39 @@ class Registry:
         Return every section's source by name.
 
         Raises ``ConfigurationError`` if the dict named by the settings cannot be used,
-        or if two names would share an address.
+        or if two names would share an address, and what the database raises where that
+        dict or a module asks it.
         """
-        if self._all is None:
-            self._all = self._gather()
-        return self._all
+        found = self._all
+        return self._complete() if found is None else found
+
+    def known(self) -> Mapping[str, Any]:
+        """Return what ``sources`` does as far as it is known by now."""
+        return self._sources if self._all is None else self._all
+
+    def _complete(self) -> dict[str, Any]:
+        with self._lock:
+            try:
+                found = self._all = self._gather()
+            except Exception:
+                self._was_incomplete = True
+                raise
+            if self._was_incomplete:
+                self._was_incomplete = False
+                self._tell()
+        return found
+
+    def _import_postponed(self) -> None:
+        self._is_importing = True
+        try:
+            while self._postponed:
+                import_module(self._postponed[0])
+                del self._postponed[0]
+        finally:
+            self._is_importing = False
 
     def _gather(self) -> dict[str, Any]:
+        self._import_postponed()
         named = _load(get_settings().SITEMAPS)
         for name in named.keys() & self._sources.keys():
             raise ConfigurationError(
@@ -87,7 +131,8 @@ class Registry:
 
     def get(self, name: str) -> AnySitemap:
         """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
-        return instance(self.sources()[name])
+        known = self.known()
+        return instance(known[name] if name in known else self.sources()[name])
 
     def subscribe(self, listener: Callable[[], object]) -> None:
         """Call ``listener`` whenever a section is added or removed."""
@@ -142,7 +187,10 @@ def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
 
 
 def instance(source: Any) -> AnySitemap:
-    """Return the sitemap of ``source``: an instance, a class or a factory."""
+    """Return the sitemap of ``source``: an instance, a class, a factory, or lazy."""
+    if isinstance(source, LazyObject):
+        # Its own class says nothing of the sitemap's.
+        source = source.__reduce__()[1][0]
     return source() if callable(source) else source
 
 
@@ -167,14 +215,23 @@ def _load(path: str | None) -> dict[str, Any]:
         raise ConfigurationError(
             f"{NAME}['SITEMAPS'] is {path!r}, which cannot be imported: {error}"
         ) from error
-    if not isinstance(sitemaps, Mapping):
+    if not (hasattr(sitemaps, "keys") and hasattr(sitemaps, "__getitem__")):
         raise ConfigurationError(
             f"{NAME}['SITEMAPS'] is {path!r}, which is not a dict of sitemaps but "
             f"{type(sitemaps).__name__}."
         )
-    for name in sitemaps:
+    try:
+        found = {name: sitemaps[name] for name in sitemaps.keys()}  # noqa: SIM118
+    except DatabaseError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"{NAME}['SITEMAPS'] is {path!r}, which cannot be read: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    for name in found:
         check_name(name)
-    return dict(sitemaps)
+    return found
 
 
 registry = Registry()

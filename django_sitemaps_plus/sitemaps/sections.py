@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.db import connections, router
 from django.db.models import QuerySet
+from django.utils import translation
 
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.limits import MAX_ENTRIES, MAX_NEWS
@@ -17,8 +20,12 @@ from .attributes import MEDIA, declared, entries_per_item, is_method
 from .classes import GenericSitemap, Sitemap, in_order
 from .keys import Key, KeyValue, key_of
 from .registry import AnySitemap, registry
-from .site import PLACEHOLDER_SITE, rendering_context
+from .site import PLACEHOLDER_SITE, SiteAddress, rendering_context
 
+#: In place of a key's signature, where pages are counted.
+BY_POSITION = "by position"
+#: What makes pages in contrib's classes, down to their host and scheme.
+_HOOKS = ("get_urls", "_urls", "_items", "paginator", "get_domain", "get_protocol")
 _OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
 
 
@@ -32,6 +39,27 @@ class SectionSource:
     #: Why the section cannot be paged by key; empty if it can.
     by_position: str = ""
     languages: tuple[str | None, ...] = (None,)
+    #: Whether it was given to a view, and is built for one request.
+    is_live: bool = False
+    #: Whether ``items()`` is asked once: for one request, or one build of all pages.
+    is_one_run: bool = False
+
+    def context(
+        self, site: SiteAddress, language: str | None = None
+    ) -> AbstractContextManager[None]:
+        """
+        Set the context in which entries are built: ``rendering_context``.
+
+        But for one request its own: its language, time zone, URLconf and script prefix.
+        """
+        if not self.is_live:
+            return rendering_context(site, language)
+        return translation.override(language) if language else nullcontext()
+
+    @property
+    def signature(self) -> str:
+        """What its pages are divided by: boundaries found for another are void."""
+        return BY_POSITION if self.key is None else self.key.signature
 
     @property
     def contrib_pages(self) -> bool:
@@ -40,6 +68,13 @@ class SectionSource:
 
     def items(self) -> Any:
         """Return all items, carrying the values of declared expressions."""
+        return self._items if self.is_one_run else self._declared_items()
+
+    @cached_property
+    def _items(self) -> Any:
+        return self._declared_items()
+
+    def _declared_items(self) -> Any:
         if isinstance(self.sitemap, Sitemap):
             return self.sitemap.annotated_items()
         return in_order(self.sitemap.items())
@@ -67,6 +102,14 @@ class SectionSource:
         }
 
 
+def live_source(name: str, sitemap: AnySitemap) -> SectionSource:
+    """Return a sitemap that was given to a view: by position, as contrib does."""
+    reason = _hook(sitemap) or "it was given to a view"
+    return SectionSource(
+        name, sitemap, key=None, by_position=reason, is_live=True, is_one_run=True
+    )
+
+
 @rendering_context(PLACEHOLDER_SITE)
 def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
     """
@@ -84,9 +127,9 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
 
 
 def _paging(sitemap: AnySitemap) -> tuple[str, Key | None]:
-    for method in ("get_urls", "_urls", "_items", "paginator"):
-        if overridden(sitemap, method):
-            return f"it overrides {method}", None
+    hook = _hook(sitemap)
+    if hook:
+        return hook, None
     items = sitemap.items()
     if not isinstance(items, QuerySet):
         return f"items() returns {type(items).__name__}, not a queryset", None
@@ -100,6 +143,14 @@ def _paging(sitemap: AnySitemap) -> tuple[str, Key | None]:
     if items._fields is not None:  # type: ignore[attr-defined]  # no stub
         return "items() returns values, not model instances", None
     return "", key_of(items, getattr(sitemap, "page_by", "pk"))
+
+
+def _hook(sitemap: AnySitemap) -> str:
+    """Say which of contrib's own methods a class overrides, if it does."""
+    for method in _HOOKS:
+        if overridden(sitemap, method):
+            return f"it overrides {method}"
+    return ""
 
 
 def overridden(sitemap: AnySitemap, name: str) -> bool:

@@ -117,8 +117,15 @@ def of_request(request: HttpRequest) -> SiteAddress:
     ``ALLOWED_HOSTS`` refuses it or it is not a legal host.
     """
     base_url = get_settings().BASE_URL
-    if base_url:
-        return parse_base_url(base_url)
+    return parse_base_url(base_url) if base_url else requested_address(request)
+
+
+def requested_address(request: HttpRequest) -> SiteAddress:
+    """
+    Return the address that contrib's views use: the current Site's, else the Host's.
+
+    Raises as ``of_request`` does.
+    """
     scheme = request.scheme or "http"
     domain = _site_domain(request)
     if domain is not None:

@@ -42,7 +42,7 @@ def built(register: Any) -> None:
     register("article", Small)
     register("static", PagesSitemap)
     articles(25)
-    run_command("build_sitemaps")
+    run_command("build_sitemaps", "article")
 
 
 def staff(*permissions: str) -> Client:

@@ -12,15 +12,18 @@ from typing import Any
 
 import pytest
 from django.apps.registry import Apps
+from django.contrib.sites.models import Site
 from django.core.checks import CheckMessage, Error, run_checks
 from django.core.checks import Warning as CheckWarning
 from django.db import connection, models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
+from django.db.models.signals import post_save
 from django.urls import include, path
 from django.utils.functional import SimpleLazyObject
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
+from django_sitemaps_plus.changes import receivers
 from django_sitemaps_plus.models import EngineState
 from tests.support.factories import articles
 from tests.support.helpers import (
@@ -285,7 +288,7 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "Use the names of the model's fields, for example F('slug').",
     ),
     (
-        {"items": lambda self: list(Article.objects.all())},
+        {"items": lambda self: ["a"]},
         "E008",
         "Section 'article' declares ORM expressions, but items() returns list.",
         "Let items() return a queryset, or use methods.",
@@ -614,7 +617,7 @@ def test_a_long_section_should_be_paged_by_key(
     assert found(["default"]) == []
     articles(1)
     assert only("W009", ["default"]) == (
-        "Section 'article' has more than one page, and is paged by position: "
+        "Section 'article' has 2 pages, and is paged by position: "
         f"{reason}. Late pages are slow, and entries move between pages.",
         "Let items() return a plain queryset, or shorten the list.",
     )
@@ -747,7 +750,8 @@ def test_models_that_were_not_known_at_startup_are_named(register: Any) -> None:
     articles(1)
     exists = lambda self: Article.objects.filter(live=Note.objects.exists())  # noqa: E731
     declare(register, items=exists)
-    text, hint = only("W020")
+    assert found() == []
+    text, hint = only("W020", ["default"])
     assert "'article'" in text
     assert "items() runs a query" in text
     assert hint == "Let items() return a queryset without asking the database."
@@ -813,3 +817,39 @@ def test_cascades_of_the_database_are_named_unless_the_delete_is_recorded(
     text, _ = only("W021")
     assert text.startswith(f"testapp.{field} lets the database delete or change rows")
     assert "'sheets'" in text
+
+
+# Without the database
+
+
+def test_a_class_that_looks_up_the_current_site_says_nothing(
+    register: Any, settings: Any, django_assert_num_queries: Any
+) -> None:
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.flatpages"]
+    from django.contrib.flatpages.models import FlatPage
+    from django.contrib.flatpages.sitemaps import FlatPageSitemap
+
+    register("flatpages", FlatPageSitemap)
+    Site.objects.clear_cache()
+    with django_assert_num_queries(0):
+        receivers.connect(at_startup=True)
+        assert found() == []
+    assert receivers.unwatched == {}
+    assert post_save.has_listeners(FlatPage)
+    assert Site.objects.get_current().domain != "localhost", "the stand-in is gone"
+
+
+def test_items_that_ask_the_database_are_checked_only_where_it_may_be_asked(
+    register: Any,
+) -> None:
+    asked = []
+
+    def items(self: Any) -> Any:
+        asked.append(list(Article.objects.all()))
+        return asked[-1]
+
+    register("eager", type("Eager", (Sitemap,), {"items": items, "priority": 5}))
+    assert found() == []
+    assert asked == []
+    assert only("E011", ["default"])[0].startswith("priority = 5")
+    assert asked

@@ -76,7 +76,7 @@ def test_the_sections_are_built_in_their_order_and_once(register: Any) -> None:
     register("pages", PagesSitemap)
     register("article", ArticleSitemap)
     Article.objects.bulk_create(Article(slug=f"a-{number}") for number in range(1001))
-    position = "Section 'pages': built on each request; nothing to build in advance.\n"
+    position = "Section 'pages': 1 page, 2 entries; 1 built, 0 unchanged.\n"
     large = "Section 'large': 3 pages, 1,001 entries;"
     article = "Section 'article': 1 page, 1,001 entries;"
     assert done("article") == f"{article} 1 built, 0 unchanged.\n"

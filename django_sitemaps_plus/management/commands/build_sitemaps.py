@@ -124,7 +124,8 @@ class Command(SitemapsCommand):
         start = f"Section {done.name!r}:"
         if done.by_position:
             self.stdout.write(
-                f"{start} built on each request; nothing to build in advance."
+                f"{start} built on each request, because it has more than ten pages by "
+                "position; search engines are not notified of its changes."
             )
             return
         entries = ""
@@ -147,6 +148,8 @@ class Command(SitemapsCommand):
                     "another entry of the same page. Run: manage.py check_sitemaps"
                 )
             )
+        for key, why in done.omitted[:_SHOWN]:
+            self.stdout.write(self.style.WARNING(f"  Row {key} is {why}."))
         if done.waiting:
             minutes = counted(max(1, get_settings().SPLIT_GRACE // 60), "minute")
             self.stdout.write(

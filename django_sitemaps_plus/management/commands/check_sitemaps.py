@@ -27,6 +27,7 @@ from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, coun
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.publishing import status
 from django_sitemaps_plus.publishing.status import SectionState
+from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.sitemaps import sections as declared_sections
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, registry
@@ -146,9 +147,11 @@ class Command(SitemapsCommand):
             lines.append(f"  On the object path: {state.object_path}.")
         elif state.key:
             lines.append("  On the row path: it declares no method.")
-        if state.key:
+        if state.key or state.pages:
             lines.append(f"  {_ledger(state)}")
-        lines += [f"  Row {key} is left out: {why}" for key, why in state.problems]
+        for key, why in state.problems:
+            is_listed = why.startswith(OMITTED)
+            lines.append(f"  Row {key} is {why if is_listed else f'left out: {why}'}")
         lines += [f"  In error: {error}" for error in state.errors]
         lines.append(f"  Next: {state.next or 'nothing to do'}")
         self.stdout.write("\n".join(lines))

@@ -1,0 +1,200 @@
+"""``views.index`` and ``sitemap`` keep the request's language, URLconf and Host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.conf.urls.i18n import i18n_patterns
+from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.contrib.sitemaps import views as contrib
+from django.contrib.sites.models import Site
+from django.db.models import F
+from django.http import HttpRequest, HttpResponseBase
+from django.test import Client
+from django.urls import path, reverse
+from django.utils.translation import get_language
+
+from django_sitemaps_plus import GenericSitemap, Route, Sitemap, StaticSitemap, views
+from tests.support.factories import articles
+from tests.support.helpers import Entry, listed, remove_sites, urlset
+from tests.testapp.models import Article
+from tests.testapp.views import anything
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+
+
+class OfContrib(ContribSitemap):  # type: ignore[type-arg]
+    """A class of contrib's, whose locations depend on the context."""
+
+    limit = 2
+
+    def items(self) -> Any:
+        return Article.objects.order_by("pk")
+
+    def priority(self, item: Article) -> float:
+        return 0.9 if get_language() == "de" else 0.1
+
+
+class RowPath(Sitemap):
+    """Ours, with a route."""
+
+    model = Article
+    location = Route("article", slug=F("slug"))
+    changefreq = "daily"
+
+
+class ObjectPath(Sitemap):
+    """Ours, with methods, and items that depend on the language."""
+
+    def items(self) -> Any:
+        return [get_language(), "both"]
+
+    def location(self, item: str) -> str:
+        return reverse("article", kwargs={"slug": item})
+
+
+class EveryLanguage(RowPath):
+    """All languages, whichever is active."""
+
+    i18n = True
+    alternates = True
+    x_default = True
+
+
+class Secure(RowPath):
+    """Under https, whatever the request has."""
+
+    protocol = "https"
+
+
+class Elsewhere(OfContrib):
+    """A class that knows its own host."""
+
+    def get_domain(self, site: Any = None) -> str:
+        return "own.example.org"
+
+    def get_protocol(self, protocol: str | None = None) -> str:
+        return "https"
+
+
+INFO = {"queryset": Article.objects.order_by("pk"), "date_field": "updated"}
+SITEMAPS: dict[str, Any] = {
+    "contrib": OfContrib,
+    "rows": RowPath,
+    "objects": ObjectPath,
+    "languages": EveryLanguage,
+    "secure": Secure,
+    "elsewhere": Elsewhere,
+    "static": type("Static", (StaticSitemap,), {"names": ["home"]}),
+    "generic": GenericSitemap(INFO, priority=0.5),
+    "generic-of-contrib": ContribGenericSitemap(INFO, protocol="https"),
+}
+
+
+def _patterns(start: str) -> list[Any]:
+    given = {"sitemaps": SITEMAPS}
+    return [
+        path(f"{start}articles/<slug:slug>/", anything, name="article"),
+        path(start, anything, name="home"),
+        path("ours.xml", views.index, {**given, "sitemap_url_name": "page"}),
+        path("theirs.xml", contrib.index, {**given, "sitemap_url_name": "page"}),
+        path("ours-all.xml", views.sitemap, given),
+        path("theirs-all.xml", contrib.sitemap, given),
+        path("ours-<section>.xml", views.sitemap, given, name="page"),
+        path("theirs-<section>.xml", contrib.sitemap, given),
+    ]
+
+
+urlpatterns = i18n_patterns(*_patterns(""))
+
+other = ModuleType("tests.urlconf_of_a_shop")
+other.urlpatterns = [*i18n_patterns(*_patterns("shop/"))]  # type: ignore[attr-defined]
+
+
+def use_other_urlconf(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Answer the hosts of the shop with patterns of their own."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if request.get_host().startswith("shop."):
+            request.urlconf = other.__name__
+        return get_response(request)
+
+    return middleware
+
+
+@pytest.fixture(autouse=True)
+def project(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A project of two languages, some hosts, and an address of its own."""
+    monkeypatch.setitem(__import__("sys").modules, other.__name__, other)
+    settings.MIDDLEWARE = [
+        f"{__name__}.use_other_urlconf",
+        "django.middleware.locale.LocaleMiddleware",
+    ]
+    settings.LANGUAGES = [("en", "English"), ("de", "German")]
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
+    articles(3)
+    Site.objects.update_or_create(pk=1, defaults={"domain": "site.example"})
+    Site.objects.clear_cache()
+    yield settings
+    Site.objects.clear_cache()
+
+
+def read(client: Client, address: str, host: str) -> list[Entry]:
+    response = client.get(address, headers={"host": host})
+    return [
+        Entry(
+            entry.loc,
+            entry.lastmod and entry.lastmod[:10],
+            entry.changefreq,
+            entry.priority,
+            entry.alternates,
+        )
+        for entry in urlset(response)
+    ]
+
+
+@pytest.mark.parametrize("host", ["www.example.com", "shop.example.com:8000"])
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("has_sites", [True, False], ids=["sites", "hosts"])
+def test_each_language_urlconf_and_host_lists_what_contrib_lists(
+    client: Client, project: Any, language: str, host: str, has_sites: bool
+) -> None:
+    if not has_sites:
+        remove_sites(project)
+    start = "site.example" if has_sites else host
+    for name in [*SITEMAPS, "all"]:
+        ours = read(client, f"/{language}/ours-{name}.xml", host)
+        assert ours == read(client, f"/{language}/theirs-{name}.xml", host), name
+        assert ours
+    rows = read(client, f"/{language}/ours-rows.xml", host)
+    shop = "shop/" if host.startswith("shop.") else ""
+    assert rows[0].loc.startswith(f"http://{start}/{language}/{shop}articles/")
+    ours, theirs = (
+        listed(client.get(f"/{language}/{name}.xml", headers={"host": host}))
+        for name in ("ours", "theirs")
+    )
+    assert ours == theirs
+    assert f"http://{start}/{language}/ours-contrib.xml?p=2" in ours
+
+
+def test_the_second_page_too(client: Client) -> None:
+    ours, theirs = (
+        read(client, f"/de/{name}-contrib.xml?p=2", "www.example.com")
+        for name in ("ours", "theirs")
+    )
+    assert ours == theirs
+    assert len(ours) == 1
+
+
+def test_a_base_url_is_for_the_stored_pages_only(client: Client, project: Any) -> None:
+    project.SITEMAPS_PLUS = {"BASE_URL": "https://stored.example.com"}
+    remove_sites(project)
+    (entry,) = read(client, "/de/ours-static.xml", "m.example.com")
+    assert entry.loc == "http://m.example.com/de/"
