@@ -239,7 +239,7 @@ class Reader:
         """
         faults: dict[int, str] = {}
         if isinstance(self.sitemap, Sitemap):
-            with rendering_context(self.site):
+            with self.source.context(self.site):
                 self.sitemap.prepare_items(items)
         if gives_entries(self.sitemap):
             yield self._given_batch(items, labels, faults)
@@ -261,7 +261,7 @@ class Reader:
             given = self.sitemap.get_urls_for_item(item)
             return [_given_entry(info) for info in given]
 
-        with rendering_context(self.site):
+        with self.source.context(self.site):
             found = self._attempt(entries, items, faults, default=[])
         return Batch(
             labels=labels,

@@ -171,9 +171,10 @@ class Serializer:
             parts = [(batch, index)]
             if batch.entries is not None:
                 parts = [(part, 0) for part in batch.entries[index]]
+            omit = partial(tally.omit, _named(label))
             if reason is None:
                 try:
-                    found = [self._item(part, place, tally) for part, place in parts]
+                    found = [self._item(part, place, omit) for part, place in parts]
                 except DatabaseError:
                     raise
                 except Exception as error:
@@ -189,7 +190,9 @@ class Serializer:
             texts.append("".join([text for text, _ in found]))
         return texts
 
-    def _item(self, batch: Batch, index: int, tally: Tally) -> tuple[str, str | None]:
+    def _item(
+        self, batch: Batch, index: int, omit: Callable[[str], object]
+    ) -> tuple[str, str | None]:
         """Return one item's entries and its lastmod; raise an error if it is bad."""
         paths = {
             language: column.exact(index, self.origin)
@@ -199,7 +202,6 @@ class Serializer:
             if path.startswith("/"):
                 refuse_outside(path, self.folder)
         lastmod = batch.lastmods.exact(index)
-        omit = partial(tally.omit, _named(batch.labels[index]))
         tail = (
             (lastmod_xml(lastmod) if lastmod is not None else "")
             + self._tag(changefreq_xml, batch.changefreqs[index], omit)
