@@ -13,6 +13,7 @@ from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.checks import CheckMessage, Tags, register
 from django.urls import get_resolver
 
+from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.registry import registry
 
@@ -29,8 +30,9 @@ def check_registration(**kwargs: Any) -> list[CheckMessage]:
     if not candidates:
         return []
     try:
-        used = set(_used())
-    except Exception:  # E001, E004 or E005 says so, or Django of the URLconf
+        with no_queries():
+            used = set(_used())
+    except Exception:  # E001, E004 or E005 says so, Django of the URLconf, or nobody
         return []
     return [
         message(
