@@ -63,7 +63,7 @@ def _declared_in(module: ModuleType) -> Iterator[type]:
     """Yield the classes that a module defines, without those that are others' bases."""
     for cls in vars(module).values():
         if (
-            isinstance(cls, type)
+            issubclass(type(cls), type)  # isinstance() would ask what is lazy
             and issubclass(cls, ContribSitemap)
             and cls.__module__ == module.__name__
             and not cls.__subclasses__()
