@@ -209,7 +209,9 @@ def test_any_mapping_can_be_named(client: Client, settings: Any, name: str) -> N
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("given", [computed, lazy, lazy_value], ids=str)
+@pytest.mark.parametrize(
+    "given", [computed, lazy, lazy_value], ids=["computed", "lazy", "lazy_value"]
+)
 def test_any_mapping_can_be_given_to_contribs_views(
     rf: RequestFactory, settings: Any, given: Any
 ) -> None:
