@@ -36,6 +36,9 @@ from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 #: The literal pieces of a template, and the columns of text between them.
 Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
 
+#: Reasons to omit a tag that are reported of a page, and what each begins with.
+MOST_OMITTED, OMITTED = 20, "listed without "
+
 _ESCAPED = "&<>'\""
 _TWO_DIGITS = tuple(f"{number:02}" for number in range(60))
 #: Makes every digit a zero, to compare the shapes of many texts at once.
@@ -299,9 +302,16 @@ class Tally:
     """What was found out while entries were built."""
 
     bad: list[BadRow] = field(default_factory=list)
+    #: By reason, the first of the rows that are listed without a tag for it.
+    omitted: dict[str, BadRow] = field(default_factory=dict)
     newest: dt.datetime | None = None
     #: Every item's lastmod as declared; None if nobody asked for them.
     lastmods: list[Any] | None = None
+
+    def omit(self, label: Any, reason: str) -> None:
+        """Note that an entry lacks a tag that engines ignore."""
+        if reason not in self.omitted and len(self.omitted) < MOST_OMITTED:
+            self.omitted[reason] = BadRow(str(label), f"{OMITTED}{reason}")
 
     def see(self, text: str | None) -> None:
         """Note one entry's lastmod."""
@@ -315,6 +325,16 @@ class Tally:
             return
         if self.newest is None or seen > self.newest:
             self.newest = seen
+
+
+def is_after(text: str, latest: str) -> bool:
+    """Tell whether a W3C Datetime is after another, which is in UTC, to the second."""
+    if text[:10] < latest[:10]:
+        return False  # as nearly all are; a zone makes it half a day more at most
+    try:
+        return parse_w3c(text).isoformat()[:19] > latest
+    except DateError:
+        return text > latest  # not within the calendar in UTC
 
 
 def escape_joined(joined: str) -> str:

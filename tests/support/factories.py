@@ -11,7 +11,7 @@ from factory.django import DjangoModelFactory
 from tests.testapp import models
 
 #: When the first article was written; each later one is a day younger.
-FIRST = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+FIRST = dt.datetime(2021, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 
 
 class CategoryFactory(DjangoModelFactory):
