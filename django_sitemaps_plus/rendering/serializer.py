@@ -168,16 +168,14 @@ class Serializer:
     def _without_future(self, batch: Batch, tally: Tally) -> Batch:
         """Return a batch without the lastmods after ``latest``, which are reported."""
         if batch.entries is not None:
-            given = zip(batch.labels, batch.entries, strict=True)
-            parts = [
-                [replace(one, labels=[label]) for one in own] for label, own in given
+            entries = [
+                [
+                    self._without_future(replace(one, labels=[label]), tally)
+                    for one in own
+                ]
+                for label, own in zip(batch.labels, batch.entries, strict=True)
             ]
-            return replace(
-                batch,
-                entries=[
-                    [self._without_future(one, tally) for one in own] for own in parts
-                ],
-            )
+            return replace(batch, entries=entries)
         values = list(batch.lastmods.values)
         for index in range(len(values)):
             text = None
