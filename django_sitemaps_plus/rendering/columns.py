@@ -308,10 +308,10 @@ class Tally:
     #: Every item's lastmod as declared; None if nobody asked for them.
     lastmods: list[Any] | None = None
 
-    def omit(self, label: Any, reason: str) -> None:
+    def omit(self, label: str, reason: str) -> None:
         """Note that an entry lacks a tag that engines ignore."""
         if reason not in self.omitted and len(self.omitted) < MOST_OMITTED:
-            self.omitted[reason] = BadRow(str(label), f"{OMITTED}{reason}")
+            self.omitted[reason] = BadRow(label, f"{OMITTED}{reason}")
 
     def see(self, text: str | None) -> None:
         """Note one entry's lastmod."""

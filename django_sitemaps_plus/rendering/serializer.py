@@ -184,7 +184,7 @@ class Serializer:
             if text is not None and is_after(text, self.latest):
                 values[index] = None
                 reason = f"lastmod {text}: more than a day in the future"
-                tally.omit(batch.labels[index], reason)
+                tally.omit(_named(batch.labels[index]), reason)
         return replace(batch, lastmods=replace(batch.lastmods, values=values))
 
     def _one_by_one(self, batch: Batch, tally: Tally) -> list[str | None]:

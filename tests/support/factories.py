@@ -11,7 +11,7 @@ from factory.django import DjangoModelFactory
 from tests.testapp import models
 
 #: When the first article was written; each later one is a day younger.
-FIRST = dt.datetime(2021, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+FIRST = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 
 
 class CategoryFactory(DjangoModelFactory):
@@ -27,7 +27,7 @@ class ArticleFactory(DjangoModelFactory):
 
     slug = factory.Sequence(lambda n: f"article-{n}")
     title = factory.Faker("sentence")
-    updated = factory.Sequence(lambda n: FIRST + dt.timedelta(days=n % 1000))
+    updated = factory.Sequence(lambda n: FIRST + dt.timedelta(days=n % 300))
     day = factory.LazyAttribute(lambda self: self.updated and self.updated.date())
 
 
