@@ -168,7 +168,7 @@ def _check_hreflang(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
         is_reported = sitemap.languages is None and not language_code_re.match(code)
         if is_language(code) or is_reported:  # by Django, of LANGUAGES
             continue
-        close = str(code).replace("_", "-").replace("@", "-").lower()
+        close = str(code).replace("_", "-").lower()
         yield message(
             "E017",
             f"{excerpt(code)} is not a language tag, so that no alternate can name it.",

@@ -329,6 +329,16 @@ class Tally:
             self.newest = seen
 
 
+def is_after(text: str, latest: str) -> bool:
+    """Tell whether a W3C Datetime is after another, which is in UTC, to the second."""
+    if text[:10] < latest[:10]:
+        return False  # as nearly all are; a zone makes it half a day more at most
+    try:
+        return parse_w3c(text).isoformat()[:19] > latest
+    except DateError:
+        return text > latest  # not within the calendar in UTC
+
+
 def escape_joined(joined: str) -> str:
     """Escape the five entities of XML; without any, return the same object."""
     if not any(character in joined for character in _ESCAPED):

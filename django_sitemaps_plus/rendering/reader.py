@@ -10,6 +10,7 @@ Both yield ``Batch``es, whose text ``serializer`` writes.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -88,11 +89,13 @@ class Reader:
     def serializer(self) -> Serializer:
         """Return the serializer for this reader's batches."""
         sitemap = self.sitemap
+        tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
         x_default = sitemap.i18n and sitemap.alternates and sitemap.x_default
         return Serializer(
             origin=self.site.origin,
             zone=timezone.get_default_timezone(),
             folder=self.site.folder,
+            latest=tomorrow.strftime("%Y-%m-%dT%H:%M:%S"),
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=django_settings.LANGUAGE_CODE if x_default else None,
             raises=self.raises,

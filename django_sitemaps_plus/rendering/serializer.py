@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -40,7 +41,7 @@ from django_sitemaps_plus.protocol.writers import (
     priority_xml,
 )
 
-from .columns import BadRow, Batch, Constant, Lastmods, Pieces, Tally
+from .columns import BadRow, Batch, Constant, Lastmods, Pieces, Tally, is_after
 
 Record = TypeVar("Record", Video, News)
 
@@ -70,13 +71,14 @@ class Serializer:
     Writes the text of entries.
 
     ``x_default`` is the language whose location is also the ``x-default``. All paths
-    must be in ``folder``. With ``raises`` the error of a bad row is raised instead of
-    reported.
+    must be in ``folder``, and no lastmod after ``latest``, a time in UTC.
+    With ``raises`` the error of a bad row is raised instead of reported.
     """
 
     origin: Origin
     zone: dt.tzinfo
     folder: str = "/"
+    latest: str = "9999-12-31T23:59:59"
     alternates: bool = False
     x_default: str | None = None
     raises: bool = False
@@ -96,6 +98,7 @@ class Serializer:
         texts = self._bulk(batch, tally)
         if texts is not None:
             return texts
+        batch = self._without_future(batch, tally)
         each = self._one_by_one(batch, tally)
         good = [text for text in each if text is not None]
         whole = "".join(good)
@@ -120,6 +123,8 @@ class Serializer:
         links = self._bulk_links(locations) if self.alternates else []
         lastmods = _bulk_lastmods(batch.lastmods)
         if links is None or lastmods is None:
+            return None
+        if lastmods.newest is not None and lastmods.newest[:19] > self.latest:
             return None
         try:
             tail = [
@@ -163,6 +168,28 @@ class Serializer:
         return [*links, ("x-default", ((first, *literals[1:]), columns))]
 
     # Item by item
+
+    def _without_future(self, batch: Batch, tally: Tally) -> Batch:
+        """Return a batch without the lastmods after ``latest``, which are reported."""
+        if batch.entries is not None:
+            entries = [
+                [
+                    self._without_future(replace(one, labels=[label]), tally)
+                    for one in own
+                ]
+                for label, own in zip(batch.labels, batch.entries, strict=True)
+            ]
+            return replace(batch, entries=entries)
+        values = list(batch.lastmods.values)
+        for index in range(len(values)):
+            text = None
+            with suppress(Exception):  # a bad row, as is found when it is written
+                text = batch.lastmods.exact(index)
+            if text is not None and is_after(text, self.latest):
+                values[index] = None
+                reason = f"lastmod {text}: more than a day in the future"
+                tally.omit(_named(batch.labels[index]), reason)
+        return replace(batch, lastmods=replace(batch.lastmods, values=values))
 
     def _one_by_one(self, batch: Batch, tally: Tally) -> list[str | None]:
         texts: list[str | None] = []

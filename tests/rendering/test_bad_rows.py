@@ -15,6 +15,14 @@ from django.test import Client
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.protocol.locations import Origin
+from django_sitemaps_plus.rendering.columns import (
+    Batch,
+    Lastmods,
+    Tally,
+    TextLocations,
+)
+from django_sitemaps_plus.rendering.serializer import Serializer
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, body, locations, urlset
 from tests.testapp.models import Article
@@ -253,7 +261,7 @@ def test_an_attribute_that_is_wrong_for_one_row(
         (dt.datetime.fromisoformat("0001-01-01T00:00:00"), []),
         (dt.datetime(1, 1, 1, tzinfo=dt.UTC), ["0001-01-01T00:00:00+00:00"]),
         (dt.date(1, 1, 1), ["0001-01-01"]),
-        (dt.datetime.max.replace(tzinfo=dt.UTC), ["9999-12-31T23:59:59+00:00"]),
+        (dt.datetime.max.replace(tzinfo=dt.UTC), [None]),
         ("", [None]),
     ],
 )
@@ -272,6 +280,52 @@ def test_the_ends_of_the_calendar(
         entries = urlset(client.get(f"/sitemap-article-{number}.xml"))
         assert [entry.lastmod for entry in entries] == expected
     assert client.get("/sitemap.xml").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "form"),
+    [
+        (F("updated"), "%Y-%m-%dT%H:%M:%S+00:00"),
+        (F("day"), "%Y-%m-%d"),
+        (lambda self, item: item.updated, "%Y-%m-%dT%H:%M:%S+00:00"),
+        (lambda self, item: item.updated.isoformat(), "%Y-%m-%dT%H:%M:%S+00:00"),
+    ],
+    ids=["stamp", "day", "method", "text"],
+)
+def test_a_lastmod_in_the_future_is_omitted(
+    client: Client, register: Any, lastmod: Any, form: str
+) -> None:
+    """More than a day: until then it may be a clock, or a zone."""
+    register("article", type("Dated", (ArticleSitemap,), {"lastmod": lastmod}))
+    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    for days in (-1, 0.9, 2.1):
+        updated = now + dt.timedelta(days=days)
+        articles(1, updated=updated, day=updated.date())
+    past, soon, late = urlset(client.get(PAGE))
+    assert past.lastmod == (now - dt.timedelta(days=1)).strftime(form)
+    assert soon.lastmod == (now + dt.timedelta(days=0.9)).strftime(form)
+    assert late.lastmod is None
+    page = Page.objects.get()
+    assert (page.entries, page.bad) == (3, 0)
+    assert page.newest is not None
+    assert page.newest < (now + dt.timedelta(days=1.5)).timestamp()
+
+
+def test_a_lastmod_in_the_future_is_reported() -> None:
+    given = dt.datetime(2026, 1, 3, tzinfo=dt.UTC)
+    batch = Batch(
+        [7], {None: TextLocations(["/a/"])}, Lastmods([given]), [None], [None]
+    )
+    tally = Tally()
+    origin = Origin("https", "www.example.com")
+    serializer = Serializer(origin, dt.UTC, latest="2026-01-02T00:00:00")
+    assert "lastmod" not in serializer.items(batch, tally).whole
+    (row,) = tally.omitted.values()
+    assert (row.label, row.reason) == (
+        "7",
+        "listed without lastmod 2026-01-03T00:00:00+00:00: more than a day in the "
+        "future",
+    )
 
 
 def test_a_file_whose_storage_has_no_address_for_it(

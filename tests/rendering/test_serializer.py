@@ -108,6 +108,7 @@ def rows(lastmods: Any, locations: Any = LOCATIONS) -> Any:
 @example([(f"/{n}", f"2026-01-02 03:04:0{n}", None, None) for n in "123"])
 def test_the_database_s_times(found: Any) -> None:
     same(batch(found, "stamp"))
+    same(batch(found, "stamp"), latest="2026-01-01T12:00:00")
     same(batch(found, "stamp", BERLIN))
 
 
@@ -117,6 +118,7 @@ def test_the_database_s_times(found: Any) -> None:
 @example([("/a-legal-path", "2026-01-02", "daily", "0.5")] * 2)
 def test_the_database_s_days(found: Any) -> None:
     same(batch(found, "day"))
+    same(batch(found, "day"), latest="2026-01-01T12:00:00")
 
 
 @given(rows(MOMENTS))
@@ -127,6 +129,7 @@ def test_the_database_s_days(found: Any) -> None:
 @example([("/a", MOMENT, None, None), ("/b", MOMENT.replace(tzinfo=None), None, None)])
 def test_python_s_dates(found: Any) -> None:
     same(batch(found, "python", BERLIN))
+    same(batch(found, "python", BERLIN), latest="2026-01-01T12:00:00")
 
 
 @given(st.lists(TEXTS, max_size=6))

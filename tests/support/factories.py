@@ -27,7 +27,7 @@ class ArticleFactory(DjangoModelFactory):
 
     slug = factory.Sequence(lambda n: f"article-{n}")
     title = factory.Faker("sentence")
-    updated = factory.Sequence(lambda n: FIRST + dt.timedelta(days=n % 1000))
+    updated = factory.Sequence(lambda n: FIRST + dt.timedelta(days=n % 300))
     day = factory.LazyAttribute(lambda self: self.updated and self.updated.date())
 
 
