@@ -138,6 +138,7 @@ def test_checks_warn_of_no_address_and_of_workers_that_cannot_be_used(
         ("https://www.google.com/ping?sitemap=", "engines.google.SearchConsole"),
         ("http://www.bing.com/webmaster/ping.aspx?siteMap=", "engines.indexnow"),
         ("http://submissions.ask.com/ping?sitemap=", "Remove it."),
+        ("https://webmaster.yandex.ru/ping?sitemap=", "engines.indexnow"),
     ],
 )
 def test_an_address_that_no_longer_works_is_an_error_that_names_another(
