@@ -69,6 +69,8 @@ class Batch:
     urls: Sequence[str]
     #: Whether the URLs are sitemaps.
     are_sitemaps: bool = False
+    #: What happened to each URL: "added", "changed", "removed" or "requested".
+    kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
