@@ -16,7 +16,7 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from django.db import connections, transaction
-from django.db.models import F, Max, QuerySet, Value
+from django.db.models import Count, F, Max, Min, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from django_sitemaps_plus.changes.models import UrlChange
@@ -56,6 +56,21 @@ class Notice:
     host: str
     kind: Submission.Kind
     section: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What waits for one engine and one host; times are the database's."""
+
+    engine: str
+    host: str
+    count: int
+    #: When the first of it came.
+    since: float
+    #: When the first may be sent.
+    due_at: float
+    #: Why it could not be sent so far; empty if it waits for its time only.
+    problem: str
 
 
 # What happened to URLs
@@ -256,7 +271,7 @@ def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
 
 def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
-    sent = _sent_at(alias, list(notices), now - engine.interval)
+    sent = sent_at(alias, list(notices), now - engine.interval)
     submissions().bulk_create(
         (
             Submission(
@@ -276,7 +291,7 @@ def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) 
     )
 
 
-def _sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
+def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
     """Return when URLs were last sent, by digest; only what was sent ``since``."""
     rows = submissions().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
@@ -317,9 +332,24 @@ def next_due() -> float | None:
     return max(0.0, soonest - database_time(submissions().db))
 
 
-def waiting() -> int:
-    """Return the number of submissions that wait."""
-    return sum(rows.count() for _, rows in queues())
+def backlog(
+    aliases: Iterable[str] | None = None, sections: Sequence[str] = ()
+) -> list[Backlog]:
+    """Return how much waits for each engine and host, for which anything does."""
+    found = []
+    for state, rows in queues(aliases):
+        chosen = rows.filter(section__in=sections) if sections else rows
+        numbers = chosen.aggregate(
+            count=Count("pk"), since=Min("created_at"), due_at=Min("due_at")
+        )
+        if numbers["count"]:
+            numbers["due_at"] = max(numbers["due_at"], state.paused_until)
+            problem = state.problem or (state.message if state.failures else "")
+            own = Backlog(
+                engine=state.engine, host=state.host, problem=problem, **numbers
+            )
+            found.append(own)
+    return found
 
 
 def late(seconds: float) -> int:
