@@ -16,7 +16,7 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from django.db import connections, transaction
-from django.db.models import Count, F, Max, Min, QuerySet, Value
+from django.db.models import F, Max, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from django_sitemaps_plus.changes.models import UrlChange
@@ -60,17 +60,17 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What waits for one engine and one host; times are the database's."""
+    """What waits for one engine and one host."""
 
     engine: str
     host: str
     count: int
-    #: When the first of it came.
-    since: float
-    #: When the first may be sent.
+    #: When the first may be sent: seconds since the epoch, by the database's clock.
     due_at: float
     #: Why it could not be sent so far; empty if it waits for its time only.
     problem: str
+    #: How often in a row.
+    failures: int
 
 
 # What happened to URLs
@@ -236,9 +236,7 @@ def put(
     """
     added = 0
     for alias, engine in (engines() if chosen is None else chosen).items():
-        own = {
-            digest_of(item.url): item for item in notices if takes(engine, item.kind)
-        }
+        own = {digest_of(item.url): item for item in notices if takes(engine, item)}
         if own:
             states().ensure(alias, {item.host for item in own.values()})
             waiting = _join(alias, own)
@@ -248,9 +246,11 @@ def put(
     return added
 
 
-def takes(engine: Engine, kind: Submission.Kind) -> bool:
-    """Tell whether an engine takes submissions of a kind."""
-    return engine.takes_sitemaps if kind == Kind.SITEMAP else engine.takes_urls
+def takes(engine: Engine, item: Notice) -> bool:
+    """Tell whether an engine takes a notice, and is to be notified of such."""
+    if item.kind == Kind.SITEMAP:
+        return engine.takes_sitemaps
+    return engine.takes_urls and engine.wants(item.section, item.kind.value)
 
 
 def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
@@ -339,14 +339,17 @@ def backlog(
     found = []
     for state, rows in queues(aliases):
         chosen = rows.filter(section__in=sections) if sections else rows
-        numbers = chosen.aggregate(
-            count=Count("pk"), since=Min("created_at"), due_at=Min("due_at")
-        )
-        if numbers["count"]:
-            numbers["due_at"] = max(numbers["due_at"], state.paused_until)
-            problem = state.problem or (state.message if state.failures else "")
+        # Two statements: by one, SQLite reads all rows.
+        count = chosen.count()
+        if count:
+            due = chosen.order_by("due_at").values_list("due_at", flat=True).first()
             own = Backlog(
-                engine=state.engine, host=state.host, problem=problem, **numbers
+                engine=state.engine,
+                host=state.host,
+                count=count,
+                due_at=max(due or 0.0, state.paused_until),
+                problem=state.problem or (state.message if state.failures else ""),
+                failures=state.failures,
             )
             found.append(own)
     return found

@@ -139,7 +139,7 @@ class _Plans:
         while some := list(islice(rest, ROWS)):
             for alias in self._aliases:
                 engine = engines()[alias]
-                own = [item for item in some if outbox.takes(engine, item.kind)]
+                own = [item for item in some if outbox.takes(engine, item)]
                 new = {digest_of(item.url): item for item in own}
                 for digest in [d for d in new if (alias, d) in self._known]:
                     del new[digest]

@@ -6,6 +6,7 @@ The large search engines have retired it: see ``retired`` and ``docs/engines.md`
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +19,11 @@ from .errors import OptionError, TransportError
 
 _PLACEHOLDER = "{sitemap}"
 _TOKEN = "{token}"  # noqa: S105 (stands for one)
-#: The length from which a value in the query may be a secret.
+#: Names in a query whose values are secrets.
+_SECRET = re.compile(
+    r"(.*[._-])?(api|access)?_?(token|key|secret|pass|passwd|password|auth|sig|signature)"
+)
+#: The length from which another value in the query may be one.
 _SECRET_FROM = 8
 
 
@@ -47,6 +52,12 @@ class Ping(Engine):
             example = "https://hub.example/ping?sitemap={sitemap}"
             problem = f"lacks {_PLACEHOLDER}; use {example!r}, for example."
             raise OptionError("url", problem)
+        for part in urllib.parse.urlsplit(self.url).query.split("&"):
+            name, _, value = part.partition("=")
+            is_given = value not in ("", _TOKEN, _PLACEHOLDER)
+            if is_given and _SECRET.fullmatch(name.lower()):
+                problem = f"contains a secret: write '{name}={_TOKEN}'"
+                raise OptionError("url", f"{problem}, and give it as 'token'.")
         if not isinstance(self.token, str):
             raise OptionError("token", "is no text.")
         if bool(self.token) != (_TOKEN in self.url):

@@ -142,9 +142,8 @@ def test_a_section_that_was_never_built_is_a_failure(
     register("article", ArticleSitemap)
     register("pages", PagesSitemap)
     text = "Section 'article' was never built: run manage.py build_sitemaps article."
-    for arguments in ([], ["--dry-run"]):
-        _out, err, code = ping(*arguments)
-        assert (err, code) == (f"CommandError: {text}\n", 1)
+    _out, err, code = ping()
+    assert (err, code) == (f"CommandError: {text}\n", 1)
     assert as_json()["troubles"] == [text]
     assert ping("--section", "pages")[1:] == ("", 0)
     run_command("build_sitemaps")
@@ -502,7 +501,8 @@ def test_status_fails_where_something_is_late(settings: Any) -> None:
     assert code == 1
     assert re.fullmatch(rf"{waits}\S+\. {late}\n", err)
     later(-1000)
-    assert ping("--status")[1:] == ("", 0), "a failure or two are no alarm"
+    EngineState.objects.update(failures=4)
+    assert ping("--status")[1:] == ("", 0), "a few failures are no alarm"
     EngineState.objects.update(problem="No key.")
     Submission.objects.all().delete()
     _out, err, code = ping("--status")

@@ -93,7 +93,7 @@ def test_what_is_queued_and_what_is_due_is_found_by_an_index(full: Any) -> None:
 
 def test_what_waits_is_found_by_an_index(full: Any) -> None:
     check_plans(outbox.next_due, 1)
-    check_plans(outbox.backlog, 1)
+    check_plans(outbox.backlog, 2)
     check_plans(lambda: outbox.late(900), 1)
     check_plans(lambda: requests.plan([], place(), ["one"], []), 2)
     assert [one.count for one in outbox.backlog()] == [ROWS // 50]

@@ -88,6 +88,8 @@ def test_a_token_and_its_place_need_each_other(options: Any) -> None:
         "https://hub.example/ping?a={sitemap}&b={sitemap}",
         "hub.example/ping?sitemap=",
         "https://user:s3cr3t@hub.example/ping?sitemap=",
+        "https://hub.example/ping?token=s3cr3t&sitemap=",
+        "https://hub.example/ping?from=us&API_Key=s3cr3t&sitemap={sitemap}",
         None,
     ],
 )

@@ -44,6 +44,8 @@ from django_sitemaps_plus.sitemaps.site import configured
 
 #: Seconds after which what is due should have been submitted.
 _LATE = 900.0
+#: Failures in a row after which so long has passed, by the pauses between them.
+_FAILURES = 5
 #: By option, those that do nothing beside it.
 _IDLE = {
     "check": ("url", "all", "since", "section"),
@@ -176,12 +178,11 @@ class Command(SitemapsCommand):
         looking = self.progress("{:,} pages looked at so far")
         found = requests.plan(asked, self.site, self.aliases, self.sections, looking)
         plans = list(map(asdict, found))
-        troubles = self._troubles()
         if self.as_json:
-            self.print_json(refusal=self.refusal, plan=plans, troubles=troubles)
+            self.print_json(refusal=self.refusal, plan=plans)
         else:
             self._table(plans, empty="Nothing to send.")
-        return " ".join([self.refusal, *troubles]).strip()
+        return self.refusal
 
     def _deliver(self) -> str:
         asked = self._asked()
@@ -240,7 +241,7 @@ class Command(SitemapsCommand):
         problems += [_unsent(one) for one in waiting if one.problem]
         return " ".join([*problems, *troubles])
 
-    def _troubles(self, known: Collection[str] = ()) -> list[str]:
+    def _troubles(self, known: Collection[str]) -> list[str]:
         """Return why sections, but those known to fail, cannot be submitted."""
         names = self.sections or list(registry.sources())
         texts = [status.trouble(name) for name in names if name not in known]
@@ -287,12 +288,8 @@ class Command(SitemapsCommand):
             if said:
                 self._table(said)
             self.say(text)
-        since = time.time() - _LATE
-        failing = [
-            one
-            for one in outbox.backlog(self.aliases)
-            if one.problem and one.since < since
-        ]
+        waiting = outbox.backlog(self.aliases)
+        failing = [one for one in waiting if one.problem and one.failures >= _FAILURES]
         problems = list(map(_unsent, failing))
         named = {one.engine for one in failing}
         problems += [
@@ -361,8 +358,7 @@ def _unsent(one: Backlog) -> str:
 
 def _waiting(one: Backlog) -> dict[str, Any]:
     problem = engines()[one.engine].redact(one.problem)
-    times = {"since": _when(one.since), "due_at": _when(one.due_at)}
-    return {**asdict(one), **times, "problem": problem}
+    return {**asdict(one), "due_at": _when(one.due_at), "problem": problem}
 
 
 def _clock(seconds: float) -> str:
