@@ -163,15 +163,15 @@ class Command(SitemapsCommand):
         ):
             if not found.count:
                 continue
-            self.stdout.write(f"{text}:")
+            self.say(f"{text}:")
             for location, names in found.examples:
                 first, *others = dict.fromkeys(names)
                 where = f"{first} and {others[0]}" if others else first
                 twice = ", twice" if len(names) > 1 and not others else ""
-                self.stdout.write(f"  {location} (on {where}{twice})")
+                self.say(f"  {location} (on {where}{twice})")
             if found.count > len(found.examples):
-                self.stdout.write("  …")
-            self.stdout.write(f"  Next: {advice}")
+                self.say("  …")
+            self.say(f"  Next: {advice}")
 
     # Whether it lists what was listed before
 
@@ -185,7 +185,7 @@ class Command(SitemapsCommand):
                 former=sides.before_name, now=sides.after_name, **asdict(found)
             )
         else:
-            self.stdout.write("\n".join(sentences(sides, found)))
+            self.say("\n".join(sentences(sides, found)), is_error=bool(found.lost))
         lost = "URL is" if found.lost == 1 else "URLs are"
         return f"{found.lost:,} {lost} lost." if found.lost else ""
 
