@@ -16,7 +16,7 @@ from typing import Any
 
 from django.core.management import call_command
 
-from . import bench, data, listener, memory, plans
+from . import bench, data, listener, memory, plans, site
 from .timing import shown
 
 OTHER = "https://shop.example.com"
@@ -30,6 +30,7 @@ def main() -> int:
     with listener.listening() as port:
         options = bench.start(parser, "book", engine=port)
         data.load(book=options.rows)
+        site.build("book")
         report = bench.Report(f"{options.rows:,} changed URLs of two hosts")
         fill(options.rows)
         measure(options.rows, port, report)

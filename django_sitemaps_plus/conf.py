@@ -8,6 +8,7 @@ that are not listed here are refused, so a misspelt one cannot pass unnoticed.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -82,7 +83,7 @@ class Settings:
     #: The search engines to notify, by alias: ``{"BACKEND": "dotted.path",
     #: "OPTIONS": {…}}``, as everywhere in Django. None by default: a site should know
     #: to whom it talks.
-    ENGINES: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ENGINES: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
 
     #: Seconds after a change before the background looks at it and notifies engines:
     #: an editor's three saves are one request, and a busy site is not looked at all the
@@ -109,6 +110,8 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, types) or isinstance(value, bool):
                 raise _error(name, f"is {value!r}, which is no {words}.")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise _error(name, f"is {value!r}; use a finite number.")
         if not isinstance(self.ENGINES, Mapping):
             # Its value is not shown: it may hold a key.
             raise _error("ENGINES", "is no dict of engines by alias.")
@@ -191,15 +194,38 @@ def get_settings() -> Settings:
 
     Raises ``ConfigurationError`` for an unknown name or an impossible value.
     """
-    given = getattr(django_settings, NAME, {})
-    if not isinstance(given, Mapping):
-        raise ConfigurationError(f"{NAME} must be a dict, not {given!r}.")
+    given = _given()
     known = [item.name for item in dataclasses.fields(Settings)]
     for name in given:
         if name not in known:
             problem = f"is not a setting. {advice(name, known, 'settings')}"
             raise _error(name, problem)
     return Settings(**given)
+
+
+class _Unshown(dict[Any, Any]):
+    """A dict of which tracebacks show nothing: Django's error page lists variables."""
+
+    def __repr__(self) -> str:
+        return "{…}"
+
+
+def _given() -> _Unshown:
+    """Return what the project has set. No variable here may show what that is."""
+    if not isinstance(getattr(django_settings, NAME, {}), Mapping):
+        kind = type(getattr(django_settings, NAME)).__name__
+        raise ConfigurationError(f"{NAME} must be a dict, not {kind}.")
+    found = _Unshown(getattr(django_settings, NAME, {}))
+    if "ENGINES" in found:
+        found["ENGINES"] = _unshown(found["ENGINES"])
+    return found
+
+
+def _unshown(value: Any) -> Any:
+    """Return a value of which no dict is shown."""
+    if not isinstance(value, Mapping):
+        return value
+    return _Unshown({name: _unshown(part) for name, part in value.items()})
 
 
 def advice(name: object, known: Collection[str], what: str) -> str:

@@ -57,7 +57,8 @@ def test_an_unknown_name_is_refused_with_a_suggestion(
 
 @pytest.mark.parametrize("value", [None, "https://www.example.com", ["BASE_URL"]])
 def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
-    assert refusal(settings, value) == f"SITEMAPS_PLUS must be a dict, not {value!r}."
+    kind = type(value).__name__
+    assert refusal(settings, value) == f"SITEMAPS_PLUS must be a dict, not {kind}."
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,10 @@ def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
         ("MAX_BAD", True, "is True, which is no number."),
         ("MAX_BAD", 5, "is 5; use a share from 0 to 1."),
         ("MAX_BAD", -0.1, "is -0.1; use a share from 0 to 1."),
-        ("MAX_BAD", float("nan"), "is nan; use a share from 0 to 1."),
+        ("MAX_BAD", float("nan"), "is nan; use a finite number."),
+        ("BACKGROUND_SHARE", float("inf"), "is inf; use a finite number."),
+        ("NOTIFY_AFTER", float("nan"), "is nan; use a finite number."),
+        ("NOTIFY_AFTER", float("-inf"), "is -inf; use a finite number."),
         ("VERIFY_AFTER", 1.5, "is 1.5, which is no whole number."),
         ("VERIFY_AFTER", None, "is None, which is no whole number."),
         ("VERIFY_AFTER", True, "is True, which is no whole number."),

@@ -26,7 +26,7 @@ from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_conte
 
 from .queries import changes
 from .related import rows_concerned
-from .schedule import record_crossed
+from .schedule import crossed, record_crossed
 
 #: Changes read at a time.
 CHUNK = 1_000
@@ -58,17 +58,17 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
     found with the rows as they are then. Tells whether there was anything: then pages
     that were read before may be marked by now.
     """
-    crossed = record_crossed(source, section)
+    ticked = record_crossed(source, section)
     deadline = time.monotonic() + seconds
     bounds: _Bounds | None = None
     last = 0
     while time.monotonic() < deadline:
         rows = _unassigned(source.name, last)
         if not rows:
-            return crossed or bool(last)
+            return ticked or bool(last)
         bounds = bounds or _Bounds.of(source, section)
         if bounds is None:
-            return crossed
+            return ticked
         keys = {row.pk: row.key for row in rows if bounds.is_single(row)}
         others = [row for row in rows if row.pk not in keys]
         found = bounds.pages(set(keys.values()))
@@ -81,6 +81,27 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
             # A page was divided meanwhile.
             bounds = None
     return True
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def concerned(source: SectionSource, section: Section) -> set[int]:
+    """Return the pages that changes may concern, assigned or not; write nothing."""
+    bounds = _Bounds.of(source, section)
+    if bounds is None:
+        return set()
+    assigned = changes(source.name).order_by().values_list("page", flat=True)
+    found = {number for number in assigned.distinct() if number is not None}
+    hints = crossed(source, section, time.time()) or ()
+    rows = [_Row(0, hint.key, hint.upto, hint.related) for hint in hints]
+    rows += _unassigned(source.name, 0)
+    while rows:
+        keys = {row.key for row in rows if bounds.is_single(row)}
+        found.update(bounds.pages(keys).values())
+        for row in rows:
+            if not bounds.is_single(row):
+                found.update(_concerned(source, row, bounds, note=False))
+        rows = _unassigned(source.name, rows[-1].pk) if rows[-1].pk else []
+    return found
 
 
 def _write(
@@ -122,10 +143,12 @@ def _mark_pages(source: SectionSource, rows: Sequence[_Row], bounds: _Bounds) ->
         changes().filter(pk__in=[row.pk for row in rows]).delete()
 
 
-def _concerned(source: SectionSource, row: _Row, bounds: _Bounds) -> Iterable[int]:
+def _concerned(
+    source: SectionSource, row: _Row, bounds: _Bounds, *, note: bool = True
+) -> Iterable[int]:
     if not row.related:
         return bounds.crossed(row)
-    keys = rows_concerned(source, row.related, row.key)
+    keys = rows_concerned(source, row.related, row.key, note=note)
     if keys is None:
         return bounds.numbers
     return set(bounds.pages(key for key in keys if bounds.reads(key)).values())

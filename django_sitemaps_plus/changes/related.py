@@ -25,12 +25,15 @@ from .queries import related_states
 MOST_ROWS = 1_000
 
 
-def rows_concerned(section: SectionSource, label: str, pk: str) -> list[str] | None:
+def rows_concerned(
+    section: SectionSource, label: str, pk: str, *, note: bool = True
+) -> list[str] | None:
     """
     Return the keys, as text, of the rows that a related object's save may concern.
 
     None stands for any row. Notes what the object has now: to be called in the
-    transaction in which the rows' pages are marked.
+    transaction in which the rows' pages are marked. Without ``note`` nothing is
+    written.
     """
     found = _related(section, label)
     if found is None or section.key is None:
@@ -39,14 +42,14 @@ def rows_concerned(section: SectionSource, label: str, pk: str) -> list[str] | N
     model, related = found
     states = related_states().filter(section=section.name, model=label, key=pk)
     # Locked before the row is read: whoever reads later writes later.
-    former = states.select_for_update().first()
+    former = (states.select_for_update() if note else states).first()
     now = _state_of(section, model, related, pk)
     if now is None or (former is not None and former.state == now):
         return []
-    if former is None:
+    if note and former is None:
         row = RelatedState(section=section.name, model=label, key=pk, state=now)
         related_states().bulk_create([row], ignore_conflicts=True)
-    else:
+    elif note:
         states.update(state=now)
     if related.link is None:
         return _dependent_rows(section, section.key, related, pk)

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F, Value
+from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Coalesce, Greatest, NullIf
 
 from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
 from django_sitemaps_plus.pagination.models import Page, Section
-from django_sitemaps_plus.pagination.queries import pages, row_of
+from django_sitemaps_plus.pagination.queries import pages, row_of, sections
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import listing_of, location_of
@@ -37,6 +37,7 @@ from django_sitemaps_plus.sitemaps.site import (
 from .events import reported_text
 from .models import Change, UrlChange
 from .queries import changes
+from .schedule import crossed
 from .url_changes import Event, lock, write
 
 #: Changes that are reported at a time.
@@ -97,8 +98,26 @@ def report(section: SectionSource, page: Page | None = None) -> int:
     return done
 
 
+def foresee(section: SectionSource) -> Iterator[str]:
+    """Yield the locations that ``report`` would report now; write nothing."""
+    if section.key is None:
+        return
+    row = sections().filter(name=section.name).first()
+    hints = (crossed(section, row, time.time()) if row else None) or ()
+    rows = _unreported(section.name).order_by("pk").values_list("key", flat=True)
+    keys = list(dict.fromkeys([*(hint.key for hint in hints if hint.key), *rows]))
+    for start in range(0, len(keys), CHUNK):
+        for entries in _look_up(section, keys[start : start + CHUNK]).values():
+            yield from (location for location, _ in entries)
+
+
+def _unreported(name: str) -> QuerySet[Change]:
+    found = changes(name).filter(reported_at=None, upto=None, related="")
+    return found.exclude(key="")
+
+
 def _waiting(name: str, page: int | None) -> list[_Waiting]:
-    rows = changes(name).filter(reported_at=None, upto=None, related="").exclude(key="")
+    rows = _unreported(name)
     if page is not None:
         rows = rows.filter(page=page)
     columns = rows.order_by("pk").values_list(*_Waiting._fields)

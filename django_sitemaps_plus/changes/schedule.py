@@ -37,15 +37,10 @@ def record_crossed(source: SectionSource, section: Section) -> bool:
     The first look finds no time from which to go on: all pages are compared then.
     Tells whether it was time.
     """
-    declared = moments(source.sitemap)
     now, since = time.time(), section.ticked_at
-    if not declared or source.key is None or not is_due(section, now):
+    hints = crossed(source, section, now)
+    if hints is None:
         return False
-    hints = [Hint(source.name)]
-    if since:
-        hints = []
-        for name, moment in declared.items():
-            hints += _crossed(source, source.key, name, moment, since - SKEW, now)
     row = sections().filter(pk=section.pk, ticked_at=since)
     with transaction.atomic(using=row.db):
         # Of two that look at once, one records it.
@@ -53,6 +48,23 @@ def record_crossed(source: SectionSource, section: Section) -> bool:
             write(hints)
     section.ticked_at = now
     return True
+
+
+def crossed(source: SectionSource, section: Section, now: float) -> list[Hint] | None:
+    """
+    Return what appeared or expired since the last look; None if it is not time for one.
+
+    Nothing is written.
+    """
+    declared, since = moments(source.sitemap), section.ticked_at
+    if not declared or source.key is None or not is_due(section, now):
+        return None
+    if not since:
+        return [Hint(source.name)]
+    hints = []
+    for name, moment in declared.items():
+        hints += _crossed(source, source.key, name, moment, since - SKEW, now)
+    return hints
 
 
 def _crossed(

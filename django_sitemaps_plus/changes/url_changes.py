@@ -6,9 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.db import database_time
+from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import sections
 
 from .models import UrlChange
@@ -88,15 +90,28 @@ def _is_too_much(section: str, removed: int, now: float) -> bool:
     if not removed:
         return False
     # Locked: two pages that are written at once must both be counted.
-    locked = sections().select_for_update().filter(name=section)
-    confirmed_at = locked.values_list("confirmed_at", flat=True).first() or 0.0
-    lately = url_changes().filter(
-        section=section, kind=Kind.REMOVED, at__gt=max(now - WITHIN, confirmed_at)
-    )
+    rows = sections().select_for_update().filter(name=section)
+    lately = _removed_lately(section, rows, now)
     if lately.count() + removed <= get_settings().MAX_REMOVED:
         return False
     lately.filter(queued_at=None).update(on_hold=True)
     return True
+
+
+def would_be_on_hold(section: str, removed: int) -> bool:
+    """Tell whether so many removed URLs of a section would be put on hold now."""
+    rows = sections().filter(name=section)
+    lately = _removed_lately(section, rows, database_time(rows.db))
+    return bool(removed) and lately.count() + removed > get_settings().MAX_REMOVED
+
+
+def _removed_lately(
+    section: str, rows: QuerySet[Section], now: float
+) -> QuerySet[UrlChange]:
+    """Return the removals that count, since somebody confirmed some at least."""
+    confirmed_at = rows.values_list("confirmed_at", flat=True).first() or 0.0
+    since = max(now - WITHIN, confirmed_at)
+    return url_changes().filter(section=section, kind=Kind.REMOVED, at__gt=since)
 
 
 @dataclass(frozen=True, slots=True)

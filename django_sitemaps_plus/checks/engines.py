@@ -7,17 +7,17 @@ from typing import Any
 
 from django.core.checks import CheckMessage, register
 
-from django_sitemaps_plus.conf import NAME, get_settings
+from django_sitemaps_plus.conf import NAME, advice, get_settings
 from django_sitemaps_plus.delivery import background, engines
 from django_sitemaps_plus.exceptions import ConfigurationError
 
-from .messages import message
+from .messages import message, section_names
 from .settings import SET_BASE_URL, has_address
 
 
 @register("sitemaps_plus")
 def check_engines(**kwargs: Any) -> list[CheckMessage]:
-    """E030 to E033, W030 and W031: the engines in the settings."""
+    """E030 to E034, W030 and W031: the engines in the settings."""
     try:
         aliases = list(get_settings().ENGINES)
     except ConfigurationError:
@@ -54,6 +54,17 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
             f"{NAME}['ENGINES'][{name!r}] cannot be used on this machine: {found.text}"
         )
         yield message("W031", text, found.fix)
+    for option in ("sections", "exclude"):
+        known = section_names()
+        for section in getattr(engine, option):
+            if known and section not in known:
+                yield message(
+                    "E034",
+                    f"{NAME}['ENGINES'][{name!r}]['OPTIONS'][{option!r}] has "
+                    f"{section!r}, which is no section. "
+                    f"{advice(section, known, 'sections')}",
+                    "Correct the name, or remove it.",
+                )
     for option, sentence in engines.retired_addresses(engine):
         yield message(
             "E032",

@@ -309,15 +309,23 @@ def work_as_task(*, is_first: bool) -> float | None:
     return max(1.0, wait) if is_first and wait is not None and wait <= LOOK else None
 
 
-def drain(options: DeliveryOptions, site: SiteAddress) -> Report:
-    """Do everything that can be done now, because somebody requested it."""
+def drain(
+    options: DeliveryOptions,
+    site: SiteAddress,
+    progress: Callable[[int], object] = lambda pages: None,
+) -> Report:
+    """
+    Do everything that can be done now, because somebody requested it.
+
+    ``progress`` is told after each page how many were rebuilt.
+    """
     write_late()
     sources = all_sources()
     usable = {source.name for source in sources}
     unreported = [name for name in registry.sources() if name not in usable]
     report_all(sources, unreported)
     compare_by_position(sources, site, at_once=True)
-    refresh_all(sources, site)
+    refresh_all(sources, site, progress=progress)
     url_changes.prune()
     if options.force or not guards.refusal():
         outbox.enqueue()

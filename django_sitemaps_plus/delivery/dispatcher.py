@@ -24,6 +24,7 @@ from django_sitemaps_plus.engines.base import (
     CheckResult,
     Engine,
     Outcome,
+    SitemapStatus,
 )
 from django_sitemaps_plus.signals import submission_finished
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
@@ -79,6 +80,25 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
         dispatcher.run()
         report.results.append(dispatcher.result)
     return report
+
+
+def check(engine: Engine, origin: str, *, force: bool = False) -> list[CheckResult]:
+    """Check everything that an engine needs, whatever it raises."""
+    try:
+        return engine.check(origin, force=force)
+    except Exception as error:  # a project's own engine may raise anything
+        problem = _text_of(error).rstrip(".")
+        text = engine.redact(f"{engine.name} cannot be checked: {problem}.")
+        return [CheckResult(is_good=False, text=text, fix="Correct its class.")]
+
+
+def status(engine: Engine, locations: Sequence[str]) -> list[SitemapStatus]:
+    """Return an engine's reports on sitemaps, whatever it raises."""
+    try:
+        return engine.status(locations)
+    except Exception as error:  # a project's own engine may raise anything
+        problem = engine.redact(_text_of(error))
+        return [SitemapStatus(location=one, problem=problem) for one in locations]
 
 
 class Dispatcher:
@@ -210,6 +230,7 @@ class Dispatcher:
             origin=self.origin,
             urls=[row.url for row in rows],
             are_sitemaps=rows[0].kind == Submission.Kind.SITEMAP,
+            kinds=[str(row.kind) for row in rows],
         )
         started = time.monotonic()
         try:

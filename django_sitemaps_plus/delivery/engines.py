@@ -82,19 +82,9 @@ def make(alias: str) -> Engine:
     try:
         return engine(alias=alias, **options)
     except (ValueError, TypeError) as error:
-        hidden = [
-            f.name for f in dataclasses.fields(engine) if f.metadata.get("secret")
-        ]
-        secrets = [options.get(name) for name in hidden]
-        problem = f"cannot be used: {_without(str(error), secrets)}"
-        option = getattr(error, "option", None)
-        path = "['OPTIONS']" + (f"[{option!r}]" if option else "")
-        if isinstance(error, MissingExtra):
-            path = f"[{option!r}]"
-        if option:
-            # The problem of an OptionError is the end of a sentence.
-            problem = _without(getattr(error, "problem", str(error)), secrets)
-        raise _refusal(alias, path, problem) from None
+        path, problem = _explained(engine, options, error)
+    # Not from within: a traceback would lead to the options.
+    raise _refusal(alias, path, problem)
 
 
 def retired_addresses(engine: Engine) -> Iterator[tuple[str, str]]:
@@ -148,6 +138,21 @@ def _check_names(alias: str, engine: type[Engine], options: Mapping[Any, Any]) -
         if defaults == {dataclasses.MISSING} and name not in options:
             problem = f"is missing; {engine.name} needs it."
             raise _refusal(alias, f"['OPTIONS'][{name!r}]", problem)
+
+
+def _explained(
+    engine: type[Engine], options: Mapping[Any, Any], error: Exception
+) -> tuple[str, str]:
+    """Return the path of what an engine refuses, and why, without secrets."""
+    hidden = [f.name for f in dataclasses.fields(engine) if f.metadata.get("secret")]
+    secrets = [options.get(name) for name in hidden]
+    option = getattr(error, "option", None)
+    if not option:
+        return "['OPTIONS']", f"cannot be used: {_without(str(error), secrets)}"
+    # The problem of an OptionError is the end of a sentence.
+    problem = _without(getattr(error, "problem", str(error)), secrets)
+    is_missing = isinstance(error, MissingExtra)
+    return f"[{option!r}]" if is_missing else f"['OPTIONS'][{option!r}]", problem
 
 
 def _without(text: str, secrets: list[Any]) -> str:

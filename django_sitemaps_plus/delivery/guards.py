@@ -10,10 +10,25 @@ from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.protocol.robots import closed
 from django_sitemaps_plus.sitemaps.site import configured
 
+#: What the advice ends with where --force helps.
+_OR_FORCE = ", or use --force."
 
-def check() -> list[CheckResult]:
-    """Check whether this project may submit anything to engines."""
-    return [_address(), _debug(), _robots()]
+
+def check(*, force: bool = False) -> list[CheckResult]:
+    """
+    Check whether this project may submit anything to engines.
+
+    With ``force`` it may from everywhere whose address is known.
+    """
+    found = [_address(), _debug(), _robots()]
+    return [forced(one) for one in found] if force else found
+
+
+def forced(found: CheckResult) -> CheckResult:
+    """Return what a check finds where somebody uses --force."""
+    if found.is_good or not found.fix.endswith(_OR_FORCE):
+        return found
+    return CheckResult(is_good=True, text=f"{found.text} Ignored by --force.")
 
 
 def refusal() -> str:
@@ -28,7 +43,7 @@ def _debug() -> CheckResult:
     return CheckResult(
         is_good=False,
         text="DEBUG is on: this is not a public site.",
-        fix="Set DEBUG = False, or use --force.",
+        fix=f"Set DEBUG = False{_OR_FORCE}",
     )
 
 
@@ -44,7 +59,7 @@ def _address() -> CheckResult:
         return CheckResult(
             is_good=False,
             text=f"{site.origin} is not a public address: engines cannot reach it.",
-            fix="Set SITEMAPS_PLUS['BASE_URL'] to the public address, or use --force.",
+            fix=f"Set SITEMAPS_PLUS['BASE_URL'] to the public address{_OR_FORCE}",
         )
     return CheckResult(is_good=True, text=f"The site's address is {site.origin}.")
 
@@ -55,5 +70,5 @@ def _robots() -> CheckResult:
     return CheckResult(
         is_good=False,
         text="robots.txt disallows everything.",
-        fix="Change SITEMAPS_PLUS['ROBOTS'], or use --force.",
+        fix=f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}",
     )

@@ -58,6 +58,21 @@ class Notice:
     section: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What waits for one engine and one host."""
+
+    engine: str
+    host: str
+    count: int
+    #: When the first may be sent: seconds since the epoch, by the database's clock.
+    due_at: float
+    #: Why it could not be sent so far; empty if it waits for its time only.
+    problem: str
+    #: How often in a row.
+    failures: int
+
+
 # What happened to URLs
 
 
@@ -221,9 +236,7 @@ def put(
     """
     added = 0
     for alias, engine in (engines() if chosen is None else chosen).items():
-        own = {
-            digest_of(item.url): item for item in notices if takes(engine, item.kind)
-        }
+        own = {digest_of(item.url): item for item in notices if takes(engine, item)}
         if own:
             states().ensure(alias, {item.host for item in own.values()})
             waiting = _join(alias, own)
@@ -233,9 +246,11 @@ def put(
     return added
 
 
-def takes(engine: Engine, kind: Submission.Kind) -> bool:
-    """Tell whether an engine takes submissions of a kind."""
-    return engine.takes_sitemaps if kind == Kind.SITEMAP else engine.takes_urls
+def takes(engine: Engine, item: Notice) -> bool:
+    """Tell whether an engine takes a notice, and is to be notified of such."""
+    if item.kind == Kind.SITEMAP:
+        return engine.takes_sitemaps
+    return engine.takes_urls and engine.wants(item.section, item.kind.value)
 
 
 def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
@@ -256,7 +271,7 @@ def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
 
 def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
-    sent = _sent_at(alias, list(notices), now - engine.interval)
+    sent = sent_at(alias, list(notices), now - engine.interval)
     submissions().bulk_create(
         (
             Submission(
@@ -276,7 +291,7 @@ def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) 
     )
 
 
-def _sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
+def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
     """Return when URLs were last sent, by digest; only what was sent ``since``."""
     rows = submissions().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
@@ -317,9 +332,27 @@ def next_due() -> float | None:
     return max(0.0, soonest - database_time(submissions().db))
 
 
-def waiting() -> int:
-    """Return the number of submissions that wait."""
-    return sum(rows.count() for _, rows in queues())
+def backlog(
+    aliases: Iterable[str] | None = None, sections: Sequence[str] = ()
+) -> list[Backlog]:
+    """Return how much waits for each engine and host, for which anything does."""
+    found = []
+    for state, rows in queues(aliases):
+        chosen = rows.filter(section__in=sections) if sections else rows
+        # Two statements: by one, SQLite reads all rows.
+        count = chosen.count()
+        if count:
+            due = chosen.order_by("due_at").values_list("due_at", flat=True).first()
+            own = Backlog(
+                engine=state.engine,
+                host=state.host,
+                count=count,
+                due_at=max(due or 0.0, state.paused_until),
+                problem=state.problem or (state.message if state.failures else ""),
+                failures=state.failures,
+            )
+            found.append(own)
+    return found
 
 
 def late(seconds: float) -> int:

@@ -8,21 +8,24 @@ be submitted to whom now, and writes nothing.
 from __future__ import annotations
 
 import html
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
-from django_sitemaps_plus.changes.queries import url_changes
+from django_sitemaps_plus.changes.queries import location_digest, url_changes
+from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.publishing.compression import unpack
+from django_sitemaps_plus.publishing.forecast import forecast
 from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import outbox
 from .engines import engines
-from .models import Submission
+from .models import digest_of
 from .outbox import Kind, Notice
+from .queries import states, submissions
 
 #: Changes of URLs that are read at a time.
 ROWS = 500
@@ -40,15 +43,19 @@ def given(urls: Iterable[str], site: SiteAddress) -> list[tuple[str, str]]:
 
 
 def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the URLs to which something happened since a time, as far as stored."""
+    """Yield each URL to which something happened since a time, as far as stored."""
     last = 0
+    known = set[str]()
     while True:
         rows = url_changes().filter(pk__gt=last, at__gte=moment, on_hold=False)
         if sections:
             rows = rows.filter(section__in=sections)
         some = list(rows.order_by("pk")[:ROWS])
         for row in some:
-            yield row.location, row.section
+            digest = location_digest(row.location)
+            if digest not in known:
+                known.add(digest)
+                yield row.location, row.section
         if not some:
             return
         last = some[-1].pk
@@ -72,8 +79,12 @@ class Plan:
 
     engine: str
     host: str
+    #: What would be sent now, and in how many requests.
     urls: int = 0
     requests: int = 0
+    #: What would wait: for the engine's interval, or because the engine is paused.
+    postponed: int = 0
+    #: Some of all these.
     examples: list[str] = field(default_factory=list)
 
 
@@ -82,39 +93,84 @@ def plan(
     site: SiteAddress,
     aliases: Sequence[str],
     sections: Sequence[str],
+    progress: Callable[[int], object] = lambda pages: None,
 ) -> list[Plan]:
     """
     Return what would be submitted: what is asked for, what waits, what happened.
 
-    A URL that is in several of these is counted in each, but submitted once.
+    Each URL is counted once, however often it is among these; but what ``asked`` yields
+    twice is counted twice unless it is a list, so that memory does not grow with it.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    examples: dict[tuple[str, str], list[str]] = {}
-
-    def count(alias: str, host: str, url: str) -> None:
-        counts[alias, host] += 1
-        some = examples.setdefault((alias, host), [])
-        if len(some) < SHOWN and url not in some:
-            some.append(url)
-
-    for item in _notices(asked, site, sections):
-        for alias in aliases:
-            if outbox.takes(engines()[alias], item.kind):
-                count(alias, item.host, item.url)
-    for row in _waiting(aliases, sections):
-        count(row.engine, row.host, row.url)
-    return [
-        Plan(alias, host, urls, -(-urls // engines()[alias].max_urls), examples[key])
-        for key, urls in sorted(counts.items())
-        for alias, host in [key]
-    ]
+    found = _Plans(aliases)
+    found.add_waiting(sections)
+    is_list = isinstance(asked, list)
+    if is_list:
+        found.add(_requested(asked, site))
+    found.add(_happened(site, sections, progress))
+    if not is_list:
+        found.add(_requested(asked, site), remember=False)
+    return [found.plans[key] for key in sorted(found.plans)]
 
 
-def _notices(
-    asked: Iterable[tuple[str, str]], site: SiteAddress, sections: Sequence[str]
-) -> Iterator[Notice]:
-    for location, section in asked:
+class _Plans:
+    """The plans for some engines, and what is in them already."""
+
+    def __init__(self, aliases: Sequence[str]) -> None:
+        self.plans: dict[tuple[str, str], Plan] = {}
+        self._aliases = aliases
+        self._known = set[tuple[str, str]]()
+        self._now = database_time(submissions().db)
+        self._paused = {
+            (state.engine, state.host)
+            for state in states().filter(paused_until__gt=self._now, problem="")
+        }
+
+    def add_waiting(self, sections: Sequence[str]) -> None:
+        """Add what is in the outbox."""
+        for _, rows in outbox.queues(self._aliases):
+            found = rows.filter(section__in=sections) if sections else rows
+            for row in found.order_by("due_at").iterator():
+                self._known.add((row.engine, row.digest))
+                self._count(row.engine, row.host, row.url, row.due_at or 0.0)
+
+    def add(self, notices: Iterable[Notice], *, remember: bool = True) -> None:
+        """Add what would be queued."""
+        rest = iter(notices)
+        while some := list(islice(rest, ROWS)):
+            for alias in self._aliases:
+                engine = engines()[alias]
+                own = [item for item in some if outbox.takes(engine, item)]
+                new = {digest_of(item.url): item for item in own}
+                for digest in [d for d in new if (alias, d) in self._known]:
+                    del new[digest]
+                since = self._now - engine.interval
+                sent = outbox.sent_at(alias, list(new), since) if new else {}
+                for digest, item in new.items():
+                    due_at = sent.get(digest, 0.0) + engine.interval
+                    self._count(alias, item.host, item.url, due_at)
+                if remember:
+                    self._known.update((alias, digest) for digest in new)
+
+    def _count(self, alias: str, host: str, url: str, due_at: float) -> None:
+        plan = self.plans.setdefault((alias, host), Plan(alias, host))
+        if due_at > self._now or (alias, host) in self._paused:
+            plan.postponed += 1
+        else:
+            plan.urls += 1
+            plan.requests = -(-plan.urls // engines()[alias].max_urls)
+        if len(plan.examples) < SHOWN:
+            plan.examples.append(url)
+
+
+def _requested(found: Iterable[tuple[str, str]], site: SiteAddress) -> Iterator[Notice]:
+    for location, section in found:
         yield outbox.notice(location, site, Kind.REQUESTED, section)
+
+
+def _happened(
+    site: SiteAddress, sections: Sequence[str], progress: Callable[[int], object]
+) -> Iterator[Notice]:
+    """Yield what happened to URLs, and what is about to be found out."""
     changes = outbox.unqueued()
     if sections:
         changes = changes.filter(section__in=sections)
@@ -122,11 +178,10 @@ def _notices(
     for change in changes.iterator():
         happened = True
         yield outbox.notice_of(change, site)
+    for source in index.all_sources():
+        if not sections or source.name in sections:
+            for location in forecast(source, site, progress):
+                happened = True
+                yield outbox.notice(location, site, Kind.CHANGED, source.name)
     if happened and not sections:
         yield from outbox.sitemap_notices(site)
-
-
-def _waiting(aliases: Sequence[str], sections: Sequence[str]) -> Iterator[Submission]:
-    for _, rows in outbox.queues(aliases):
-        found = rows.filter(section__in=sections) if sections else rows
-        yield from found.order_by("due_at").iterator()

@@ -21,6 +21,8 @@ from .errors import OptionError
 
 #: The most characters of an answer's body that are stored.
 EXCERPT = 500
+#: What can happen to a URL.
+EVENTS = ("added", "changed", "removed")
 #: Replaces secrets in everything that is stored or shown.
 REDACTED = "…"
 
@@ -69,6 +71,8 @@ class Batch:
     urls: Sequence[str]
     #: Whether the URLs are sitemaps.
     are_sitemaps: bool = False
+    #: What happened to each URL: "added", "changed", "removed" or "requested".
+    kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +127,12 @@ class Engine(ABC):
     interval: float = 600.0
     #: The most seconds for each stage of a request.
     timeout: float = 10.0
+    #: The sections whose URLs it is notified of; empty for all.
+    sections: Sequence[str] = ()
+    #: Sections whose URLs it is not notified of.
+    exclude: Sequence[str] = ()
+    #: What it is notified of: "added", "changed", "removed"; empty for all.
+    events: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """
@@ -138,6 +148,32 @@ class Engine(ABC):
                 raise OptionError(option, f"is {value!r}, not a number of seconds.")
         if not self.timeout:
             raise OptionError("timeout", "is 0; use a positive number of seconds.")
+        for option in ("sections", "exclude", "events"):
+            self._check_texts(option, getattr(self, option))
+        unknown = [event for event in self.events if event not in EVENTS]
+        if unknown:
+            known = ", ".join(map(repr, EVENTS))
+            raise OptionError("events", f"has {unknown[0]!r}; use some of {known}.")
+
+    def _check_texts(self, option: str, value: object) -> None:
+        parts = value if isinstance(value, (list, tuple)) else [None]
+        if not all(isinstance(part, str) for part in parts):
+            raise OptionError(option, f"is {value!r}, not a list of texts.")
+        if value and not self.takes_urls:
+            problem = f"does nothing: {self.name} takes sitemaps only. Remove it."
+            raise OptionError(option, problem)
+
+    def wants(self, section: str, event: str) -> bool:
+        """
+        Tell whether it is to be notified of an event in a section.
+
+        What is no event of a section, as a URL that somebody requested, it is.
+        """
+        if section and section in self.exclude:
+            return False
+        if section and self.sections and section not in self.sections:
+            return False
+        return event not in EVENTS or not self.events or event in self.events
 
     @abstractmethod
     def submit(self, batch: Batch) -> Answer:

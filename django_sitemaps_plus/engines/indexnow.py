@@ -45,6 +45,8 @@ _NOT_THE_URLS = ("invalid key", "key must", "no host", "no key")
 #: In the body of a 400 that is about the URLs, not the form of the request.
 _NAMES_URLS = "urllist"
 
+#: What the message of each 403 ends with.
+_SEE = "See docs/indexnow-403.md."
 _CREATE = 'Create one: python -c "import secrets; print(secrets.token_hex(16))"'
 _STICKY = (
     "refuses the key for this site (403 UserForbiddedToAccessSite), although the key "
@@ -257,7 +259,7 @@ class IndexNow(Engine):
             is_final, wait = True, max(wait or 0.0, VALIDATED_IN)
             message = (
                 f"{name} has not fetched the key file yet. This is normal for a new "
-                "key, and takes a few minutes."
+                f"key, and takes a few minutes. {_SEE}"
             )
         elif status == 403:
             message, is_final = self._forbidden(name, response, origin)
@@ -292,10 +294,11 @@ class IndexNow(Engine):
         # Submissions for a private address were allowed, so the check is, too.
         finding = self.verify(origin, force=True)
         if not finding.is_good:
-            return f"{name} refuses the key (403). {finding.text} {finding.fix}", True
+            problem = f"refuses the key (403). {finding.text} {finding.fix}"
+            return f"{name} {problem} {_SEE}", True
         if "UserForbid" in response.text:
-            return f"{name} {_STICKY}", False
-        return f"{name} {_KEY_FILE_IS_GOOD}", False
+            return f"{name} {_STICKY} {_SEE}", False
+        return f"{name} {_KEY_FILE_IS_GOOD} {_SEE}", False
 
 
 def _other(name: str, response: http.Response) -> str:

@@ -30,7 +30,9 @@ def check(
             "GET", url, timeout=timeout, total=timeout, plain=True, public=not force
         )
     except TransportError as error:
-        return _bad(f"The key file cannot be fetched. {error}", _fix(error))
+        return _bad(
+            f"The key file cannot be fetched. {error}", _fix(error, force=force)
+        )
     if response.status != 200:
         return _refused(response)
     if response.flaw:
@@ -107,12 +109,10 @@ def _different(
     return _bad("The key file contains something else.", f"Add {_INCLUDE}.")
 
 
-def _fix(error: TransportError) -> str:
+def _fix(error: TransportError, *, force: bool) -> str:
     if error.stage == "name":
-        return (
-            "Set BASE_URL to the public address. Inside the site's own network, "
-            "--force allows private addresses."
-        )
+        hint = "Inside the site's own network, --force allows private addresses."
+        return f"Set BASE_URL to the public address. {'' if force else hint}".strip()
     if error.stage == "tls":
         return "Renew the certificate, or make the server send the whole chain."
     return "Make the site reachable from this machine at BASE_URL."

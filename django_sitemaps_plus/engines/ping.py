@@ -6,6 +6,7 @@ The large search engines have retired it: see ``retired`` and ``docs/engines.md`
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,11 +14,16 @@ from typing import ClassVar
 
 from . import http, retired
 from .addresses import Target, check_url
-from .base import Answer, Batch, CheckResult, Engine, Outcome
+from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
 from .errors import OptionError, TransportError
 
 _PLACEHOLDER = "{sitemap}"
-#: The length from which a value in the query may be a secret.
+_TOKEN = "{token}"  # noqa: S105 (stands for one)
+#: Names in a query whose values are secrets.
+_SECRET = re.compile(
+    r"(.*[._-])?(api|access)?_?(token|key|secret|pass|passwd|password|auth|sig|signature)"
+)
+#: The length from which another value in the query may be one.
 _SECRET_FROM = 8
 
 
@@ -30,6 +36,8 @@ class Ping(Engine):
 
     #: The URL to request: it contains ``{sitemap}``, or ends with "=".
     url: str
+    #: Replaces ``{token}`` in ``url``, percent-encoded.
+    token: str = secret(default="")
 
     def __post_init__(self) -> None:
         """
@@ -44,6 +52,18 @@ class Ping(Engine):
             example = "https://hub.example/ping?sitemap={sitemap}"
             problem = f"lacks {_PLACEHOLDER}; use {example!r}, for example."
             raise OptionError("url", problem)
+        for part in urllib.parse.urlsplit(self.url).query.split("&"):
+            name, _, value = part.partition("=")
+            is_given = value not in ("", _TOKEN, _PLACEHOLDER)
+            if is_given and _SECRET.fullmatch(name.lower()):
+                problem = f"contains a secret: write '{name}={_TOKEN}'"
+                raise OptionError("url", f"{problem}, and give it as 'token'.")
+        if not isinstance(self.token, str):
+            raise OptionError("token", "is no text.")
+        if bool(self.token) != (_TOKEN in self.url):
+            example = "https://hub.example/ping?token={token}&sitemap={sitemap}"
+            problem = f"and {_TOKEN} in 'url' need each other: {example!r}."
+            raise OptionError("token", problem)
 
     def __repr__(self) -> str:
         """Show the URL without anything that may be a token."""
@@ -80,9 +100,9 @@ class Ping(Engine):
 
     def _address(self, location: str) -> str:
         quoted = urllib.parse.quote(location, safe="")
-        if _PLACEHOLDER in self.url:
-            return self.url.replace(_PLACEHOLDER, quoted)
-        return self.url + quoted
+        url = self.url if _PLACEHOLDER in self.url else f"{self.url}{_PLACEHOLDER}"
+        token = urllib.parse.quote(self.token, safe="")
+        return url.replace(_TOKEN, token).replace(_PLACEHOLDER, quoted)
 
     def _explain(self, response: http.Response) -> tuple[Outcome, str]:
         name, status = Target.parse(self.url, plain=True).authority, response.status
@@ -103,10 +123,12 @@ class Ping(Engine):
         return Outcome.UNAVAILABLE, f"{name} {problem}"
 
     def _secrets(self) -> Iterable[str]:
-        """Yield the values in the query that are long enough to be a token."""
+        """Yield the token, and values in the query that are as long as one."""
+        yield from super()._secrets()
         query = urllib.parse.urlsplit(self.url).query
         for part in query.split("&"):
             value = part.partition("=")[2]
-            if len(value) >= _SECRET_FROM and _PLACEHOLDER not in value:
+            is_long = len(value) >= _SECRET_FROM
+            if is_long and _PLACEHOLDER not in value and _TOKEN not in value:
                 yield value
                 yield urllib.parse.unquote_plus(value)

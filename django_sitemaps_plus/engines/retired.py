@@ -39,6 +39,12 @@ RETIRED = {
         "Ask.com stopped crawling in 2010 and closed in May 2026, without a "
         "replacement. Remove it.",
     ),
+    # Named in no page of https://yandex.com/support/webmaster/en/
+    "Yandex": (
+        r"webmaster\.yandex(\.[a-z]{2,3}){1,2}(/ping/?|/wmconsole(/.*)?)",
+        "Yandex documents no ping: a page of its Webmaster that answers there has "
+        f"received nothing. {_INDEXNOW}, in which Yandex takes part.",
+    ),
 }
 
 

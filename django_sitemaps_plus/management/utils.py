@@ -6,8 +6,9 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -26,10 +27,18 @@ EVERY = 2.0
 
 
 class SitemapsCommand(BaseCommand):
-    """A command that ends with 0, with 1 and one sentence, or with 2 if misused."""
+    """
+    A command that ends with 0, with 1 and one sentence, or with 2 if misused.
+
+    With ``--verbosity 0`` it prints errors only, and JSON where that is asked for.
+    """
+
+    #: Whether to print nothing but errors.
+    is_quiet = False
 
     def handle(self, **options: Any) -> None:
         """Do the work, and end as it went."""
+        self.is_quiet = options["verbosity"] == 0
         with sentences(), polite_stop():
             problem = self.run(**options)
         if problem:
@@ -38,6 +47,22 @@ class SitemapsCommand(BaseCommand):
     def run(self, *args: Any, **options: Any) -> str:
         """Do the work; return what is wrong in the end, empty if nothing is."""
         raise NotImplementedError
+
+    def say(self, text: str, *, is_error: bool = False) -> None:
+        """Print what was done or found; if only errors are wanted, only those."""
+        if not self.is_quiet:
+            self.stdout.write(text)
+        elif is_error:
+            self.complain(text)
+
+    def warn(self, text: str) -> None:
+        """Print what is no error, but may surprise."""
+        if not self.is_quiet:
+            self.stderr.write(text, style_func=self.style.WARNING)
+
+    def complain(self, text: str) -> None:
+        """Print an error."""
+        self.stderr.write(text, style_func=self.style.ERROR)
 
     def print_json(self, **document: Any) -> None:
         """Print one JSON object."""
@@ -50,7 +75,7 @@ class SitemapsCommand(BaseCommand):
 
         def write(*values: Any) -> None:
             nonlocal last
-            if time.monotonic() - last >= EVERY:
+            if not self.is_quiet and time.monotonic() - last >= EVERY:
                 last = time.monotonic()
                 self.stderr.write(text.format(*values), style_func=str)
 
@@ -103,13 +128,19 @@ def site_address() -> SiteAddress:
 
 def sections(names: Iterable[str]) -> list[str]:
     """Return the sections that are named; raises ``CommandError`` if one is not."""
-    known, named = registry.sources(), list(names)
+    return known_only(names, list(registry.sources()), "section")
+
+
+def known_only(names: Iterable[str], known: Sequence[str], what: str) -> list[str]:
+    """Return names, each once; raises ``CommandError`` if one is not known."""
+    named = list(dict.fromkeys(names))
     for name in named:
         if name not in known:
+            close = get_close_matches(name, known, n=1)
+            there_are = f"There are: {', '.join(known) or 'none'}."
+            hint = f"Did you mean {close[0]!r}?" if close else there_are
             raise CommandError(
-                f"There is no section {name!r}. Registered: "
-                f"{', '.join(known) or 'none'}.",
-                returncode=MISUSED,
+                f"There is no {what} {name!r}. {hint}", returncode=MISUSED
             )
     return named
 

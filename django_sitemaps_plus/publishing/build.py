@@ -204,8 +204,10 @@ def _serve(
         done.waiting += 1
     problem = served.problem or served.page.error
     if problem:
+        # The rows are not left out: the page keeps its former bytes.
         done.errors.append(problem)
-    elif is_new or served.page.checksum != before:
+        return
+    if is_new or served.page.checksum != before:
         done.changed += 1
         done.repeated += repeated(unpack(served.stored.data))
     else:

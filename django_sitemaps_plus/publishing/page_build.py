@@ -148,7 +148,7 @@ def _unstored(source: SectionSource, page: Page, site: SiteAddress) -> Built:
     lower, upper = bounds_of(KeyRange.of(source).key, page)
     if writer.run(lower, upper) is not None:
         raise Busy(f"The page {page} has to be split.")
-    _refuse_bad(writer, page)
+    refuse_bad(writer, page)
     stored = StoredBytes(storage.address_of(site), writer.data)
     return Built(page, stored, writer.checksum, is_stored=False)
 
@@ -209,7 +209,7 @@ class Build:
 
     def _refuse_bad(self, writer: PageWriter) -> None:
         try:
-            _refuse_bad(writer, self.page)
+            refuse_bad(writer, self.page)
         except TooManyBadRows as error:
             note_error(self.page, str(error), writer.bad)
             raise
@@ -432,7 +432,7 @@ class Build:
 # Bad rows
 
 
-def _refuse_bad(writer: PageWriter, page: Page) -> None:
+def refuse_bad(writer: PageWriter, page: Page) -> None:
     """Raise ``TooManyBadRows`` where something larger than a row is wrong."""
     bad = len(writer.bad)
     emptied = bad and not writer.entries and page.entries

@@ -14,7 +14,7 @@ import logging
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from django.db.models import Count, Min, Q, Sum
 
@@ -232,12 +232,17 @@ def rebuild(
 
 
 def refresh_all(
-    sources: Sequence[SectionSource], site: SiteAddress, *, seldom: bool = False
+    sources: Sequence[SectionSource],
+    site: SiteAddress,
+    *,
+    seldom: bool = False,
+    progress: Callable[[int], object] = lambda pages: None,
 ) -> int:
     """
     Rebuild all pages whose rows changed; returns how many.
 
-    ``seldom`` leaves out those that were rebuilt in the last ten minutes.
+    ``seldom`` leaves out those that were rebuilt in the last ten minutes. ``progress``
+    is told after each page how many were rebuilt.
     """
     by_name = {source.name: source for source in sources}
     done, failed = 0, set[tuple[str, int]]()
@@ -253,6 +258,7 @@ def refresh_all(
                 failed.add((name, number))
             else:
                 done += 1
+                progress(done)
     return done
 
 

@@ -91,6 +91,34 @@ def state(name: str) -> SectionState:
     return found
 
 
+def trouble(name: str) -> str:
+    """
+    Return why nothing of a section can be listed or submitted; empty if it can.
+
+    Of one whose class cannot be used nothing is said: see ``problem_of``.
+    """
+    try:
+        section = source(name)
+    except Exception:  # items() may raise whatever it likes
+        return ""
+    if section.key is None:
+        return ""
+    found = SectionState(name)
+    _read_ledger(name, section.key.signature, found)
+    if found.errors:
+        return f"Section {name!r} is in error: {found.errors[0]}"
+    if not found.pages or found.unbuilt == found.pages:
+        return f"Section {name!r} was never built: run manage.py build_sitemaps {name}."
+    if found.bad and not found.entries:
+        key, reason = found.problems[0]
+        return (
+            f"Section {name!r} lists nothing: all its rows are bad, {found.bad:,} of "
+            f"them; row {key}: {reason.rstrip('.')}. Correct them, then run manage.py "
+            f"build_sitemaps {name} --reconcile."
+        )
+    return ""
+
+
 def _read_ledger(name: str, signature: str, found: SectionState) -> None:
     if not tables_exist(sections().db):
         return
@@ -101,7 +129,7 @@ def _read_ledger(name: str, signature: str, found: SectionState) -> None:
     rows = ordered(section)
     numbers = rows.order_by().aggregate(
         pages=Count("pk"),
-        unbuilt=Count("pk", filter=Q(entries=None)),
+        unbuilt=Count("pk", filter=Q(checksum="")),
         entries=Sum("entries"),
         bad=Sum("bad"),
     )

@@ -107,6 +107,18 @@ def test_a_page_in_error(register: Register) -> None:
     assert (err, code) == ("CommandError: In error: article.\n", 1)
 
 
+def test_quiet_it_prints_errors_only(register: Register) -> None:
+    register("article", ArticleSitemap)
+    assert check("-v0") == ("", "", 0)
+    assert check("--suggest", "-v0") == ("", "", 0)
+    register("broken", type("Broken", (ArticleSitemap,), {"items": lambda self: 1 / 0}))
+    out, err, code = check("-v0")
+    assert (out, code) == ("", 1)
+    assert "sitemaps_plus.E013" in err
+    assert "  In error: ZeroDivisionError: division by zero\n" in err
+    assert "Section 'article'" not in err
+
+
 def test_a_section_whose_items_raise(register: Register) -> None:
     register("broken", type("Broken", (ArticleSitemap,), {"items": lambda self: 1 / 0}))
     out, err, code = check()
@@ -183,7 +195,7 @@ def test_an_unknown_section(register: Register, options: list[str]) -> None:
     register("pages", PagesSitemap)
     assert check(*options, "article", "nothing") == (
         "",
-        "CommandError: There is no section 'nothing'. Registered: article, pages.\n",
+        "CommandError: There is no section 'nothing'. There are: article, pages.\n",
         2,
     )
 

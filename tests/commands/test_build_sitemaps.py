@@ -236,18 +236,59 @@ BAD = "location 'bad': neither a path nor an http(s) URL"
 FAILED = "CommandError: Not all pages could be built: {}.\n"
 
 
-def test_bad_rows_are_named_the_first_five_of_them(register: Any) -> None:
-    register("article", Titled)
+def test_bad_rows_are_named_at_the_end_the_first_ten_of_them(register: Any) -> None:
+    register("article", type("Ten", (Titled,), {"limit": 20}))
+    register("pages", PagesSitemap)
     articles(1, title="/")
     bad = articles(1, title="bad")
     start = "Section 'article': 1 page, 1 entry;"
-    first = f"  1 row left out: {bad[0].pk}: {BAD}.\n"
-    assert done() == f"{start} 1 built, 0 unchanged.\n{first}"
-    bad += articles(6, title="bad")
-    five = "; ".join(f"{article.pk}: {BAD}" for article in bad[:5])
-    assert done("--reconcile") == (
-        f"{start} 0 built, 1 unchanged.\n  7 rows left out: {five}; …\n"
-    )
+    pages = "Section 'pages': built on each request; nothing to build in advance.\n"
+    head = f"{pages}Left out, because they are bad:\n"
+    first = f"{start} 1 built, 0 unchanged; 1 row left out.\n"
+    assert done() == f"{first}{head}  article {bad[0].pk}: {BAD}\n"
+    again = f"{start} 0 built, 1 unchanged; 1 row left out.\n"
+    assert done() == f"{again}{head}  article {bad[0].pk}: {BAD}\n", "and still is"
+    for _ in range(4):
+        bad += articles(3, title="bad")
+        articles(10, title="/a/")
+    out = done("--reconcile")
+    ten = "".join(f"  article {article.pk}: {BAD}\n" for article in bad[:10])
+    assert out.endswith(f"{head}{ten}  and 3 more: see the log, or the admin\n")
+
+
+def test_a_section_of_which_all_rows_are_bad_is_a_failure(register: Any) -> None:
+    """Though so few may be bad that their page is built."""
+    register("broken", Titled)
+    register("article", ArticleSitemap)
+    (bad, _other) = articles(2, title="bad")
+    for arguments in ([], ["--reconcile"]):
+        out, err, code = build(*arguments)
+        assert "Section 'broken': 1 page, 0 entries;" in out
+        assert f"  broken {bad.pk}: {BAD}\n" in out
+        assert err == (
+            "CommandError: Section 'broken' lists nothing: all its rows are bad, 2 of "
+            f"them; row {bad.pk}: {BAD}. Correct them, then run manage.py "
+            "build_sitemaps broken --reconcile.\n"
+        )
+        assert code == 1
+    assert build("article")[1:] == ("", 0)
+    assert build("--ledger")[1:] == ("", 0)
+
+
+def test_quiet_it_prints_errors_only(register: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(utils, "EVERY", 0)
+    assert build("-v0") == ("", "", 0)
+    register("article", Small)
+    register("pages", PagesSitemap)
+    register("titled", Titled)
+    articles(15, title="/")
+    articles(1, title="bad")
+    assert build("-v0") == ("", "", 0)
+    articles(15, title="bad")
+    out, err, code = build("--reconcile", "-v0")
+    assert (out, code) == ("", 1)
+    assert err.startswith("  16 of the 31 rows of page titled-1 are bad")
+    assert err.endswith(FAILED.format("titled"))
 
 
 def test_too_many_bad_rows_fail_and_the_other_sections_are_built(
@@ -290,11 +331,17 @@ class Paged(ArticleSitemap):
     page_by = "updated"
 
 
+class Away(ArticleSitemap):
+    def items(self) -> Any:
+        raise LookupError("They are away.")
+
+
 @pytest.mark.parametrize(
     ("cls", "problem"),
     [
         (Tagged, "Section 'wrong': Section 'wrong': items() returns rows more than"),
         (Paged, "Section 'wrong': page_by = 'updated': the column "),
+        (Away, "Section 'wrong': LookupError: They are away.\n"),
     ],
 )
 def test_a_section_that_cannot_be_built_keeps_no_other_from_it(
@@ -336,7 +383,8 @@ def test_another_process_that_is_at_it_is_named(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pages", "no"], "There is no section 'no'. Registered: article, pages."),
+        (["pages", "no"], "There is no section 'no'. There are: article, pages."),
+        (["articel"], "There is no section 'articel'. Did you mean 'article'?"),
         (["--deep"], "--deep needs --reconcile."),
         (["--ledger", "--reconcile"], "Choose --ledger or --reconcile, not both."),
     ],

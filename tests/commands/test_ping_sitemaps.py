@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.test import override_settings
 
+from django_sitemaps_plus import touch
 from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.engines.base import (
     Answer,
@@ -20,12 +23,18 @@ from django_sitemaps_plus.engines.base import (
     SitemapStatus,
 )
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.models import Change, EngineState, Submission, UrlChange
+from django_sitemaps_plus.models import (
+    Change,
+    EngineState,
+    Page,
+    Submission,
+    UrlChange,
+)
 from django_sitemaps_plus.testing import engines
 from tests.support.factories import articles
 from tests.support.fakes.site import FakeSite
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
-from tests.support.outbox_engines import Scripted
+from tests.support.outbox_engines import Keyed, Scripted
 from tests.support.outbox_world import BASE, Kind, happened, later, sent, use
 from tests.testapp.models import Article
 
@@ -83,12 +92,84 @@ def test_what_was_not_accepted_is_a_failure(settings: Any) -> None:
     out, err, code = ping()
     assert code == 1
     assert "It sleeps." in out
-    assert err == "CommandError: Not everything was accepted: one.\n"
-    assert ping() == ("Nothing is due.\n1 waiting. See --status.\n", "", 0)
+    waits = r"CommandError: {}: one cannot be notified \(It sleeps\), next try \S+\.\n"
+    assert re.fullmatch(waits.format("1 waits"), err)
+    out, err, code = ping()
+    assert (out, code) == ("Nothing is due.\n", 1)
+    assert re.fullmatch(waits.format("1 waits"), err)
+    [waiting] = as_json()["waiting"]
+    assert (waiting["count"], waiting["problem"]) == (1, "It sleeps.")
     happened("/b/")
-    out, _err, code = ping()
+    out, err, code = ping()
     assert code == 1, "the engine is paused"
     assert "It sleeps." in out
+    assert re.fullmatch(waits.format("2 wait"), err)
+
+
+def test_what_was_rejected_is_a_failure_once(settings: Any) -> None:
+    engine = use(settings, one="Scripted")
+    engine.bad.add(f"{BASE}/b/")
+    happened("/a/", "/b/")
+    _out, err, code = ping()
+    text = "Not everything was accepted: one: 1 rejected, 0 given up."
+    assert (err, code) == (f"CommandError: {text}\n", 1)
+    assert ping() == ("Nothing is due.\n", "", 0)
+
+
+def test_what_an_interval_postpones_is_said_and_no_failure(settings: Any) -> None:
+    use(settings, one=("Scripted", {"interval": 100_000}))
+    ping("--url", "/a/")
+    out, err, code = ping("--url", "/a/")
+    assert (err, code) == ("", 0)
+    day = r"\d{4}-\d\d-\d\d \d\d:\d\d"
+    waits = rf"Nothing is due\.\n1 waits for one, the first until {day}\.\n"
+    assert re.fullmatch(waits, out)
+
+
+# Sections of which nothing can be submitted
+
+
+class Titled(ArticleSitemap):
+    """Its locations are the titles, whatever they are."""
+
+    location = F("title")
+
+
+def test_a_section_that_was_never_built_is_a_failure(
+    settings: Any, register: Any
+) -> None:
+    use(settings, one="Scripted")
+    register("article", ArticleSitemap)
+    register("pages", PagesSitemap)
+    text = "Section 'article' was never built: run manage.py build_sitemaps article."
+    _out, err, code = ping()
+    assert (err, code) == (f"CommandError: {text}\n", 1)
+    assert as_json()["troubles"] == [text]
+    assert ping("--section", "pages")[1:] == ("", 0)
+    run_command("build_sitemaps")
+    assert ping() == ("Nothing is due.\n", "", 0)
+
+
+def test_a_section_that_lists_nothing_or_is_in_error_is_a_failure(
+    settings: Any, register: Any
+) -> None:
+    use(settings, one="Scripted")
+    register("article", Titled)
+    first = articles(1, title="bad")[0]
+    run_command("build_sitemaps")
+    _out, err, code = ping()
+    assert code == 1
+    assert err.startswith(
+        "CommandError: Section 'article' lists nothing: all its rows are bad, 1 of "
+        f"them; row {first.pk}: location 'bad': neither a path"
+    )
+    assert err.endswith("then run manage.py build_sitemaps article --reconcile.\n")
+    articles(12, title="bad")
+    run_command("build_sitemaps", "--reconcile")
+    _out, err, code = ping()
+    assert code == 1
+    text = "Section 'article' is in error: 13 of the 13 rows of page article-1 are bad"
+    assert err.startswith(f"CommandError: {text}")
 
 
 def away(self: Any) -> Any:
@@ -107,6 +188,7 @@ def test_a_section_that_cannot_be_reported_is_a_failure(
     """And keeps no other from the engines."""
     engine = use(settings, one="Scripted")
     register("article", ArticleSitemap)
+    run_command("build_sitemaps")
     register("broken", type("Broken", (ArticleSitemap,), {"items": items}))
     Article.objects.create(slug="new")
     _out, err, code = ping()
@@ -118,23 +200,57 @@ def test_a_section_that_cannot_be_reported_is_a_failure(
     assert code == 1
 
 
+ASKED = [["--url", "/a/"], ["--all"], ["--since", "2026-01-31"]]
+SECTION, ENGINE = ["--section", "article"], ["--engine", "one"]
+#: Options that do nothing beside another.
+IDLE = {
+    "--check": [*ASKED, SECTION],
+    "--status": [*ASKED, SECTION, ["--force"]],
+    "--confirm": [*ASKED, ENGINE, ["--force"]],
+}
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--section", "no"], "There is no section 'no'. Registered: none."),
+        (["--section", "no"], "There is no section 'no'. There are: article."),
         (["--engine", "three"], "There is no engine 'three'. There are: one, two."),
         (["--url", "https://elsewhere.example/a/"], "--url: "),
         (["--since", "lately"], "--since 'lately': give a date (2026-01-31), a time"),
         (["--since", "2026-13-01"], "--since '2026-13-01': give a date"),
+        (["--since", "nan"], "--since 'nan': give a date"),
+        (["--since", "2999-01-01"], "--since '2999-01-01' is in the future."),
+        (["--since", "-1 00:00:00"], "--since '-1 00:00:00' is in the future."),
+        (["--url", ""], "--url: "),
+        (["--url", "ftp://www.example.com/"], "--url: "),
+        *(
+            ([mode, *idle], f"{idle[0]} does nothing with {mode}: leave one of them")
+            for mode, idles in IDLE.items()
+            for idle in idles
+        ),
+        (["--url", "/a/", "--section", "article"], "--section does nothing with --url"),
     ],
 )
 def test_misuse_ends_with_two(
-    settings: Any, arguments: list[str], problem: str
+    settings: Any, register: Any, arguments: list[str], problem: str
 ) -> None:
     use(settings, one="Scripted", two="Scripted")
+    register("article", ArticleSitemap)
     out, err, code = ping(*arguments)
     assert (out, code) == ("", 2)
     assert err.startswith(f"CommandError: {problem}")
+    assert not Submission.objects.exists()
+
+
+@pytest.mark.parametrize("asked", [["--url", "/a/"], ["--all"], ["--since", "1:00:00"]])
+def test_engines_that_take_no_urls_are_asked_for_none(
+    settings: Any, asked: list[str]
+) -> None:
+    use(settings, one="Scripted", maps="Sitemaps")
+    assert ping(*asked)[2] == 0
+    out, err, code = ping("--engine", "maps", *asked)
+    assert (out, code) == ("", 2)
+    assert err.startswith("CommandError: No URL can be submitted to maps: sitemaps on")
 
 
 def test_engines_and_sections_can_be_chosen(settings: Any, register: Any) -> None:
@@ -183,14 +299,20 @@ def test_what_happened_since_can_be_submitted_again(settings: Any) -> None:
     assert sorted(sent(engine)[1]) == ["/new/", "/old/"]
 
 
-def test_a_dry_run_writes_nothing(settings: Any) -> None:
+def test_a_dry_run_counts_what_would_be_sent_and_writes_nothing(
+    settings: Any,
+) -> None:
     engine = use(settings, one="Few", maps="Sitemaps")
     happened(*(f"/{n}/" for n in range(4)))
+    happened("/0/")
     out, err, code = ping("--dry-run", "--url", "/a/")
     assert (err, code) == ("", 0)
-    _head, maps, few = out.splitlines()
-    assert few.split()[:4] == ["one", "www.example.com", "5", "2"]
-    assert maps.split() == ["maps", "www.example.com", "1", "1", f"{BASE}/sitemap.xml"]
+    head, maps, few = out.splitlines()
+    names = ["engine", "host", "urls", "requests", "postponed", "examples"]
+    assert head.split() == names
+    assert few.split()[:5] == ["one", "www.example.com", "5", "2", "0"]
+    sitemap = f"{BASE}/sitemap.xml"
+    assert maps.split() == ["maps", "www.example.com", "1", "1", "0", sitemap]
     assert f"{BASE}/a/, {BASE}/0/, {BASE}/1/" in few
     assert engine.sent == []
     assert not Submission.objects.exists()
@@ -199,9 +321,76 @@ def test_a_dry_run_writes_nothing(settings: Any) -> None:
     assert {one["engine"]: one["urls"] for one in told["plan"]} == {"one": 4, "maps": 1}
     ping()
     assert ping("--dry-run") == ("Nothing to send.\n", "", 0)
-    happened("/waits/")
+    happened("/0/", "/waits/")
     outbox.enqueue()
-    assert f"{BASE}/waits/" in ping("--dry-run")[0]
+    [_maps, few] = as_json("--dry-run", "--url", "/1/", "--url", "/new/")["plan"]
+    assert (few["urls"], few["requests"], few["postponed"]) == (2, 1, 2)
+
+
+def planned() -> dict[str, Any]:
+    """Return what a dry run counts for the engine."""
+    [plan] = as_json("--dry-run")["plan"]
+    return {"urls": plan["urls"], "requests": plan["requests"]}
+
+
+class Few(ArticleSitemap):
+    limit = 5
+
+
+def test_a_dry_run_counts_what_was_just_saved(settings: Any, register: Any) -> None:
+    """As what is sent then: new, changed, moved, deleted, and found on the page."""
+    engine = use(settings, one="Few")
+    register("article", Few)
+    rows = articles(12)
+    run_command("build_sitemaps")
+    Article.objects.create(slug="new")
+    rows[0].save()
+    rows[1].slug = "moved"
+    rows[1].save()
+    rows[7].delete()
+    Article.objects.filter(pk=rows[2].pk).update(slug="updated")
+    before = Change.objects.count(), Page.objects.order_by("pk").values_list()
+    before = before[0], list(before[1])
+    expected = planned()
+    assert (Change.objects.filter(reported_at=None).count(), before[1]) == (
+        4,
+        list(Page.objects.order_by("pk").values_list()),
+    )
+    assert not UrlChange.objects.exists()
+    ping()
+    urls = [url for batch in sent(engine) for url in batch]
+    assert len(urls) == len(set(urls)) == 7
+    assert expected == {"urls": 7, "requests": len(engine.sent)}
+
+
+def test_a_dry_run_counts_what_splits_a_page(settings: Any, register: Any) -> None:
+    engine = use(settings, one="Scripted")
+    register("article", Few)
+    rows = articles(3)
+    run_command("build_sitemaps")
+    Article.objects.bulk_create(Article(slug=f"new-{n}") for n in range(9))
+    rows[0].save()
+    touch(Article.objects.all())
+    Article.objects.filter(pk=rows[1].pk).update(slug="updated")
+    assert planned() == {"urls": 13, "requests": 1}
+    ping()
+    assert [len(urls) for urls in sent(engine)] == [13]
+    assert Page.objects.count() > 1
+
+
+def test_a_dry_run_leaves_out_what_would_be_on_hold(
+    settings: Any, register: Any
+) -> None:
+    use(settings, one="Scripted", MAX_REMOVED=2)
+    register("article", ArticleSitemap)
+    rows = articles(9)
+    run_command("build_sitemaps")
+    for row in rows[:3]:
+        row.delete()
+    rows[5].save()
+    assert planned() == {"urls": 1, "requests": 1}
+    ping()
+    assert UrlChange.objects.filter(on_hold=True).count() == 3
 
 
 # How it stands
@@ -245,13 +434,32 @@ def test_check_says_what_is_wrong_and_how_to_mend_it(
     assert code == 1
     assert "WRONG  one: Not there. Deploy it." in out
     assert err == NOT_READY
-    with override_settings(DEBUG=True):
-        found = as_json("--check", "--force")["findings"]
-    assert [one["of"] for one in found if not one["is_good"]] == ["site"]
+    engine.findings.append(LookupError("They are away: abc12345."))
+    out, _err, code = ping("--check", "--force")
+    text = "WRONG  one: Memory cannot be checked: LookupError: They are away: …."
+    assert (code, out.splitlines()[-1]) == (1, f"{text} Correct its class.")
+
+
+@pytest.mark.parametrize("base", ["http://localhost:{}", "http://www.example.com:{}"])
+def test_a_forced_check_advises_no_force(
+    site: FakeSite, settings: Any, base: str
+) -> None:
+    given = {"BASE_URL": base.format(site.port), "ROBOTS": [{"disallow": "/"}]}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **given}
     site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
-    out, err, code = ping("--check", "--force")
-    assert (err, code) == (NOT_READY, 1)
-    assert "WRONG  site: The site's live robots.txt blocks all crawlers" in out
+    with override_settings(DEBUG=True):
+        out, err, code = ping("--check")
+        assert (err, code) == (NOT_READY, 1)
+        assert "WRONG  site: DEBUG is on: this is not a public site." in out
+        out, err, code = ping("--check", "--force")
+    assert (err, code) == ("", 0)
+    assert "ok     site: DEBUG is on: this is not a public site. Ignored by" in out
+    assert "use --force" not in out
+    with override_settings(SITEMAPS_PLUS={**settings.SITEMAPS_PLUS, "BASE_URL": None}):
+        settings.SITE_ID = None
+        out, err, code = ping("--check", "--force")
+    assert code == 1
+    assert "WRONG  site: The site's address is not known." in out
 
 
 def test_status_shows_engines_and_what_they_say(
@@ -287,14 +495,67 @@ def test_status_fails_where_something_is_late(settings: Any) -> None:
     _out, err, code = ping("--status")
     late = "Due for more than 15 minutes: 1 submission."
     assert (err, code) == (f"CommandError: {late}\n", 1)
-    EngineState.objects.update(problem="No key.")
+    EngineState.objects.update(message="It sleeps.", failures=5)
     _out, err, code = ping("--status")
-    assert (err, code) == ("CommandError: Nothing can be sent: one.\n", 1)
+    waits = r"CommandError: 1 waits: one cannot be notified \(It sleeps\), next try "
+    assert code == 1
+    assert re.fullmatch(rf"{waits}\S+\. {late}\n", err)
+    later(-1000)
+    EngineState.objects.update(failures=4)
+    assert ping("--status")[1:] == ("", 0), "a few failures are no alarm"
+    EngineState.objects.update(problem="No key.")
+    Submission.objects.all().delete()
+    _out, err, code = ping("--status")
+    assert (err, code) == ("CommandError: Nothing can be sent to one: No key.\n", 1)
+
+
+def test_an_engine_whose_status_raises_is_shown(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(settings, one=("Keyed", {"key": "abc12345"}), two="Scripted")
+
+    def status(self: Any, locations: Any) -> Any:
+        raise LookupError("no abc12345")
+
+    monkeypatch.setattr(Keyed, "status", status)
+    out, err, code = ping("--status")
+    assert (err, code) == ("", 0)
+    assert "LookupError: no …" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--url", "/b/"], ["--all"], ["--dry-run"], ["--status"], ["--confirm"]],
+)
+def test_quiet_it_prints_errors_only(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setattr(utils, "EVERY", 0)
+    engine = use(settings, one="Scripted")
+    happened("/a/")
+    happened("/held/", kind=Kind.REMOVED, on_hold=True)
+    assert ping(*arguments, "-v0") == ("", "", 0)
+    assert as_json("--dry-run", "-v0")
+    if not arguments:
+        engine.answers.append(Answer(outcome=Outcome.UNAVAILABLE, message="No."))
+        happened("/c/")
+        out, err, code = ping("-v0")
+        assert (out, code) == ("", 1)
+        assert err.startswith("CommandError: 1 waits: one cannot be notified (No), ")
+
+
+def test_a_quiet_check_prints_what_is_wrong(site: FakeSite) -> None:
+    engine: Any = engines()["one"]
+    assert ping("--check", "--force", "-v0") == ("", "", 0)
+    engine.findings.append(CheckResult(is_good=False, text="Gone.", fix="Mend it."))
+    wrong = "WRONG  one: Gone. Mend it.\n"
+    assert ping("--check", "--force", "-v0") == ("", wrong + NOT_READY, 1)
 
 
 def test_confirm_submits_what_is_on_hold(settings: Any, register: Any) -> None:
     engine = use(settings, one="Scripted")
     register("article", ArticleSitemap)
+    run_command("build_sitemaps")
     assert ping("--confirm") == ("Nothing is on hold.\n", "", 0)
     happened("/a/", "/b/", kind=Kind.REMOVED, on_hold=True)
     happened("/c/", kind=Kind.REMOVED, on_hold=True, section="other")
@@ -353,6 +614,21 @@ def test_long_work_shows_how_far_it_is(
     _out, err, code = ping()
     assert code == 0
     assert "one, www.example.com: 3 requests, 6 URLs accepted" in err
+
+
+def test_long_work_on_pages_shows_how_far_it_is(
+    settings: Any, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(settings, one="Scripted")
+    register("article", Few)
+    articles(12)
+    run_command("build_sitemaps")
+    monkeypatch.setattr(utils, "EVERY", 0)
+    touch(Article.objects.all())
+    for arguments, said in ((["--dry-run"], "looked at"), ([], "rebuilt")):
+        _out, err, code = ping(*arguments)
+        assert code == 0
+        assert f"3 pages {said} so far\n" in err
 
 
 def test_a_project_can_test_what_is_submitted(settings: Any, register: Any) -> None:

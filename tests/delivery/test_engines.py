@@ -15,7 +15,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.delivery.engines import engines, known_files
 from django_sitemaps_plus.exceptions import ConfigurationError
-from tests.support.helpers import remove_sites
+from tests.support.helpers import ArticleSitemap, remove_sites
 from tests.support.outbox_world import BASE, use
 
 pytestmark = pytest.mark.django_db
@@ -66,11 +66,11 @@ ENTRIES: dict[str, Any] = {
 }
 OPTIONS: dict[str, Any] = {
     "['kye'] is not an option. Did you mean 'key'?": options("Keyed", {"kye": 1}),
-    "['x'] is not an option. Known options: interval, timeout.": options(
+    "['x'] is not an option. Known options: interval, timeout, sections, ": options(
         "Few", {"x": "s3cr3t"}
     ),
     "['alias'] is not an option. Known": options("Few", {"alias": "s3cr3t"}),
-    "['sent'] is not an option. Known": options("Few", {"sent": ["s3cr3t"]}),
+    "['sent'] is not an option. Did": options("Few", {"sent": ["s3cr3t"]}),
     "['key'] is missing; Memory needs it.": options("Keyed", {}),
     " is not a dict.": options("Few", ["s3cr3t"]),
     " cannot be used: … is no key.": options("Picky", {"key": "s3cr3t"}),
@@ -138,6 +138,7 @@ def test_checks_warn_of_no_address_and_of_workers_that_cannot_be_used(
         ("https://www.google.com/ping?sitemap=", "engines.google.SearchConsole"),
         ("http://www.bing.com/webmaster/ping.aspx?siteMap=", "engines.indexnow"),
         ("http://submissions.ask.com/ping?sitemap=", "Remove it."),
+        ("https://webmaster.yandex.ru/ping?sitemap=", "engines.indexnow"),
     ],
 )
 def test_an_address_that_no_longer_works_is_an_error_that_names_another(
@@ -148,6 +149,18 @@ def test_an_address_that_no_longer_works_is_an_error_that_names_another(
     assert list(found) == ["E032"]
     assert found["E032"].startswith(f"{ENGINES}['one']['OPTIONS']['url'] is an address")
     assert instead in found["E032"]
+
+
+def test_a_section_that_an_engine_names_has_to_be_registered(
+    settings: Any, register: Any
+) -> None:
+    register("article", ArticleSitemap)
+    wanted = {"sections": ["article"], "exclude": ["articel"]}
+    use(settings, one=("Few", wanted))
+    assert checked(settings) == {
+        "E034": f"{ENGINES}['one']['OPTIONS']['exclude'] has 'articel', which is no "
+        "section. Did you mean 'article'?"
+    }
 
 
 # The files by which engines verify that a host is ours

@@ -45,9 +45,34 @@ def test_each_url_is_queued_once_for_each_engine(settings: Any) -> None:
     ]
     assert EngineState.objects.count() == 2
     later(2000)
-    assert (outbox.waiting(), outbox.late(900), outbox.late(3000)) == (4, 4, 0)
+    assert [one.count for one in outbox.backlog()] == [2, 2]
+    assert (outbox.late(900), outbox.late(3000)) == (4, 0)
     use(settings, one="Scripted")
-    assert (outbox.waiting(), outbox.late(900)) == (2, 2), "of engines in the settings"
+    assert [one.count for one in outbox.backlog()] == [2], "of engines in the settings"
+    assert outbox.late(900) == 2
+
+
+def test_an_engine_is_notified_of_what_it_wants(settings: Any) -> None:
+    use(
+        settings,
+        all="Scripted",
+        some=("Scripted", {"sections": ["article", "news"], "exclude": ["news"]}),
+        gone=("Scripted", {"events": ["removed"]}),
+    )
+    happened("/a/", "/b/", section="article")
+    happened("/c/", section="news", kind=Kind.REMOVED)
+    happened("/d/", section="other", kind=Kind.ADDED)
+    outbox.enqueue()
+    asked = [("/e/", ""), ("/f/", "other")]
+    outbox.request(asked, place(), ["all", "some", "gone"])
+    found: dict[str, str] = {}
+    for row in Submission.objects.order_by("pk"):
+        found[row.engine] = found.get(row.engine, "") + row.url.removeprefix(BASE)
+    assert found == {
+        "all": "/a//b//c//d//e//f/",
+        "some": "/a//b//e/",
+        "gone": "/c//e//f/",
+    }
 
 
 def test_further_changes_join_the_submission_that_waits(settings: Any) -> None:

@@ -93,12 +93,12 @@ def test_what_is_queued_and_what_is_due_is_found_by_an_index(full: Any) -> None:
 
 def test_what_waits_is_found_by_an_index(full: Any) -> None:
     check_plans(outbox.next_due, 1)
-    check_plans(outbox.waiting, 1)
+    check_plans(outbox.backlog, 2)
     check_plans(lambda: outbox.late(900), 1)
     check_plans(lambda: requests.plan([], place(), ["one"], []), 2)
-    assert outbox.waiting() == ROWS // 50
+    assert [one.count for one in outbox.backlog()] == [ROWS // 50]
     [plan] = requests.plan([], place(), ["one"], [])
-    assert plan.urls == ROWS // 50 + 5
+    assert (plan.urls, plan.postponed) == (6, ROWS // 50 - 1)
 
 
 def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(

@@ -17,13 +17,14 @@ from tests.support.fakes.hub import FakeHub
 from tests.support.fakes.indexnow import FakeIndexNow
 from tests.support.fakes.server import FakeServer
 from tests.support.fakes.site import FakeSite
+from tests.support.fakes.webhook import FakeWebhook
 
 KEY = "0123456789abcdef0123456789abcdef"
 OLD_KEY = "fedcba9876543210fedcba9876543210"
 HOST_KEY = "aaaabbbbccccddddeeeeffff00001111"
 SITE = "https://www.example.com"
 SITEMAP = f"{SITE}/sitemap.xml"
-TOKEN = "token-of-the-hub"
+TOKEN = "token+of the/hub"
 
 
 def found() -> dict[str, type[Engine]]:
@@ -88,9 +89,19 @@ def google(site: FakeSite, timeout: float) -> Iterator[Setup]:
 def ping(site: FakeSite, timeout: float) -> Iterator[Setup]:
     batch = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
     with FakeHub(resolve={"www.example.com": site.host}) as server:
-        url = f"{server.origin}/ping?token={TOKEN}&sitemap={{sitemap}}"
-        engine = found()["ping"](alias="it", timeout=timeout, url=url)
-        yield Setup(engine, batch, server, [TOKEN])
+        url = f"{server.origin}/ping?k={KEY}&token={{token}}&sitemap={{sitemap}}"
+        engine = found()["ping"](alias="it", timeout=timeout, url=url, token=TOKEN)
+        yield Setup(engine, batch, server, [TOKEN, KEY])
+
+
+@contextlib.contextmanager
+def webhook(site: FakeSite, timeout: float) -> Iterator[Setup]:
+    batch = Batch(origin=SITE, urls=[f"{SITE}/a"], kinds=["removed"])
+    with FakeWebhook(KEY) as server:
+        engine = found()["webhook"](
+            alias="it", timeout=timeout, url=server.url, secret=KEY
+        )
+        yield Setup(engine, batch, server, [KEY])
 
 
 @contextlib.contextmanager
@@ -105,8 +116,9 @@ SETUPS: dict[str, Callable[[FakeSite, float], contextlib.AbstractContextManager]
     "indexnow": indexnow,
     "memory": lambda site, timeout: local("memory"),
     "ping": ping,
+    "webhook": webhook,
 }
-REMOTE = ["indexnow", "ping"]
+REMOTE = ["indexnow", "ping", "webhook"]
 if not google_auth.is_installed():
     del SETUPS["google"]
 else:

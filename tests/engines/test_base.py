@@ -43,6 +43,32 @@ def test_an_invalid_number_of_seconds_is_refused(option: str, value: Any) -> Non
     assert isinstance(caught.value, ValueError)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    [
+        ("sections", "article", "is 'article', not a list of texts."),
+        ("exclude", [7], "is [7], not a list of texts."),
+        ("events", {"added"}, "is {'added'}, not a list of texts."),
+        (
+            "events",
+            ["added", "gone"],
+            "has 'gone'; use some of 'added', 'changed', 'removed'.",
+        ),
+    ],
+)
+def test_what_it_is_notified_of_has_to_be_known(
+    option: str, value: Any, problem: str
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        Console(alias="it", **{option: value})
+    assert (caught.value.option, caught.value.problem) == (option, problem)
+
+
+def test_an_engine_that_takes_sitemaps_only_has_no_choice() -> None:
+    with pytest.raises(OptionError, match="Ping takes sitemaps only"):
+        Ping(alias="it", url="https://hub.example/?s=", sections=["article"])
+
+
 def test_an_interval_may_be_zero() -> None:
     assert Console(alias="it", interval=0).interval == 0
 

@@ -28,6 +28,7 @@ KEY = "0123456789abcdef0123456789abcdef"
 OTHER = "ffffffffffffffffffffffffffffffff"
 OLD = "00000000000000000000000000000000"
 ORIGIN = "https://www.example.com"
+SEE = "See docs/indexnow-403.md."
 HOST = "www.example.com"
 
 
@@ -287,6 +288,7 @@ def test_a_new_key_is_accepted_after_a_while(
     assert outcome(first) == (Outcome.UNAVAILABLE, 403)
     assert first.retry_after == 120.0
     assert "has not fetched the key file yet" in first.message
+    assert first.message.endswith(SEE)
     assert outcome(engine(bing).submit(batch())) == (Outcome.ACCEPTED, 200)
 
 
@@ -298,6 +300,7 @@ def test_403_explains_a_wrong_key_file(site: FakeSite) -> None:
         answer = client.submit(batch(origin=site.origin))
         assert outcome(answer) == (Outcome.UNAVAILABLE, 403)
         assert "The key file was not found (404)." in answer.message
+        assert answer.message.endswith(SEE)
         assert 'include("django_sitemaps_plus.urls")' in answer.message
         assert other.requests == []
 
@@ -316,6 +319,7 @@ def test_a_key_that_is_refused_for_good_needs_a_new_one(site: FakeSite) -> None:
         refused = engine(bing).submit(batch(origin=site.origin))
         assert outcome(refused) == (Outcome.UNAVAILABLE, 403)
         assert "Use a new key, and move this one to 'old_keys'." in refused.message
+        assert refused.message.endswith(SEE)
         rotated = engine(bing, key=OTHER, old_keys=[KEY])
         assert rotated.submit(batch(origin=site.origin)).status == 403
         assert rotated.submit(batch(origin=site.origin)).status == 200

@@ -56,6 +56,31 @@ def test_a_wrong_address_names_the_option(hub: FakeHub) -> None:
     assert answer.message.startswith(f"{hub.host} redirects (301): set 'url' to the ")
 
 
+def test_a_token_is_sent_and_never_shown(hub: FakeHub) -> None:
+    url = f"{hub.origin}/ping?token={{token}}&sitemap="
+    engine = Ping(alias="hub", url=url, token="a/b&c+d")
+    batch = Batch(origin=ORIGIN, urls=[SITEMAP], are_sitemaps=True)
+    assert engine.submit(batch).outcome is Outcome.ACCEPTED
+    assert hub.requests[0].path.startswith("/ping?token=a%2Fb%26c%2Bd&sitemap=https")
+    assert repr(engine) == f"Ping(alias='hub', url={url!r})"
+    assert engine.redact("a/b&c+d or a%2Fb%26c%2Bd") == "… or …"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"url": "https://hub.example/ping?sitemap=", "token": "s3cr3t"},
+        {"url": "https://hub.example/ping?token={token}&sitemap="},
+        {"url": "https://hub.example/ping?token={token}&sitemap=", "token": 7},
+    ],
+)
+def test_a_token_and_its_place_need_each_other(options: Any) -> None:
+    with pytest.raises(OptionError) as caught:
+        Ping(alias="hub", **options)
+    assert caught.value.option == "token"
+    assert "s3cr3t" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -63,6 +88,8 @@ def test_a_wrong_address_names_the_option(hub: FakeHub) -> None:
         "https://hub.example/ping?a={sitemap}&b={sitemap}",
         "hub.example/ping?sitemap=",
         "https://user:s3cr3t@hub.example/ping?sitemap=",
+        "https://hub.example/ping?token=s3cr3t&sitemap=",
+        "https://hub.example/ping?from=us&API_Key=s3cr3t&sitemap={sitemap}",
         None,
     ],
 )
@@ -102,6 +129,11 @@ SEARCH_CONSOLE = "django_sitemaps_plus.engines.google.SearchConsole"
         ("http://search.msn.com/webmaster/ping.aspx?siteMap=", INDEXNOW),
         ("http://search.yahooapis.com/SiteExplorerService/V1/ping?url=", INDEXNOW),
         ("http://submissions.ask.com/ping?sitemap=", "closed in May 2026"),
+        ("https://webmaster.yandex.ru/ping?sitemap=", INDEXNOW),
+        ("https://Webmaster.Yandex.com/ping/?sitemap={sitemap}", INDEXNOW),
+        ("https://webmaster.yandex.com.tr/ping?sitemap=", INDEXNOW),
+        ("http://webmaster.yandex.ru/wmconsole/sitemap_list.xml?host=", INDEXNOW),
+        ("webmaster.yandex.com/wmconsole", INDEXNOW),
     ],
 )
 def test_a_retired_address_names_the_replacement(url: str, successor: str) -> None:
@@ -115,7 +147,9 @@ def test_a_retired_address_names_the_replacement(url: str, successor: str) -> No
         "https://www.bing.com/indexnow",
         "https://notgoogle.com/ping?sitemap=",
         "https://www.google.com.evil.example/ping",
-        "https://webmaster.yandex.ru/ping?sitemap=",
+        "https://yandex.com/indexnow",
+        "https://webmaster.yandex.ru.evil.example/ping?sitemap=",
+        "https://api.webmaster.yandex.net/v4/user",
         "https://[broken/ping",
         "",
     ],

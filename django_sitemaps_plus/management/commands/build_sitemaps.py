@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import DatabaseError
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
@@ -19,11 +21,15 @@ from django_sitemaps_plus.management.utils import (
 )
 from django_sitemaps_plus.publishing import build
 from django_sitemaps_plus.publishing.build import SectionReport
+from django_sitemaps_plus.publishing.status import trouble
+from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps import sections as declared_sections
 from django_sitemaps_plus.sitemaps.registry import registry
 
-#: How many bad rows of a section are printed.
-_SHOWN = 5
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: How many bad rows are named at the end.
+_SHOWN = 10
 
 
 class Command(SitemapsCommand):
@@ -31,7 +37,8 @@ class Command(SitemapsCommand):
 
     help = (
         "Build the pages of all sections, or of those named, so that no request has "
-        "to. Pages that are fresh are left as they are."
+        "to. Pages that are fresh are left as they are. Ends with 0 when done, 1 if "
+        "a page could not be built or all rows of a section are bad, 2 if misused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -77,18 +84,31 @@ class Command(SitemapsCommand):
             )
         named, known = utils.sections(sections), list(registry.sources())
         if not known:
-            self.stdout.write(
+            self.say(
                 "Nothing to build: no sitemap is registered. Add @register to a "
                 "Sitemap class in an app's sitemaps.py."
             )
+        self._bad: list[str] = []
+        self._bad_rows = 0
+        wanted = list(dict.fromkeys(named or known))
         failed = [
             name
-            for name in named or known
+            for name in wanted
             if not self._work(name, ledger=ledger, reconcile=reconcile, deep=deep)
         ]
         if reconcile and not sections:
             self._remove_unregistered()
-        return f"Not all pages could be built: {', '.join(failed)}." if failed else ""
+        self._print_bad()
+        problems = []
+        if failed:
+            problems.append(f"Not all pages could be built: {', '.join(failed)}.")
+        if not ledger:
+            problems += [
+                text
+                for name in wanted
+                if name not in failed and (text := trouble(name))
+            ]
+        return " ".join(problems)
 
     def _work(self, name: str, *, ledger: bool, reconcile: bool, deep: bool) -> bool:
         """Work on one section; returns whether nothing failed."""
@@ -108,14 +128,22 @@ class Command(SitemapsCommand):
             # The other sections are none the worse for it.
             again = isinstance(error, NotReady)
             advice = " Run the command again when it is done." if again else ""
-            self.stderr.write(self.style.ERROR(f"{start} {error}{advice}"))
+            self.complain(f"{start} {error}{advice}")
+            return False
+        except (CommandError, DatabaseError):
+            raise
+        except Exception as error:  # items() may raise whatever it likes
+            if get_settings().ON_ERROR == "raise":
+                raise
+            logger.exception("Section %r cannot be built.", name)
+            self.complain(f"{start} {describe(error)}")
             return False
         self._print(done, ledger=ledger)
         return not done.errors
 
     def _remove_unregistered(self) -> None:
         for name, pages in build.remove_unregistered(registry.sources()):
-            self.stdout.write(
+            self.say(
                 f"Section {name!r}: no longer registered; {counted(pages, 'page')} "
                 "removed."
             )
@@ -123,7 +151,7 @@ class Command(SitemapsCommand):
     def _print(self, done: SectionReport, *, ledger: bool) -> None:
         start = f"Section {done.name!r}:"
         if done.by_position:
-            self.stdout.write(
+            self.say(
                 f"{start} built on each request, because it has more than ten pages by "
                 "position; search engines are not notified of its changes."
             )
@@ -132,32 +160,34 @@ class Command(SitemapsCommand):
         if done.entries is not None:
             entries = f", {counted(done.entries, 'entry', 'entries')}"
         work = "" if ledger else f"; {done.changed} built, {done.unchanged} unchanged"
-        self.stdout.write(f"{start} {counted(done.pages, 'page')}{entries}{work}.")
-        if done.bad:
-            self.stdout.write(
-                self.style.WARNING(
-                    f"  {counted(done.bad, 'row')} left out: "
-                    + "; ".join(f"{key}: {why}" for key, why in done.problems[:_SHOWN])
-                    + ("; …" if done.bad > _SHOWN else ".")
-                )
-            )
+        bad = f"; {counted(done.bad, 'row')} left out" if done.bad else ""
+        self.say(f"{start} {counted(done.pages, 'page')}{entries}{work}{bad}.")
+        self._bad_rows += done.bad
+        for key, why in done.problems[: _SHOWN - len(self._bad)]:
+            self._bad.append(f"  {done.name} {key}: {why}")
         if done.repeated:
-            self.stdout.write(
-                self.style.WARNING(
-                    f"  {counted(done.repeated, 'entry', 'entries')} with the URL of "
-                    "another entry of the same page. Run: manage.py check_sitemaps"
-                )
+            entries = counted(done.repeated, "entry", "entries")
+            self.say(
+                f"  {entries} with the URL of another entry of the same page. Run: "
+                "manage.py check_sitemaps"
             )
         for key, why in done.omitted[:_SHOWN]:
-            self.stdout.write(self.style.WARNING(f"  Row {key} is {why}."))
+            self.say(f"  Row {key} is {why}.")
         if done.waiting:
             minutes = counted(max(1, get_settings().SPLIT_GRACE // 60), "minute")
-            self.stdout.write(
+            self.say(
                 f"  {counted(done.waiting, 'page')} split: for {minutes} the left part "
                 "serves its former bytes, so that no crawler misses a URL."
             )
         for error in done.errors:
-            self.stderr.write(self.style.ERROR(f"  {error}"))
+            self.complain(f"  {error}")
+
+    def _print_bad(self) -> None:
+        """Name the rows that were left out, where they are seen: at the end."""
+        if self._bad_rows:
+            rest = self._bad_rows - len(self._bad)
+            more = [f"  and {rest:,} more: see the log, or the admin"] if rest else []
+            self.say("\n".join(["Left out, because they are bad:", *self._bad, *more]))
 
 
 def _unless_done(write: Callable[..., None]) -> Callable[[int, int], None]:

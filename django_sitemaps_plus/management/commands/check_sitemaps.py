@@ -128,12 +128,12 @@ class Command(SitemapsCommand):
             )
         else:
             for message in messages:
-                self.stdout.write(str(message))
+                self.say(str(message), is_error=message.level >= ERROR)
             for state in states:
                 self._print_state(state)
             self._print_urls(urls)
             if not names:
-                self.stdout.write(_NOTHING)
+                self.say(_NOTHING)
         failed = [str(message.id) for message in messages if message.level >= ERROR]
         return failed + [state.name for state in states if state.errors]
 
@@ -154,7 +154,7 @@ class Command(SitemapsCommand):
             lines.append(f"  Row {key} is {why if is_listed else f'left out: {why}'}")
         lines += [f"  In error: {error}" for error in state.errors]
         lines.append(f"  Next: {state.next or 'nothing to do'}")
-        self.stdout.write("\n".join(lines))
+        self.say("\n".join(lines), is_error=bool(state.errors))
 
     def _print_urls(self, urls: Listed) -> None:
         """Print which URLs are listed several times, or in vain."""
@@ -166,15 +166,15 @@ class Command(SitemapsCommand):
         ):
             if not found.count:
                 continue
-            self.stdout.write(f"{text}:")
+            self.say(f"{text}:")
             for location, names in found.examples:
                 first, *others = dict.fromkeys(names)
                 where = f"{first} and {others[0]}" if others else first
                 twice = ", twice" if len(names) > 1 and not others else ""
-                self.stdout.write(f"  {location} (on {where}{twice})")
+                self.say(f"  {location} (on {where}{twice})")
             if found.count > len(found.examples):
-                self.stdout.write("  …")
-            self.stdout.write(f"  Next: {advice}")
+                self.say("  …")
+            self.say(f"  Next: {advice}")
 
     # Whether it lists what was listed before
 
@@ -188,7 +188,7 @@ class Command(SitemapsCommand):
                 former=sides.before_name, now=sides.after_name, **asdict(found)
             )
         else:
-            self.stdout.write("\n".join(sentences(sides, found)))
+            self.say("\n".join(sentences(sides, found)), is_error=bool(found.lost))
         lost = "URL is" if found.lost == 1 else "URLs are"
         return f"{found.lost:,} {lost} lost." if found.lost else ""
 
@@ -207,24 +207,24 @@ class Command(SitemapsCommand):
                     found = suggestions.suggest(source, progress)
             except (SitemapsPlusError, TypeError) as error:
                 # The other sections are none the worse for it.
-                self.stderr.write(self.style.ERROR(f"Section {name!r}: {error}"))
+                self.complain(f"Section {name!r}: {error}")
                 failed.append(name)
                 continue
             if found.lines:
                 found.notes += _notes(found, source.sitemap)
             documents.append({**asdict(found), "code": _code(found, source)})
             if not as_json:
-                self.stdout.write(_sentences(found, documents[-1]["code"]))
+                self.say(_sentences(found, documents[-1]["code"]))
         if as_json:
             self.print_json(suggestions=documents)
         elif not names:
-            self.stdout.write(_NOTHING)
+            self.say(_NOTHING)
         return failed
 
     @contextmanager
     def _progress(self, name: str) -> Iterator[Progress]:
         """Give what shows how far one is, on stderr: a bar, or lines without rich."""
-        if _rich is None or not self.stderr.isatty():
+        if _rich is None or self.is_quiet or not self.stderr.isatty():
             yield self.progress(f"Section {name!r}: {{:,}} of {{:,}} rows compared")
             return
         console = _console.Console(stderr=True)

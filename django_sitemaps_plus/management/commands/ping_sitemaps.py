@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import connections
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
-from django.utils.timezone import get_default_timezone, is_naive
+from django.utils.timezone import get_default_timezone, is_naive, localtime
 
 from django_sitemaps_plus.changes import url_changes as happened
 from django_sitemaps_plus.changes.queries import url_changes
-from django_sitemaps_plus.changes.recorder import write_remembered
-from django_sitemaps_plus.delivery import background, guards, outbox, requests
+from django_sitemaps_plus.changes.recorder import write_late, write_remembered
+from django_sitemaps_plus.delivery import (
+    background,
+    dispatcher,
+    guards,
+    outbox,
+    requests,
+)
 from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.outbox import Backlog
 from django_sitemaps_plus.delivery.queries import states, submissions
 from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
 from django_sitemaps_plus.engines import robots_check
@@ -30,11 +38,21 @@ from django_sitemaps_plus.management.utils import (
     site_address,
 )
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.publishing import index
+from django_sitemaps_plus.publishing import index, status
+from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import configured
 
 #: Seconds after which what is due should have been submitted.
 _LATE = 900.0
+#: Failures in a row after which so long has passed, by the pauses between them.
+_FAILURES = 5
+#: By option, those that do nothing beside it.
+_IDLE = {
+    "check": ("url", "all", "since", "section"),
+    "status": ("url", "all", "since", "section", "force"),
+    "confirm": ("url", "all", "since", "engine", "force"),
+    "url": ("section",),
+}
 _QUOTA = (
     "Every URL is submitted again. Engines count them against quotas and against the "
     "site; IndexNow asks for URLs that changed, and for all only after a migration."
@@ -62,7 +80,10 @@ class Command(SitemapsCommand):
         add("--section", action="append", default=[], help="only this section")
         asked = parser.add_mutually_exclusive_group()
         asked.add_argument(
-            "--url", action="append", default=[], help="also submit this URL or path"
+            "--url",
+            action="append",
+            default=[],
+            help="also submit this URL or path; not with --section",
         )
         asked.add_argument(
             "--all",
@@ -71,12 +92,13 @@ class Command(SitemapsCommand):
         )
         asked.add_argument(
             "--since",
-            help="also submit again what happened since a date, a time or a duration "
-            "such as '2 00:00:00' (two days); seven days are known",
+            metavar="WHEN",
+            help="also submit again what happened since a date, a time or for a "
+            "duration such as '2 00:00:00' (two days); seven days are known",
         )
         what = parser.add_mutually_exclusive_group()
         for name, text in (
-            ("--dry-run", "only say what would be submitted to whom; nothing is sent"),
+            ("--dry-run", "only say what would be submitted to whom; writes nothing"),
             ("--check", "check the address, robots.txt, keys and credentials"),
             ("--status", "show how the engines stand, and their view of the sitemap"),
             ("--confirm", "submit the removals that are on hold: too many at once"),
@@ -85,8 +107,8 @@ class Command(SitemapsCommand):
         add(
             "--force",
             action="store_true",
-            help="even with DEBUG, from a private address, or where robots.txt "
-            "disallows everything",
+            help="submit or check even with DEBUG, from a private address, or where "
+            "robots.txt disallows everything",
         )
         add(
             "--format",
@@ -99,6 +121,7 @@ class Command(SitemapsCommand):
         """Do what is asked for; problems at the end."""
         self.options = options
         self.as_json = options["format"] == "json"
+        _refuse_idle(options)
         self.sections = utils.sections(options["section"])
         if options["confirm"]:
             return self._confirm()
@@ -110,31 +133,50 @@ class Command(SitemapsCommand):
                 '"OPTIONS": {"key": "…"}}}.',
                 returncode=MISUSED,
             )
-        self.aliases = _engines(options["engine"])
+        known = list(engines())
+        self.aliases = utils.known_only(options["engine"], known, "engine") or known
         if options["check"]:
             return self._check()
+        self._refuse_urls()
         self.site = site_address()
         if options["status"]:
             return self._status()
         self.refusal = "" if options["force"] else guards.refusal()
         return self._dry_run() if options["dry_run"] else self._deliver()
 
+    def _refuse_urls(self) -> None:
+        """Refuse URLs for engines that take none."""
+        is_asked = any(self.options[name] for name in ("url", "all", "since"))
+        if is_asked and not any(engines()[alias].takes_urls for alias in self.aliases):
+            names = ", ".join(self.aliases)
+            raise CommandError(
+                f"No URL can be submitted to {names}: sitemaps only. Leave out --url, "
+                "--all and --since.",
+                returncode=MISUSED,
+            )
+
     # Submitting
 
     def _asked(self) -> Iterable[tuple[str, str]]:
         """Return what is asked for beside what is due: locations and sections."""
         if self.options["all"]:
-            self.stderr.write(_QUOTA, style_func=self.style.WARNING)
+            self.warn(_QUOTA)
             return requests.everything(self.sections, self.site)
-        if self.options["since"]:
-            return requests.since(_moment(self.options["since"]), self.sections)
+        if self.options["since"] is not None:
+            moment = _moment(self.options["since"])
+            if moment < time.time() - happened.KEEP:
+                self.warn("What happened is known for seven days only.")
+            return requests.since(moment, self.sections)
         try:
             return requests.given(self.options["url"], self.site)
         except LocationError as error:
             raise CommandError(f"--url: {error}", returncode=MISUSED) from error
 
     def _dry_run(self) -> str:
-        found = requests.plan(self._asked(), self.site, self.aliases, self.sections)
+        asked = self._asked()
+        _write_remembered()
+        looking = self.progress("{:,} pages looked at so far")
+        found = requests.plan(asked, self.site, self.aliases, self.sections, looking)
         plans = list(map(asdict, found))
         if self.as_json:
             self.print_json(refusal=self.refusal, plan=plans)
@@ -146,9 +188,7 @@ class Command(SitemapsCommand):
         asked = self._asked()
         if self.refusal:
             return self._print(Report(refusal=self.refusal))
-        for alias in connections:
-            # What this transaction changed so far, as in a TestCase.
-            write_remembered(alias)
+        _write_remembered()
         asking = self.progress("{:,} URLs asked for so far")
         outbox.request(asked, self.site, self.aliases, asking)
         sending = self.progress(
@@ -162,47 +202,63 @@ class Command(SitemapsCommand):
             is_requested=True,
             progress=sending,
         )
-        return self._print(background.drain(options, self.site))
+        rebuilding = self.progress("{:,} pages rebuilt so far")
+        return self._print(background.drain(options, self.site, rebuilding))
 
     def _print(self, report: Report) -> str:
         """Print what was done; return what is wrong."""
         results = [one for one in report.results if one.requests or one.note]
         lines = list(map(asdict, results))
+        waiting = outbox.backlog(self.aliases, self.sections)
+        troubles = [] if report.refusal else self._troubles(report.unreported)
         if self.as_json:
-            self.print_json(refusal=report.refusal, lines=lines)
+            self.print_json(
+                refusal=report.refusal,
+                lines=lines,
+                waiting=list(map(_waiting, waiting)),
+                troubles=troubles,
+            )
         elif not report.refusal:
             self._table(lines, empty="Nothing is due.")
-            waiting = outbox.waiting()
-            if waiting:
-                self.stdout.write(f"{waiting:,} waiting. See --status.")
-        problems = [report.refusal] if report.refusal else []
+            for one in waiting:
+                if not one.problem:
+                    until = f"the first until {_clock(one.due_at)}"
+                    self.say(f"{_waits(one)} for {one.engine}, {until}.")
+        if report.refusal:
+            return report.refusal
+        problems = []
         if report.unreported:
             problems.append(
                 "What changed in these sections could not be reported: "
                 f"{', '.join(report.unreported)}. The log says why."
             )
-        wrong = [
-            one.engine
+        problems += [
+            f"Not everything was accepted: {one.engine}: {one.rejected:,} rejected, "
+            f"{one.failed:,} given up."
             for one in results
-            if one.rejected or one.failed or one.postponed or not one.requests
+            if one.rejected or one.failed
         ]
-        if wrong:
-            names = ", ".join(dict.fromkeys(wrong))
-            problems.append(f"Not everything was accepted: {names}.")
-        return " ".join(problems)
+        problems += [_unsent(one) for one in waiting if one.problem]
+        return " ".join([*problems, *troubles])
+
+    def _troubles(self, known: Collection[str]) -> list[str]:
+        """Return why sections, but those known to fail, cannot be submitted."""
+        names = self.sections or list(registry.sources())
+        texts = [status.trouble(name) for name in names if name not in known]
+        return [text for text in texts if text]
 
     # How they stand
 
     def _check(self) -> str:
-        found = [("site", one) for one in guards.check()]
+        force = self.options["force"]
+        found = [("site", one) for one in guards.check(force=force)]
         site = configured()
         if site:
-            force, origin = self.options["force"], str(site.origin)
-            found.append(
-                ("site", robots_check.check(origin, timeout=5.0, private=force))
-            )
+            origin = str(site.origin)
+            crawling = robots_check.check(origin, timeout=5.0, private=force)
+            found.append(("site", guards.forced(crawling) if force else crawling))
             for alias in self.aliases:
-                checked = engines()[alias].check(origin, force=force)
+                checked = dispatcher.check(engines()[alias], origin, force=force)
                 found += [(alias, one) for one in checked]
         if self.as_json:
             self.print_json(
@@ -210,7 +266,7 @@ class Command(SitemapsCommand):
             )
         else:
             for name, one in found:
-                self.stdout.write(_checked(name, one))
+                self.say(_checked(name, one), is_error=not one.is_good)
         is_ready = all(one.is_good for _, one in found)
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
@@ -219,9 +275,9 @@ class Command(SitemapsCommand):
         known = [_state(row, engines()[row.engine]) for row in rows]
         addresses = index.addresses(self.site)
         said = [
-            {"engine": alias, **asdict(status)}
+            {"engine": alias, **asdict(one)}
             for alias in self.aliases
-            for status in engines()[alias].status(addresses)
+            for one in dispatcher.status(engines()[alias], addresses)
         ]
         late = outbox.late(_LATE)
         text = f"Due for more than 15 minutes: {counted(late, 'submission')}."
@@ -231,11 +287,17 @@ class Command(SitemapsCommand):
             self._table(known, empty="Nothing has been submitted so far.")
             if said:
                 self._table(said)
-            self.stdout.write(text)
-        wrong = [one["engine"] for one in known if one["problem"]]
-        if wrong:
-            return f"Nothing can be sent: {', '.join(wrong)}."
-        return text if late else ""
+            self.say(text)
+        waiting = outbox.backlog(self.aliases)
+        failing = [one for one in waiting if one.problem and one.failures >= _FAILURES]
+        problems = list(map(_unsent, failing))
+        named = {one.engine for one in failing}
+        problems += [
+            f"Nothing can be sent to {one['engine']}: {one['problem']}"
+            for one in known
+            if one["problem"] and one["engine"] not in named
+        ]
+        return " ".join([*problems, *([text] if late else [])])
 
     def _confirm(self) -> str:
         waiting = url_changes().filter(on_hold=True).order_by()
@@ -247,10 +309,10 @@ class Command(SitemapsCommand):
             self.print_json(confirmed=done)
             return ""
         if not done:
-            self.stdout.write("Nothing is on hold.")
+            self.say("Nothing is on hold.")
         for name, count in done.items():
             urls = counted(count, "URL")
-            self.stdout.write(f"Section {name!r}: {urls} will be submitted.")
+            self.say(f"Section {name!r}: {urls} will be submitted.")
         return ""
 
     # Printing
@@ -258,24 +320,52 @@ class Command(SitemapsCommand):
     def _table(self, rows: Sequence[dict[str, Any]], empty: str = "") -> None:
         """Print columns under their names."""
         if not rows:
-            self.stdout.write(empty)
+            self.say(empty)
             return
         lines = [list(rows[0]), *(list(map(_cell, row.values())) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
-            self.stdout.write("  ".join(map(str.ljust, line, widths)).rstrip())
+            self.say("  ".join(map(str.ljust, line, widths)).rstrip())
 
 
-def _engines(names: Sequence[str]) -> list[str]:
-    """Return the engines that are named; all if none is."""
-    known = list(engines())
-    for name in names:
-        if name not in known:
-            raise CommandError(
-                f"There is no engine {name!r}. There are: {', '.join(known)}.",
-                returncode=MISUSED,
-            )
-    return list(names) or known
+def _refuse_idle(options: Mapping[str, Any]) -> None:
+    """Refuse options that would do nothing beside others."""
+    for mode, idle in _IDLE.items():
+        for name in idle if options[mode] else ():
+            if options[name]:
+                raise CommandError(
+                    f"--{name} does nothing with --{mode}: leave one of them out.",
+                    returncode=MISUSED,
+                )
+
+
+def _write_remembered() -> None:
+    """Write down what this transaction changed so far, as in a TestCase."""
+    for alias in connections:
+        write_remembered(alias)
+    write_late()
+
+
+def _waits(one: Backlog) -> str:
+    return "1 waits" if one.count == 1 else f"{one.count:,} wait"
+
+
+def _unsent(one: Backlog) -> str:
+    problem = engines()[one.engine].redact(one.problem).rstrip(".")
+    next_try = f"next try {_clock(one.due_at)}"
+    return f"{_waits(one)}: {one.engine} cannot be notified ({problem}), {next_try}."
+
+
+def _waiting(one: Backlog) -> dict[str, Any]:
+    problem = engines()[one.engine].redact(one.problem)
+    return {**asdict(one), "due_at": _when(one.due_at), "problem": problem}
+
+
+def _clock(seconds: float) -> str:
+    """Return a time of today as "02:15", another with its date."""
+    moment = localtime(datetime.fromtimestamp(seconds, UTC), get_default_timezone())
+    today = localtime(timezone=get_default_timezone()).date()
+    return f"{moment:%H:%M}" if moment.date() == today else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _moment(text: str) -> float:
@@ -288,11 +378,17 @@ def _moment(text: str) -> float:
         duration = moment = day = None
     if moment is None and day is not None:
         moment = parse_datetime(f"{day}T00:00:00")
+    seconds = None
     if moment is not None:
         zone = get_default_timezone()
-        return (moment.replace(tzinfo=zone) if is_naive(moment) else moment).timestamp()
-    if duration is not None:
-        return time.time() - duration.total_seconds()
+        moment = moment.replace(tzinfo=zone) if is_naive(moment) else moment
+        seconds = moment.timestamp()
+    elif duration is not None:
+        seconds = time.time() - duration.total_seconds()
+    if seconds is not None and seconds > time.time():
+        raise CommandError(f"--since {text!r} is in the future.", returncode=MISUSED)
+    if seconds is not None:
+        return seconds
     raise CommandError(
         f"--since {text!r}: give a date (2026-01-31), a time (2026-01-31T12:00) or a "
         "duration ('2 00:00:00' is two days).",

@@ -1,0 +1,96 @@
+"""The webhook: what it sends, and how a receiver knows whose it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus.engines import webhook
+from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
+from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.engines.webhook import Webhook
+from tests.support.fakes.faults import reply
+from tests.support.fakes.webhook import FakeWebhook
+
+SECRET = "0123456789abcdef0123456789abcdef"
+SITE = "https://www.example.com"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "engines.md"
+
+
+@pytest.fixture
+def receiver() -> Iterator[FakeWebhook]:
+    with FakeWebhook(SECRET) as server:
+        yield server
+
+
+def submit(receiver: FakeWebhook, secret: str = SECRET, **kinds: str) -> Answer:
+    """Submit paths, given with their kinds."""
+    engine = Webhook(alias="it", url=receiver.url, secret=secret, timeout=5.0)
+    urls = [f"{SITE}/{name}/" for name in kinds]
+    return engine.submit(Batch(origin=SITE, urls=urls, kinds=list(kinds.values())))
+
+
+def test_urls_are_sent_by_what_happened_to_them(receiver: FakeWebhook) -> None:
+    answer = submit(receiver, a="added", b="changed", c="removed", d="added")
+    assert (answer.outcome, answer.status) == (Outcome.ACCEPTED, 204)
+    assert receiver.received == [
+        {
+            "site": SITE,
+            "added": [f"{SITE}/a/", f"{SITE}/d/"],
+            "changed": [f"{SITE}/b/"],
+            "removed": [f"{SITE}/c/"],
+            "requested": [],
+        }
+    ]
+
+
+def test_a_batch_without_kinds_was_requested(receiver: FakeWebhook) -> None:
+    engine = Webhook(alias="it", url=receiver.url, secret=SECRET)
+    engine.submit(Batch(origin=SITE, urls=[f"{SITE}/a/"]))
+    assert receiver.received[0]["requested"] == [f"{SITE}/a/"]
+
+
+def test_another_secret_or_an_old_request_is_refused(receiver: FakeWebhook) -> None:
+    answer = submit(receiver, "another-secret-of-theirs", a="added")
+    assert (answer.outcome, answer.status) == (Outcome.UNAVAILABLE, 401)
+    assert "check 'secret', and the clocks" in answer.message
+    receiver.ahead = 400
+    assert submit(receiver, a="added").status == 401
+    assert receiver.received == []
+
+
+def test_the_time_is_signed_too() -> None:
+    first, second = (webhook.signature(SECRET, b"{}", at) for at in (1, 2))
+    assert first.startswith("t=1,v1=")
+    assert first.partition(",")[2] != second.partition(",")[2]
+
+
+def test_too_much_is_sent_in_halves(receiver: FakeWebhook) -> None:
+    receiver.fault = reply(413)
+    answer = submit(receiver, a="added")
+    assert (answer.outcome, answer.is_divisible) == (Outcome.REJECTED, True)
+
+
+@pytest.mark.parametrize("secret", ["", "short", None, 7])
+def test_a_secret_that_can_be_guessed_is_refused(secret: Any) -> None:
+    with pytest.raises(OptionError, match="token_hex") as caught:
+        Webhook(alias="it", url="https://a.example/", secret=secret)
+    assert caught.value.option == "secret"
+
+
+def test_the_receiver_of_the_documentation_knows_whose_a_request_is() -> None:
+    text = DOCS.read_text().partition("\n## Webhook\n")[2]
+    block = re.search(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    known: dict[str, Any] = {}
+    exec(block[1], known)  # noqa: S102 (our own)
+    header = webhook.signature(SECRET, b"{}", 1_000)
+    assert known["is_ours"](SECRET, header, b"{}", now=1_299)
+    assert not known["is_ours"](SECRET, header, b"{}", now=1_301)
+    assert not known["is_ours"](SECRET, header, b"[]", now=1_000)
+    assert not known["is_ours"]("another", header, b"{}", now=1_000)
+    assert not known["is_ours"](SECRET, "", b"{}", now=1_000)

@@ -1,0 +1,62 @@
+"""A receiver of webhooks that checks them as docs/engines.md tells receivers to."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import time
+from typing import Any
+
+from tests.support.fakes.faults import Reply
+from tests.support.fakes.server import FakeServer, Request
+
+_SIGNATURE = re.compile(r"t=([0-9]{1,12}),v1=([0-9a-f]{64})")
+_KEYS = {"site", "added", "changed", "removed", "requested"}
+
+
+class FakeWebhook(FakeServer):
+    """Accepts signed JSON at ``/changes``; ``received`` lists the documents."""
+
+    def __init__(self, secret: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.secret = secret
+        #: Seconds by which its clock is ahead.
+        self.ahead = 0.0
+        self.received: list[dict[str, Any]] = []
+
+    @property
+    def url(self) -> str:
+        """The option ``url`` of the engine."""
+        return f"{self.origin}/changes"
+
+    def answer(self, request: Request) -> Reply:
+        if request.path != "/changes":
+            return Reply(status=404)
+        if request.method != "POST":
+            return Reply(status=405)
+        if not self.is_signed(request):
+            return Reply(status=401, body=b"signature?")
+        if request.headers.get("content-type") != "application/json":
+            return Reply(status=415)
+        document = json.loads(request.body)
+        urls = [url for key in _KEYS - {"site"} for url in document.get(key, [])]
+        is_own = all(url.startswith(f"{document.get('site')}/") for url in urls)
+        if set(document) != _KEYS or not 0 < len(urls) <= 1_000 or not is_own:
+            return Reply(status=422)
+        with self.lock:
+            self.received.append(document)
+        return Reply(status=204)
+
+    def is_signed(self, request: Request) -> bool:
+        header = request.headers.get("x-sitemaps-plus-signature", "")
+        found = _SIGNATURE.fullmatch(header)
+        if found is None:
+            return False
+        seconds, given = found.groups()
+        if abs(time.time() + self.ahead - int(seconds)) > 300:
+            return False
+        signed = seconds.encode() + b"." + request.body
+        digest = hmac.new(self.secret.encode(), signed, hashlib.sha256)
+        return hmac.compare_digest(digest.hexdigest(), given)

@@ -1,0 +1,149 @@
+"""Keys and tokens are shown nowhere, not even on Django's page for errors."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client, RequestFactory
+from django.views.debug import technical_500_response
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.models import EngineState, Submission
+from tests.support.fakes.faults import reply
+from tests.support.fakes.server import FakeServer
+from tests.support.helpers import run_command
+from tests.support.outbox_world import BASE, happened
+
+SECRETS = {
+    name: f"{name}-0123456789abcdef"
+    for name in ("key", "old", "host", "client", "refresh", "private", "hub")
+}
+ENGINES: dict[str, Any] = {
+    "indexnow": {
+        "BACKEND": "django_sitemaps_plus.engines.indexnow.IndexNow",
+        "OPTIONS": {
+            "key": SECRETS["key"],
+            "old_keys": [SECRETS["old"]],
+            "keys": {"shop.example.com": SECRETS["host"]},
+        },
+    },
+    "ping": {
+        "BACKEND": "django_sitemaps_plus.engines.ping.Ping",
+        "OPTIONS": {
+            "url": "https://hub.example/ping?token={token}&sitemap=",
+            "token": SECRETS["hub"],
+        },
+    },
+}
+GOOGLE: dict[str, Any] = {
+    "BACKEND": "django_sitemaps_plus.engines.google.SearchConsole",
+    "OPTIONS": {
+        "site": f"{BASE}/",
+        "credentials": {
+            "type": "authorized_user",
+            "client_id": "id",
+            "client_secret": SECRETS["client"],
+            "refresh_token": SECRETS["refresh"],
+            "private_key": SECRETS["private"],
+        },
+    },
+}
+PICKY: dict[str, Any] = {
+    "BACKEND": "tests.support.outbox_engines.Picky",
+    "OPTIONS": {"key": SECRETS["key"]},
+}
+
+
+def raising() -> None:
+    """Raise where the settings and the engines are variables."""
+    ours, clients = get_settings(), dict(engines())
+    raise LookupError(f"{len(clients)} engines of {type(ours).__name__}")
+
+
+def with_options(alias: str, **options: Any) -> dict[str, Any]:
+    known = ENGINES[alias]
+    return {**ENGINES, alias: {**known, "OPTIONS": {**known["OPTIONS"], **options}}}
+
+
+@pytest.mark.parametrize(
+    ("given", "action"),
+    [
+        ({"ENGINES": ENGINES}, raising),
+        ({"ENGINES": {"google": GOOGLE}}, raising),
+        ({"ENGINE": ENGINES}, get_settings),
+        ({"ENGINES": ENGINES, "MAX_BAD": 7}, get_settings),
+        ({"ENGINES": ENGINES, "MAX_BAD": "7"}, get_settings),
+        ([{"ENGINES": ENGINES}], get_settings),
+        ({"ENGINES": with_options("indexnow", kye=1)}, engines),
+        ({"ENGINES": with_options("indexnow", timeout=0)}, engines),
+        ({"ENGINES": with_options("indexnow", key=f"_{SECRETS['key']}")}, engines),
+        ({"ENGINES": with_options("ping", url="https://hub.example/?s=")}, engines),
+        ({"ENGINES": {"picky": PICKY}}, engines),
+    ],
+)
+@pytest.mark.parametrize("accept", ["text/html", "text/plain"])
+def test_an_error_page_shows_none(
+    settings: Any, given: Any, action: Callable[[], object], accept: str
+) -> None:
+    """With DEBUG: it has the settings, and each variable of the traceback."""
+    settings.DEBUG = True
+    settings.SITEMAPS_PLUS = given
+    page = error_page(action, accept)
+    assert "SITEMAPS_PLUS" in page
+    assert "LookupError" in page or "ConfigurationError" in page
+    assert not [name for name, value in SECRETS.items() if value in page]
+
+
+def error_page(action: Callable[[], object], accept: str) -> str:
+    try:
+        action()
+    except (LookupError, ConfigurationError):
+        request = RequestFactory().get("/", headers={"accept": accept})
+        return technical_500_response(request, *sys.exc_info()).content.decode()
+    raise AssertionError
+
+
+def test_a_repr_shows_none(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"ENGINES": {**ENGINES, "google": GOOGLE}}
+    shown = f"{get_settings()!r} {dict(engines())!r} {get_settings().ENGINES!r}"
+    assert "Ping(" in shown
+    assert not any(value in shown for value in SECRETS.values())
+
+
+@pytest.mark.django_db
+def test_rows_logs_and_the_admin_show_none(
+    settings: Any, caplog: Any, admin_client: Client
+) -> None:
+    """Not even where an engine's answer repeats them."""
+    caplog.set_level(logging.DEBUG)
+    body = "You said " + " ".join(SECRETS.values())
+    with FakeServer() as server:
+        server.fault = reply(500, body)
+        hub = f"{server.origin}/ping?token={{token}}&sitemap="
+        settings.SITEMAPS_PLUS = {
+            "BASE_URL": BASE,
+            "ENGINES": {"ping": with_options("ping", url=hub)["ping"]},
+        }
+        happened("/a/")
+        out, err, code = run_command("ping_sitemaps", "--force")
+        status = run_command("ping_sitemaps", "--status")
+    assert code == 1
+    row, state = Submission.objects.get(), EngineState.objects.get()
+    assert "…" in row.excerpt
+    pages = [
+        admin_client.get(f"/admin/sitemaps_plus/{path}").content.decode()
+        for path in (
+            "submission/",
+            f"submission/{row.pk}/change/",
+            "enginestate/",
+            f"enginestate/{state.pk}/change/",
+        )
+    ]
+    texts = [out, err, *map(str, status), str(vars(row)), str(vars(state)), caplog.text]
+    assert not any(SECRETS["hub"] in text for text in [*texts, *pages])
