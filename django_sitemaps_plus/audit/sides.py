@@ -151,7 +151,8 @@ def _page(
             found.append(texts.whole)
             rows += len(batch.labels)
     bad = reader.tally.bad
-    if len(bad) > (0 if raises() else allowed_bad(rows)):
+    none_is_good = source.key is None and 0 < rows == len(bad)
+    if len(bad) > (0 if raises() else allowed_bad(rows)) or none_is_good:
         return b"", too_many(bad, rows, f"{source.name}-{number}")
     text = "".join(found).replace(ORIGIN_MARK, str(reader.site.origin))
     return text.encode(), ""

@@ -8,7 +8,9 @@ from oscar.defaults import *  # noqa: F403
 
 SECRET_KEY = "tests only"
 ALLOWED_HOSTS = ["shop.example.com"]
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+DATABASES = {
+    "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.sqlite3"}
+}
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 USE_TZ = True
 SITE_ID = 1
@@ -19,13 +21,21 @@ LANGUAGES = [("en-gb", "English"), ("de", "German"), ("fr", "French")]
 HAYSTACK_CONNECTIONS = {
     "default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}
 }
-_OSCAR = """
-analytics checkout address shipping catalogue catalogue.reviews communication partner
-basket payment offer order customer search voucher wishlists dashboard
-dashboard.reports dashboard.users dashboard.orders dashboard.catalogue dashboard.offers
-dashboard.partners dashboard.pages dashboard.ranges dashboard.reviews
-dashboard.vouchers dashboard.communications dashboard.shipping
-"""
+_OSCAR = {
+    **{name: name.title() for name in ("analytics", "checkout", "address", "shipping")},
+    **{name: name.title() for name in ("catalogue", "communication", "partner")},
+    **{name: name.title() for name in ("basket", "payment", "offer", "order")},
+    **{name: name.title() for name in ("customer", "search", "voucher", "wishlists")},
+    "catalogue.reviews": "CatalogueReviews",
+    "dashboard": "Dashboard",
+    **{
+        f"dashboard.{name}": f"{name.title()}Dashboard"
+        for name in (
+            *("reports", "users", "orders", "catalogue", "offers", "partners"),
+            *("pages", "ranges", "reviews", "vouchers", "communications", "shipping"),
+        )
+    },
+}
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
@@ -36,7 +46,7 @@ INSTALLED_APPS = [
     "django.contrib.flatpages",
     "django.contrib.staticfiles",
     "oscar.config.Shop",
-    *(f"oscar.apps.{name}" for name in _OSCAR.split()),
+    *(f"oscar.apps.{name}.apps.{config}Config" for name, config in _OSCAR.items()),
     "widget_tweaks",
     "haystack",
     "treebeard",

@@ -1,10 +1,15 @@
-"""Fill a shop of django-oscar's, then run ``check_sitemaps`` with some arguments."""
+"""
+Run ``check_sitemaps`` in a shop of django-oscar's.
+
+It is filled if its database is not in the current folder yet.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import warnings
+from pathlib import Path
 
 import django
 
@@ -16,15 +21,16 @@ from django.contrib.sites.models import Site  # noqa: E402
 from django.core.management import CommandError, call_command  # noqa: E402
 from oscar.core.loading import get_model  # noqa: E402
 
-call_command("migrate", verbosity=0, skip_checks=True)
-Site.objects.update(domain="shop.example.com")
-kind = get_model("catalogue", "ProductClass").objects.create(name="Book")
-for number in range(20):
-    get_model("catalogue", "Product").objects.create(
-        title=f"Book {number}", product_class=kind, upc=str(number)
-    )
-parent = get_model("catalogue", "Category").add_root(name="Novels")
-parent.add_child(name="Short ones")
+if not Path("shop.sqlite3").exists():
+    call_command("migrate", verbosity=0, skip_checks=True)
+    Site.objects.update(domain="shop.example.com")
+    kind = get_model("catalogue", "ProductClass").objects.create(name="Book")
+    for number in range(20):
+        get_model("catalogue", "Product").objects.create(
+            title=f"Book {number}", product_class=kind, upc=str(number)
+        )
+    parent = get_model("catalogue", "Category").add_root(name="Novels")
+    parent.add_child(name="Short ones")
 try:
     call_command("check_sitemaps", *sys.argv[1:])
 except CommandError as error:
