@@ -90,7 +90,7 @@ def test_a_shop_of_django_oscar(package: Path, tmp_path: Path) -> None:
         SUPPORTED, "django-oscar==4.2.1", "sorl-thumbnail==13.4.0", "urllib3>=2.2"
     )
     shop = Project(oscar, tmp_path, package, "shop_settings")
-    shop.manage("migrate", "--run-syncdb", "-v0")
+    shop.manage("migrate", "-v0")
     shop.run(str(INSIDE / "shop_fill.py"))
     before = shop.crawl("/sitemap.xml")
     assert len(before["/sitemap.xml"]) == (40 + 4 + 2) * 3
@@ -131,7 +131,7 @@ WAGTAIL_SETTINGS = '''
 from mysite.settings.dev import *
 
 ALLOWED_HOSTS = ["www.example.com"]
-INSTALLED_APPS += ["django_sitemaps_plus"]
+INSTALLED_APPS += ["django.contrib.sitemaps", "django_sitemaps_plus"]
 SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}
 
 

@@ -14,6 +14,7 @@ DATABASES = {
         "NAME": Path.cwd() / "shop.sqlite3",
     }
 }
+INSTALLED_APPS += ["django.contrib.sitemaps"]  # noqa: F405
 ROOT_URLCONF = "shop_urls"
 SITEMAPS_PLUS = {
     "BASE_URL": "https://www.example.com",
