@@ -67,6 +67,19 @@ def test_attributes_of_recording() -> None:
     assert django_sitemaps_plus.Sitemap.expires is None
 
 
+def test_what_a_class_may_override() -> None:
+    parameters = {
+        name: list(
+            inspect.signature(getattr(django_sitemaps_plus.Sitemap, name)).parameters
+        )
+        for name in ("prepare_items", "get_urls_for_item")
+    }
+    assert parameters == {
+        "prepare_items": ["self", "items"],
+        "get_urls_for_item": ["self", "item"],
+    }
+
+
 def test_what_says_that_rows_changed() -> None:
     assert list(inspect.signature(django_sitemaps_plus.touch).parameters) == ["changed"]
 
