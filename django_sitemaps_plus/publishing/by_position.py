@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,9 +53,13 @@ def position_pages(source: SectionSource, site: SiteAddress = PLACEHOLDER_SITE) 
 
 @rendering_context(PLACEHOLDER_SITE)
 def newest_lastmod(source: SectionSource) -> float | None:
-    """Ask a sitemap for its newest lastmod; not known if an item's cannot be had."""
+    """
+    Ask a sitemap for its newest lastmod.
+
+    It is not known if an item's cannot be had, or is more than a day in the future.
+    """
     try:
-        return epoch(source.sitemap.get_latest_lastmod())
+        newest = epoch(source.sitemap.get_latest_lastmod())
     except DatabaseError:
         raise
     except Exception as error:
@@ -66,6 +71,8 @@ def newest_lastmod(source: SectionSource) -> float | None:
             describe(error),
         )
         return None
+    tomorrow = time.time() + 86_400
+    return None if newest is None or newest > tomorrow else newest
 
 
 @dataclass

@@ -16,6 +16,7 @@ from django.test import Client
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.locations import Origin
+from django_sitemaps_plus.publishing.by_position import newest_lastmod
 from django_sitemaps_plus.rendering.columns import (
     Batch,
     Lastmods,
@@ -23,6 +24,7 @@ from django_sitemaps_plus.rendering.columns import (
     TextLocations,
 )
 from django_sitemaps_plus.rendering.serializer import Serializer
+from django_sitemaps_plus.sitemaps.sections import source_of
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, body, locations, urlset
 from tests.testapp.models import Article
@@ -326,6 +328,14 @@ def test_a_lastmod_in_the_future_is_reported() -> None:
         "listed without lastmod 2026-01-03T00:00:00+00:00: more than a day in the "
         "future",
     )
+
+
+def test_a_newest_lastmod_in_the_future_is_not_known() -> None:
+    now = dt.datetime.now(dt.UTC)
+    for days, is_known in ((-1, True), (0.9, True), (1.1, False), (9_999, False)):
+        lastmod = now + dt.timedelta(days=days)
+        section = source_of("lines", type("Dated", (Lines,), {"lastmod": lastmod})())
+        assert (newest_lastmod(section) is not None) is is_known
 
 
 def test_a_file_whose_storage_has_no_address_for_it(
