@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from unittest.mock import patch
 from xml.etree import ElementTree
@@ -187,12 +188,10 @@ class SectionTests(TestCase):
         sent.clear()
         return {url.removeprefix(ROOT) for url in found}
 
-    def at_once(self) -> set[str]:
-        """Return what engines are sent before any page is built."""
-        call_command("ping_sitemaps", verbosity=0)
-        sent = engines()["memory"].sent
-        found = {url for batch in sent if not batch.are_sitemaps for url in batch.urls}
-        return {url.removeprefix(ROOT) for url in found}
+    def recorded(self) -> set[int]:
+        """Return the pages that are to be looked up, in seconds."""
+        keys = Change.objects.filter(section="pages").values_list("key", flat=True)
+        return {int(json.loads(key)[0]) for key in keys if key}
 
     def test_publishing(self) -> None:
         page = self.draft.specific
@@ -202,6 +201,7 @@ class SectionTests(TestCase):
         assert self.notified() == set()
         with self.captureOnCommitCallbacks(execute=True):
             revision.publish()
+        assert self.recorded() == {page.pk}
         assert self.notified() == {"/blog/draft/"}
 
     def test_the_draft_of_a_live_page_is_nobodys_business(self) -> None:
@@ -225,6 +225,7 @@ class SectionTests(TestCase):
     def test_moving(self) -> None:
         with self.captureOnCommitCallbacks(execute=True):
             self.blog.specific.move(self.news, pos="last-child")
+        assert self.recorded() == {self.blog.pk, self.post.pk, self.draft.pk}
         old = {"/blog/", "/blog/gr%C3%B6%C3%9Fe/"}
         assert self.notified() == old | {f"/news{path}" for path in old}
 
@@ -233,6 +234,7 @@ class SectionTests(TestCase):
         page.slug = "journal"
         with self.captureOnCommitCallbacks(execute=True):
             page.save_revision().publish()
+        assert self.recorded() == {self.blog.pk, self.post.pk, self.draft.pk}
         rest = {"/", "/gr%C3%B6%C3%9Fe/"}
         assert self.notified() == {
             f"/{slug}{path}" for slug in ("blog", "journal") for path in rest
