@@ -26,6 +26,8 @@ OPTIONAL = {
     "isal": "fast",
     "rich": "cli",
 }
+#: What only the modules in ``contrib`` use, which are for projects that have it.
+HOSTS = {"cms", "wagtail"}
 #: Distributions that are not called like their modules.
 NAMES = {"google": "google_auth"}
 
@@ -87,7 +89,9 @@ def test_what_is_not_python_code_of_a_package_is_installed_too() -> None:
 def test_the_package_needs_django_and_urllib3_and_nothing_else() -> None:
     assert distributions(PROJECT["dependencies"]) == {"django", "urllib3"}
     outside = imported(modules(PACKAGE), {"django_sitemaps_plus"})
-    assert outside - set(OPTIONAL) == {"django", "urllib3"}
+    assert outside - set(OPTIONAL) - HOSTS == {"django", "urllib3"}
+    rooms = (path for path in modules(PACKAGE) if path.parent.name != "contrib")
+    assert not imported(rooms, set()) & HOSTS
 
 
 def test_what_is_optional_is_an_extra() -> None:

@@ -101,10 +101,11 @@ def trouble(name: str) -> str:
         section = source(name)
     except Exception:  # items() may raise whatever it likes
         return ""
-    if section.key is None:
-        return ""
     found = SectionState(name)
-    _read_ledger(name, section.key.signature, found)
+    _read_ledger(name, section.signature, found)
+    if section.key is None and not found.pages:
+        # Perhaps it has too many to be stored.
+        return ""
     if found.errors:
         return f"Section {name!r} is in error: {found.errors[0]}"
     if not found.pages or found.unbuilt == found.pages:
