@@ -299,16 +299,24 @@ def test_an_empty_section(register: Register) -> None:
     assert (err, code) == ("CommandError: 7 URLs are lost.\n", 1)
 
 
-def test_a_changefreq_that_is_a_method(register: Register) -> None:
+def test_a_changefreq_that_is_a_method_is_left_out_and_the_url_is_not(
+    register: Register, former: Callable[..., str]
+) -> None:
     class Odd(ArticleSitemap):
+        lastmod = None
+
         def changefreq(self, item: Article) -> Any:
             return self.items
 
     register("article", Odd)
-    articles(3)
-    out, _, code = check(here_as("SITEMAPS"))
-    assert "changefreq" in out
-    assert (code == 1) == ("3 URLs listed before and not now" in out)
+    articles(1, slug="a")
+    more = "<changefreq>weekly</changefreq>"
+    found, code = differences(former("/articles/a/", more=more))
+    example = f"{SITE}/articles/a/: weekly → none"
+    assert {kind: one["examples"] for kind, one in found.items()} == {
+        "changefreq": [example]
+    }
+    assert code == 0
 
 
 def test_a_page_with_too_many_bad_rows_lists_nothing(
