@@ -211,6 +211,21 @@ def test_the_view_of_a_url_name_and_all_pages_of_its_index() -> None:
     assert (err, code) == ("", 0)
 
 
+def test_a_cache_of_the_whole_site_does_not_answer(settings: Any) -> None:
+    settings.MIDDLEWARE = [
+        "django.middleware.cache.UpdateCacheMiddleware",
+        *settings.MIDDLEWARE,
+        "django.middleware.cache.FetchFromCacheMiddleware",
+    ]
+    for number in (1, 2):
+        NoteFactory(number=number)
+        out, _, code = check("index")
+        urls = "1 URL" if number == 1 else "2 URLs"
+        assert f"Before: {urls}, the view 'index'" in out
+        assert f"Now: {urls}, the same sitemaps" in out
+        assert code == 0
+
+
 def test_another_view_is_asked_as_it_is(register: Register) -> None:
     register("article", ArticleSitemap)
     articles(1, slug="a")
