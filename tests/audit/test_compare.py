@@ -211,6 +211,21 @@ def test_the_view_of_a_url_name_and_all_pages_of_its_index() -> None:
     assert (err, code) == ("", 0)
 
 
+def test_a_cache_of_the_whole_site_does_not_answer(settings: Any) -> None:
+    settings.MIDDLEWARE = [
+        "django.middleware.cache.UpdateCacheMiddleware",
+        *settings.MIDDLEWARE,
+        "django.middleware.cache.FetchFromCacheMiddleware",
+    ]
+    for number in (1, 2):
+        NoteFactory(number=number)
+        out, _, code = check("index")
+        urls = "1 URL" if number == 1 else "2 URLs"
+        assert f"Before: {urls}, the view 'index'" in out
+        assert f"Now: {urls}, the same sitemaps" in out
+        assert code == 0
+
+
 def test_another_view_is_asked_as_it_is(register: Register) -> None:
     register("article", ArticleSitemap)
     articles(1, slug="a")
@@ -299,16 +314,24 @@ def test_an_empty_section(register: Register) -> None:
     assert (err, code) == ("CommandError: 7 URLs are lost.\n", 1)
 
 
-def test_a_changefreq_that_is_a_method(register: Register) -> None:
+def test_a_changefreq_that_is_a_method_is_left_out_and_the_url_is_not(
+    register: Register, former: Callable[..., str]
+) -> None:
     class Odd(ArticleSitemap):
+        lastmod = None
+
         def changefreq(self, item: Article) -> Any:
             return self.items
 
     register("article", Odd)
-    articles(3)
-    out, _, code = check(here_as("SITEMAPS"))
-    assert "changefreq" in out
-    assert (code == 1) == ("3 URLs listed before and not now" in out)
+    articles(1, slug="a")
+    more = "<changefreq>weekly</changefreq>"
+    found, code = differences(former("/articles/a/", more=more))
+    example = f"{SITE}/articles/a/: weekly → none"
+    assert {kind: one["examples"] for kind, one in found.items()} == {
+        "changefreq": [example]
+    }
+    assert code == 0
 
 
 def test_a_page_with_too_many_bad_rows_lists_nothing(
