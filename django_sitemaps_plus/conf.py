@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -27,6 +28,10 @@ NAME = "SITEMAPS_PLUS"
 _TEXT = (str, type(None)), "text"
 _NUMBER = (int, float), "number"
 _WHOLE = (int,), "whole number"
+#: What names a further site (a Site of the sites framework has a number), and what is
+#: said of it.
+_SITE_NAME = re.compile(r"[A-Za-z][\w-]{0,49}", re.ASCII)
+_SITE_KEYS = ("BASE_URL", "URLCONF", "SITEMAPS")
 #: What the value of a setting may be, and what that is called.
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "BASE_URL": _TEXT,
@@ -54,6 +59,11 @@ class Settings:
     #: Dotted path of a dict of contrib-style sitemaps, for those who come from
     #: ``django.contrib.sitemaps``. Sections found here are registered.
     SITEMAPS: str | None = None
+
+    #: Further sites of this project, each with sections of its own, by name:
+    #: ``{"blog": {"BASE_URL": …, "URLCONF": …, "SITEMAPS": …}}``. What ``BASE_URL`` and
+    #: ``SITEMAPS`` say is of the site without a name.
+    SITES: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     #: The Cache-Control header. The default lets caches keep a page but ask
     #: whether it still holds, which costs a 304 and never shows an old page.
@@ -115,6 +125,7 @@ class Settings:
         if not isinstance(self.ENGINES, Mapping):
             # Its value is not shown: it may hold a key.
             raise _error("ENGINES", "is no dict of engines by alias.")
+        _check_sites(self.SITES)
         is_bool = isinstance(self.BACKGROUND, bool)
         header = self.CACHE_CONTROL or ""
         rules = {
@@ -157,6 +168,30 @@ class Settings:
 
 def _error(name: object, problem: str, path: str = "") -> ConfigurationError:
     return ConfigurationError(f"{NAME}[{name!r}]{path} {problem}")
+
+
+def _check_sites(sites: Any) -> None:
+    """Refuse further sites that cannot be told apart, or reached."""
+    if not isinstance(sites, Mapping):
+        raise _error("SITES", f"is {sites!r}, which is no dict of sites by name.")
+    for name, site in sites.items():
+        path = f"[{name!r}]"
+        if not isinstance(name, str) or not _SITE_NAME.fullmatch(name):
+            problem = "cannot name a site: use a letter, then letters, digits, - and _."
+            raise _error("SITES", problem, path=path)
+        if not isinstance(site, Mapping):
+            example = '{"BASE_URL": "https://blog.example.com"}'
+            raise _error("SITES", f"is {site!r}; use {example}.", path=path)
+        for key, value in site.items():
+            if key not in _SITE_KEYS:
+                known = advice(key, _SITE_KEYS, "keys")
+                raise _error("SITES", f"is unknown. {known}", path=f"{path}[{key!r}]")
+            if not isinstance(value, str):
+                problem = f"is {value!r}, which is no text."
+                raise _error("SITES", problem, path=f"{path}[{key!r}]")
+        if not site.get("BASE_URL"):
+            problem = "needs a 'BASE_URL', for example 'https://blog.example.com'."
+            raise _error("SITES", problem, path=path)
 
 
 def _group(index: int, entry: Any) -> Group:

@@ -4,7 +4,9 @@ The addresses, to be included at the root::
     path("", include("django_sitemaps_plus.urls"))
 
 The converters match only sections that are registered, so that everything else
-falls through to the project's own patterns.
+falls through to the project's own patterns. In the URLconf of one of ``SITES``::
+
+    path("", include("django_sitemaps_plus.urls"), {"site": "blog"})
 """
 
 from __future__ import annotations
@@ -19,11 +21,6 @@ from .sitemaps.registry import registry
 app_name = "django_sitemaps_plus"
 
 
-def _is_section(name: str) -> bool:
-    """Tell whether a section has a name, though others may not be known now."""
-    return name in registry.known() or name in registry.sources()
-
-
 class SectionConverter(StringConverter):
     """The name of a registered section."""
 
@@ -31,7 +28,7 @@ class SectionConverter(StringConverter):
 
     def to_python(self, value: str) -> str:
         """Return the name; ``ValueError`` lets the next pattern try."""
-        if not _is_section(value):
+        if not registry.has(value):
             raise ValueError(value)
         return value
 
@@ -44,7 +41,7 @@ class PageConverter:
     def to_python(self, value: str) -> tuple[str, str]:
         """Return name and digits; ``ValueError`` lets the next pattern try."""
         name, _, number = value.rpartition("-")
-        if not _is_section(name):
+        if not registry.has(name):
             raise ValueError(value)
         return name, number
 

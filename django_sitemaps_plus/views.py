@@ -37,9 +37,15 @@ from .publishing.freshness import fresh_state, tag_of
 from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
 from .rendering.digest import definition
 from .sitemaps.contrib_templates import is_own
-from .sitemaps.registry import instance
+from .sitemaps.registry import instance, registry
 from .sitemaps.sections import SectionSource, live_source, source
-from .sitemaps.site import SiteAddress, of_request, requested_address
+from .sitemaps.site import (
+    SiteAddress,
+    of_request,
+    requested_address,
+    site_of_request,
+    working_for,
+)
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -57,13 +63,17 @@ def _guarded(view: View) -> View:
     """
     Answer what is not ready with 503 and one sentence, not with a traceback.
 
-    Outside of ATOMIC_REQUESTS: a claim that is not committed is none.
+    Outside of ATOMIC_REQUESTS: a claim that is not committed is none. ``site``, one of
+    ``SITES``, comes from the URLconf that includes the addresses.
     """
 
     @functools.wraps(view)
-    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def inner(
+        request: HttpRequest, *args: Any, site: str = "", **kwargs: Any
+    ) -> HttpResponseBase:
         try:
-            return view(request, *args, **kwargs)
+            with working_for(site_of_request(request, site)):
+                return view(request, *args, **kwargs)
         except NotReady as error:
             logger.info("%s: %s", request.path, error)
             return _unavailable(_BEING_BUILT, error.retry_after)
@@ -105,6 +115,8 @@ def gathered(
 
     With ``part``, counted from 2, a further file of that index.
     """
+    if name:
+        _refuse_other_site_s(name)
     sources = [source(name)] if name else indexes.all_sources()
     document = None
     if part is None or part > 1:
@@ -128,6 +140,7 @@ def page(
             f"{text!r} is no page number: they count from 1, without leading zeros."
         )
     number, place = int(text), of_request(request)
+    _refuse_other_site_s(name)
     response = _send_fresh(request, name, number, place, gz=gz)
     if response is not None:
         return response
@@ -139,6 +152,12 @@ def page(
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
     return send(request, document, gz=gz)
+
+
+def _refuse_other_site_s(name: str) -> None:
+    """Raise ``Http404`` for a section that only another of ``SITES`` has."""
+    if name not in registry.sources():
+        raise Http404(f"This site has no section {name!r}.")
 
 
 def _send_fresh(
@@ -174,9 +193,10 @@ def robots(request: HttpRequest) -> HttpResponseBase:
 
 
 @require_safe
-def engine_file(request: HttpRequest, name: str) -> HttpResponseBase:
+def engine_file(request: HttpRequest, name: str, *, site: str = "") -> HttpResponseBase:
     """``/<key>.txt``: what an engine fetches to know that the host is ours."""
-    hosts = {request.get_host(), of_request(request).origin.host}
+    with working_for(site_of_request(request, site)):
+        hosts = {request.get_host(), of_request(request).origin.host}
     for host in sorted(hosts):
         text = files_of(host).get(name)
         if text is not None:

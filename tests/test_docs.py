@@ -359,3 +359,17 @@ def test_contribs_dict_named_in_the_settings_is_paged_by_key(site: Site) -> None
     told = site.visit("build_sitemaps", "/sitemap-news.xml", "/sitemap-generic-1.xml")
     assert "Section 'generic': 1 page, 1 entry; 1 built, 0 unchanged." in told
     assert ENTRY in told
+
+
+def test_the_page_of_several_sites_runs(site: Site) -> None:
+    for block in blocks(ROOT / "docs" / "several-sites.md", "python"):
+        if not block.startswith("# settings_shop.py"):
+            site.add_example(block)
+    site.add("news/views.py", "def post(request, slug): ...\n")
+    site.add("settings.py", 'INSTALLED_APPS += ["django_sitemaps_plus"]\n')
+    site.add(
+        "urls.py", 'urlpatterns += [path("", include("django_sitemaps_plus.urls"))]'
+    )
+    told = site.visit("build_sitemaps", "/sitemap.xml")
+    assert "Site 'blog':\nSection 'article': 1 page, 1 entry; 1 built" in told
+    assert "<url><loc>https://www.example.com/articles/first/</loc></url>" in told

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.template.response import SimpleTemplateResponse
 from django.utils.translation import gettext_lazy as _
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.sitemaps.site import (
+    current_site,
+    own_sites,
+    site_of_request,
+    working_for,
+)
 
 from .display import MOST, known_engines, registered
 
@@ -119,12 +129,57 @@ class CreatedFilter(TimeFilter):
     field = "created_at"
 
 
+class SiteFilter(admin.SimpleListFilter):
+    """By site, in a project that serves several: the whole page is about one."""
+
+    title = _("site")
+    parameter_name = "site"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the sites that have a name."""
+        return [(name, name) for name in get_settings().SITES]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Leave the list as it is: it is read for the site."""
+        return queryset
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Say of the first one that it is the site without a name, not all."""
+        first, *others = super().choices(changelist)
+        yield {**first, "display": _("the site without a name")}
+        yield from others
+
+
 class ReadOnly(Base):
     """A list in which nothing is added, edited or deleted."""
 
     show_full_result_count = False
     paginator = BoundedPaginator
     empty_value_display = "–"
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Return the filters, by site too where there are several."""
+        found = super().get_list_filter(request)
+        return [SiteFilter, *found] if get_settings().SITES else found
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list of one site."""
+        show = super().changelist_view
+        more = extra_context or {}
+        return _of_site(request, lambda: show(request, {**self.more_context(), **more}))
+
+    def changeform_view(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Show a row of one site."""
+        show = super().changeform_view
+        return _of_site(request, lambda: show(request, *args, **kwargs))
+
+    def more_context(self) -> dict[str, Any]:
+        """Return what a list's template shows besides."""
+        return {}
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         """Nobody adds."""
@@ -142,3 +197,25 @@ class ReadOnly(Base):
         """Tell whether a user may run the actions: with the change permission."""
         name = f"sitemaps_plus.change_{self.opts.model_name}"
         return bool(request.user.has_perm(name))
+
+
+def _site_of(request: HttpRequest) -> str:
+    """Return the site that is looked at: the chosen one, or the request's."""
+    chosen = request.GET.get("site") or QueryDict(
+        # From a list to one of its rows.
+        request.GET.get("_changelist_filters", "")
+    ).get("site")
+    return chosen if chosen in own_sites() else site_of_request(request)
+
+
+def _of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:
+    """Return what a view shows of the site that is looked at."""
+    site = _site_of(request)
+    if site == current_site():
+        return show()
+    with working_for(site):
+        response = show()
+        if isinstance(response, SimpleTemplateResponse):
+            # Later another site would be worked for.
+            response.render()
+    return response

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet, Sum
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
@@ -20,7 +20,12 @@ from django_sitemaps_plus.changes import url_changes as happened
 from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
-from django_sitemaps_plus.pagination.queries import pages, sections, upper_of
+from django_sitemaps_plus.pagination.queries import (
+    of_sections,
+    pages,
+    sections,
+    upper_of,
+)
 from django_sitemaps_plus.publishing import storage
 from django_sitemaps_plus.publishing.compression import unpack
 from django_sitemaps_plus.publishing.pages import expire, serve
@@ -29,7 +34,7 @@ from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
-from django_sitemaps_plus.sitemaps.site import of_request
+from django_sitemaps_plus.sitemaps.site import named_site, of_request, urlconf
 
 from . import base, display
 
@@ -86,22 +91,20 @@ class SectionAdmin(base.ReadOnly):
             return gettext("not registered")
         return problem or problem_of(section.name)
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show how the pages stand above, and the sections without pages below."""
-        more = {
+    def more_context(self) -> dict[str, Any]:
+        """Say how the pages stand above, and the sections without pages below."""
+        return {
             "sitemaps_health": _health(),
             "sitemaps_without_pages": list(_without_pages()),
         }
-        return super().changelist_view(request, {**more, **(extra_context or {})})
 
 
 def _health() -> str:
     """Return in one line how the site's pages stand."""
     if problem := display.registered()[1]:
         return problem
-    found = with_states(pages(), display.problems(), time.time()).order_by()
+    own = pages().filter(of_sections())
+    found = with_states(own, display.problems(), time.time()).order_by()
     counts = dict(found.values_list("state").annotate(n=Count("pk")))
     total = sum(counts.values())
     shown = ngettext(
@@ -182,7 +185,7 @@ class PageAdmin(base.ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the pages with their states."""
-        found = pages().select_related("section")
+        found = pages().filter(of_sections()).select_related("section")
         return with_states(found, display.problems(), time.time())
 
     size_shown = display.column("size", _("size"), filesizeformat)
@@ -279,7 +282,12 @@ def _page_link(page: Any, text: str = "") -> str:
     if page.state == "unregistered":
         return "–"
     try:
-        path = reverse("django_sitemaps_plus:page", args=[str(page)])
+        path = reverse(
+            "django_sitemaps_plus:page",
+            urlconf=urlconf(),
+            args=[str(page)],
+            current_app=named_site() or None,
+        )
     except NoReverseMatch:
         # The project does not include the URLs.
         return "–"

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -197,15 +197,12 @@ class EngineStateAdmin(base.ReadOnly):
             )
         return display.coloured(gettext("fine"), display.GREEN)
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def more_context(self) -> dict[str, Any]:
         """Say above the list why nothing is sent, if so."""
         aliases, refusal = display.known_engines()
         if not aliases and not refusal:
             refusal = gettext("No engine is configured in SITEMAPS_PLUS['ENGINES'].")
-        more = {"sitemaps_refusal": refusal}
-        return super().changelist_view(request, {**more, **(extra_context or {})})
+        return {"sitemaps_refusal": refusal}
 
 
 def _count(found: QuerySet[Submission]) -> Any:

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from django.db import models
 
+from django_sitemaps_plus.sitemaps.site import current_site
+
 
 class Change(models.Model):
     """
@@ -14,6 +16,8 @@ class Change(models.Model):
     A hint, written after the commit. It is deleted when its page is built.
     """
 
+    #: The site whose row it is: see ``sitemaps.site.current_site``.
+    site = models.CharField(max_length=50, blank=True, default=current_site)
     section = models.CharField(max_length=100)
     #: The key concerned, as ``Key.dumps`` writes it. Empty: the whole section.
     key = models.TextField(blank=True, default="")
@@ -38,10 +42,11 @@ class Change(models.Model):
         app_label = "sitemaps_plus"
         indexes: ClassVar[list[models.Index]] = [
             models.Index(
-                fields=["section", "page", "id"], name="sitemaps_plus_change_page"
+                fields=["site", "section", "page", "id"],
+                name="sitemaps_plus_change_page",
             ),
             models.Index(
-                fields=["section", "reported_at", "id"],
+                fields=["site", "section", "reported_at", "id"],
                 name="sitemaps_plus_change_report",
             ),
         ]
@@ -65,6 +70,8 @@ class UrlChange(models.Model):
         CHANGED = "changed"
         REMOVED = "removed"
 
+    #: The site whose row it is: see ``sitemaps.site.current_site``.
+    site = models.CharField(max_length=50, blank=True, default=current_site)
     section = models.CharField(max_length=100)
     kind = models.CharField(max_length=7, choices=Kind.choices)
     location = models.TextField()
@@ -82,10 +89,12 @@ class UrlChange(models.Model):
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["digest", "at"], name="sitemaps_plus_url_location"),
             models.Index(
-                fields=["section", "kind", "at"], name="sitemaps_plus_url_change"
+                fields=["site", "section", "kind", "at"],
+                name="sitemaps_plus_url_change",
             ),
             models.Index(
-                fields=["queued_at", "on_hold", "id"], name="sitemaps_plus_url_queue"
+                fields=["site", "queued_at", "on_hold", "id"],
+                name="sitemaps_plus_url_queue",
             ),
         ]
         verbose_name = "URL change"
@@ -103,6 +112,8 @@ class RelatedState(models.Model):
     read before the save.
     """
 
+    #: The site whose row it is: see ``sitemaps.site.current_site``.
+    site = models.CharField(max_length=50, blank=True, default=current_site)
     section = models.CharField(max_length=100)
     model = models.CharField(max_length=100)
     key = models.CharField(max_length=255)
@@ -113,7 +124,7 @@ class RelatedState(models.Model):
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(
-                fields=["section", "model", "key"], name="sitemaps_plus_related"
+                fields=["site", "section", "model", "key"], name="sitemaps_plus_related"
             ),
         ]
 

@@ -24,6 +24,11 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import database_of, overridden, source
+from django_sitemaps_plus.sitemaps.site import (
+    declared_sites,
+    named_site,
+    working_for,
+)
 
 from .dependencies import Related, dependencies, related_tables
 from .recorder import Bag, remembering
@@ -41,12 +46,14 @@ class Recorder:
     key: Key
     #: The database in which the section's rows are written.
     database: str
+    #: Which of ``SITES`` it belongs to; empty for the site without a name.
+    site: str = ""
     #: ``Sitemap.records``, where the project's class defines it.
     records: Callable[..., bool] | None = None
 
     def own(self, bag: Bag, instance: Model, *, created: bool = False) -> None:
         """Remember an object that the section may list."""
-        keys = bag.keys(self.name, self.key, self.database)
+        keys = bag.keys(self.site, self.name, self.key, self.database)
         value = key_of(self.key, instance)
         if value is not None:
             keys.add(value, created=created)
@@ -55,7 +62,7 @@ class Recorder:
 
     def of_pk(self, bag: Bag, pk: Any) -> None:
         """Remember a row by its primary key, because something changed; None: any."""
-        keys = bag.keys(self.name, self.key, self.database)
+        keys = bag.keys(self.site, self.name, self.key, self.database)
         if pk is None:
             keys.whole = True
         elif _is_primary(self.key):
@@ -65,7 +72,7 @@ class Recorder:
 
     def related(self, bag: Bag, instance: Model) -> None:
         """Remember an object that entries of the section read."""
-        keys = bag.keys(self.name, self.key, self.database)
+        keys = bag.keys(self.site, self.name, self.key, self.database)
         model = instance._meta.concrete_model or type(instance)
         keys.related[model._meta.label, str(instance.pk)] = None
 
@@ -111,8 +118,8 @@ class _Listeners:
 
 
 _listeners: dict[type[Model], _Listeners] = {}
-#: Sections whose items could not be asked for at startup, and why.
-unwatched: dict[str, str] = {}
+#: Sections whose items could not be asked for at startup, and why, by site and name.
+unwatched: dict[tuple[str, str], str] = {}
 
 
 class NoQueriesError(OperationalError):
@@ -178,6 +185,22 @@ def connect(*, at_startup: bool = False) -> None:
     disconnect()
     unwatched.clear()
     try:
+        sites = declared_sites()
+    except ConfigurationError:
+        # The system checks report it.
+        return
+    for site in sites:
+        with working_for(site):
+            _listen_to_site(guard)
+    for model, listeners in _listeners.items():
+        post_save.connect(_post_save, sender=model, weak=False, dispatch_uid=_UID)
+        m2m_changed.connect(_m2m_changed, sender=model, weak=False, dispatch_uid=_UID)
+        if _wants_deletes(model, listeners):
+            pre_delete.connect(_pre_delete, sender=model, weak=False, dispatch_uid=_UID)
+
+
+def _listen_to_site(guard: Callable[[], Any]) -> None:
+    try:
         with guard():
             names = list(registry.sources())
     except (ConfigurationError, DatabaseError):
@@ -188,12 +211,8 @@ def connect(*, at_startup: bool = False) -> None:
             with guard():
                 _listen(name)
         except Exception as error:
-            unwatched[name] = f"{type(error).__name__}: {error}"
-    for model, listeners in _listeners.items():
-        post_save.connect(_post_save, sender=model, weak=False, dispatch_uid=_UID)
-        m2m_changed.connect(_m2m_changed, sender=model, weak=False, dispatch_uid=_UID)
-        if _wants_deletes(model, listeners):
-            pre_delete.connect(_pre_delete, sender=model, weak=False, dispatch_uid=_UID)
+            reason = f"{type(error).__name__}: {error}"
+            unwatched[named_site(), name] = reason
 
 
 def disconnect() -> None:
@@ -214,7 +233,8 @@ def _listen(name: str) -> None:
     sitemap = found.sitemap
     records = getattr(sitemap, "records", None)
     own_rule = records if records and overridden(sitemap, "records") else None
-    recorder = Recorder(name, found.key, database_of(sitemap.items()), own_rule)
+    database = database_of(sitemap.items())
+    recorder = Recorder(name, found.key, database, named_site(), own_rule)
     deletes = bool(getattr(sitemap, "record_deletes", True))
     kin = related_tables(known.model)
     for model in kin:

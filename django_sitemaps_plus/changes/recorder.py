@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -29,8 +30,14 @@ from django.db import (
 )
 
 from django_sitemaps_plus.db import clock_sql
+from django_sitemaps_plus.pagination.queries import other_sites_have_sections
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.site import (
+    declared_sites,
+    may_share_database,
+    named_site,
+)
 
 from .models import Change
 
@@ -40,6 +47,8 @@ logger = logging.getLogger("django_sitemaps_plus")
 MOST_KEYS = 10_000
 #: Rows of one INSERT.
 ROWS = 500
+#: Seconds for which nobody looks whether another Site has rows by now.
+ONLY = 180.0
 #: Seconds between two log entries that say that changes cannot be recorded.
 _LOG_AGAIN = 60.0
 
@@ -54,6 +63,9 @@ class Hint(NamedTuple):
     #: The label of another model, whose primary key ``key`` is.
     related: str = ""
     created: bool = False
+    #: The site whose row it is. None: one for this process's own Site, and one for each
+    #: other Site that has a section of that name.
+    site: str | None = None
 
 
 @dataclass
@@ -89,19 +101,19 @@ class _Keys:
             self.whole = True
         self.singles.clear()
 
-    def hints(self, section: str) -> Iterator[Hint]:
+    def hints(self, section: str, site: str | None) -> Iterator[Hint]:
         """Yield what is to be written of them."""
         for label, pk in self.related:
-            yield Hint(section, pk, related=label)
+            yield Hint(section, pk, related=label, site=site)
         self._load()
         if self.whole:
-            yield Hint(section)
+            yield Hint(section, site=site)
             return
         dumps = self.key.dumps
         if self.span is not None:
-            yield Hint(section, dumps(self.span[0]), dumps(self.span[1]))
+            yield Hint(section, dumps(self.span[0]), dumps(self.span[1]), site=site)
         for value, created in self.singles.items():
-            yield Hint(section, dumps(value), created=created)
+            yield Hint(section, dumps(value), None, "", created, site)
 
     def _load(self) -> None:
         """Look up the keys of objects that were saved without having loaded them."""
@@ -130,7 +142,8 @@ class Bag:
         self.connection = connection
         #: Whether no transaction is open, whose commit would write it down.
         self.is_alone = is_alone
-        self.sections: dict[str, _Keys] = {}
+        #: By the name of the site, empty for the one without, and of the section.
+        self.sections: dict[tuple[str, str], _Keys] = {}
         #: Where it stood among the callbacks.
         self._at = len(connection.run_on_commit)
 
@@ -159,11 +172,11 @@ class Bag:
                 return True
         return False
 
-    def keys(self, section: str, key: Key, database: str) -> _Keys:
+    def keys(self, site: str, section: str, key: Key, database: str) -> _Keys:
         """Return the keys of a section."""
-        found = self.sections.get(section)
+        found = self.sections.get((site, section))
         if found is None:
-            found = self.sections[section] = _Keys(key, database)
+            found = self.sections[site, section] = _Keys(key, database)
         return found
 
     def __call__(self) -> None:
@@ -173,7 +186,11 @@ class Bag:
 
     def _take(self) -> list[Hint]:
         sections, self.sections = self.sections, {}
-        return [hint for name, keys in sections.items() for hint in keys.hints(name)]
+        return [
+            hint
+            for (site, name), keys in sections.items()
+            for hint in keys.hints(name, site or None)
+        ]
 
 
 #: What a connection has as an attribute: by their savepoints, the bags of its open
@@ -223,16 +240,17 @@ def _merged(hints: Sequence[Hint]) -> list[Hint]:
     """Return one hint for each key, of those that several savepoints remembered."""
     found: dict[tuple[Any, ...], Hint] = {}
     for hint in hints:
-        known = found.setdefault(hint[:4], hint)
+        same = *hint[:4], hint.site
+        known = found.setdefault(same, hint)
         if hint.created and not known.created:
-            found[hint[:4]] = hint
+            found[same] = hint
     return list(found.values())
 
 
 def remembers(using: str, section: str) -> bool:
     """Tell whether the open transaction of a connection changed a section."""
-    found = _bags(connections[using])
-    return any(section in bag.sections and bag.is_waiting for bag in found)
+    found, known = _bags(connections[using]), (named_site(), section)
+    return any(known in bag.sections and bag.is_waiting for bag in found)
 
 
 def write_remembered(using: str) -> None:
@@ -365,25 +383,115 @@ def _log(using: str, error: Exception) -> None:
 def _insert(connection: Any, hints: Sequence[Hint]) -> None:
     # What commits on its own need not wait for the disk.
     alone = not connection.in_atomic_block and connection.get_autocommit()
+    own, *named = declared_sites()
+    is_shared = may_share_database() and not (own and _is_only_site())
+    # What the others have is not for them to record.
+    known = [own, *named] if own else named
+    by_site: dict[str | None, list[Hint]] = {}
+    for hint in hints:
+        by_site.setdefault(hint.site, []).append(hint)
     with connection.cursor() as cursor:
-        for start in range(0, len(hints), ROWS):
-            some = hints[start : start + ROWS]
-            params = [part for hint in some for part in hint]
-            sql = _insertion(connection.vendor, len(some), alone=alone)
-            cursor.execute(sql, params)
+        for site, group in by_site.items():
+            for start in range(0, len(group), ROWS):
+                some = group[start : start + ROWS]
+                given = [part for hint in some for part in hint[:5]]
+                if site is None and is_shared:
+                    mine = [own] if own else []
+                    sql = _insertion_for_each_site(
+                        connection.vendor, len(some), len(mine), len(known), alone=alone
+                    )
+                    params = [*given, *mine, *known]
+                else:
+                    of = own if site is None else site
+                    sql = _insertion(connection.vendor, len(some), alone=alone)
+                    params = [part for hint in some for part in (*hint[:5], of)]
+                cursor.execute(sql, params)
+
+
+def _columns(vendor: str) -> str:
+    quote = "`" if vendor == "mysql" else '"'
+    names = ("section", "key", "upto", "related", "created")
+    return ", ".join(f"{quote}{name}{quote}" for name in names)
+
+
+def _definition(vendor: str, *, alone: bool) -> str:
+    """
+    Return the empty text, and on PostgreSQL have the commit not wait for the disk.
+
+    That takes longer than all the rest. What a crash of the server loses, half a second
+    at most, the next comparison finds. SET LOCAL would do nothing in autocommit.
+    """
+    quick = "left(set_config('synchronous_commit', 'off', true), 0)"
+    return quick if vendor == "postgresql" and alone else "''"
 
 
 @lru_cache(maxsize=64)
 def _insertion(vendor: str, count: int, *, alone: bool) -> str:
-    """Return the statement that writes so many rows."""
-    quote = "`" if vendor == "mysql" else '"'
-    names = ("section", "key", "upto", "related", "created", "at", "definition")
-    columns = ", ".join(f"{quote}{name}{quote}" for name in names)
-    given = f"%s, %s, %s, %s, %s, {clock_sql(vendor)}"
-    # Waiting for the disk takes longer than all the rest. What a crash of the server
-    # loses, half a second at most, the next comparison finds. SET LOCAL would do
-    # nothing in autocommit.
-    quick = "left(set_config('synchronous_commit', 'off', true), 0)"
-    first = quick if vendor == "postgresql" and alone else "''"
+    """Return the statement that writes so many rows, each with its site."""
+    into = (
+        f"INSERT INTO sitemaps_plus_change ({_columns(vendor)}, site, at, definition)"
+    )
+    given = f"%s, %s, %s, %s, %s, %s, {clock_sql(vendor)}"
+    first = _definition(vendor, alone=alone)
     rows = ", ".join([f"({given}, {first})", *[f"({given}, '')"] * (count - 1)])
-    return f"INSERT INTO sitemaps_plus_change ({columns}) VALUES {rows}"  # noqa: S608 (no value is in it)
+    return f"{into} VALUES {rows}"
+
+
+@lru_cache(maxsize=64)
+def _insertion_for_each_site(
+    vendor: str, count: int, mine: int, known: int, *, alone: bool
+) -> str:
+    """
+    Return the statement that writes rows for one's own Site and for all others.
+
+    Others have a section of the name, and are none of the ``known`` sites, which these
+    settings describe. Nothing is asked before.
+    """
+    columns = _columns(vendor)
+    into = f"INSERT INTO sitemaps_plus_change ({columns}, site, at, definition)"
+    rest = f"{clock_sql(vendor)}, {_definition(vendor, alone=alone)}"
+    unknown = f"AND site NOT IN ({', '.join(['%s'] * known)})" if known else ""
+    # No value is in the texts.
+    if vendor == "postgresql":
+        # Planned in half the time of a UNION.
+        row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
+        values = f"(VALUES {', '.join([row] * count)}) AS given ({columns})"
+        others = (
+            "SELECT site::text FROM sitemaps_plus_section "  # noqa: S608
+            f"WHERE name = given.section {unknown}"
+        )
+        sites = f"unnest({'ARRAY[%s::text] || ' * mine}ARRAY({others})) AS own (site)"
+        return f"{into} SELECT given.*, site, {rest} FROM {values}, {sites}"  # noqa: S608
+    row, name = "(%s, %s, %s, %s, %s)", "given.section"
+    values = f"VALUES {', '.join([row] * count)}"
+    if vendor == "mysql":
+        values = " UNION ALL ".join([f"SELECT {row[1:-1]}"] * count)
+        # Texts in a statement have the connection's collation.
+        name = f"CONVERT({name} USING utf8mb4) COLLATE utf8mb4_bin"
+    parts = [f"SELECT given.*, %s, {rest} FROM given"] * mine  # noqa: S608
+    parts.append(
+        f"SELECT given.*, site, {rest} "  # noqa: S608
+        f"FROM given, sitemaps_plus_section WHERE name = {name} {unknown}"
+    )
+    return f"{into} WITH given ({columns}) AS ({values}) {' UNION ALL '.join(parts)}"
+
+
+#: Until when no other Site has rows, as far as this process knows, by the monotonic
+#: clock.
+_only_until = -math.inf
+
+
+def look_for_other_sites() -> None:
+    """
+    Find out whether other Sites have rows; if not, no save looks for them for a while.
+
+    For the background: which site is the first to come is noticed a little later, and
+    what was saved until then by its next comparison.
+    """
+    global _only_until
+    now = time.monotonic()
+    _only_until = -math.inf if other_sites_have_sections() else now + ONLY
+
+
+def _is_only_site() -> bool:
+    return time.monotonic() < _only_until

@@ -15,6 +15,7 @@ from django_sitemaps_plus.pagination.queries import sections
 from django_sitemaps_plus.sitemaps.attributes import alias, moments
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
+from django_sitemaps_plus.sitemaps.site import current_site
 
 from .recorder import MOST_KEYS, Hint, write
 
@@ -60,7 +61,7 @@ def crossed(source: SectionSource, section: Section, now: float) -> list[Hint] |
     if not declared or source.key is None or not is_due(section, now):
         return None
     if not since:
-        return [Hint(source.name)]
+        return [Hint(source.name, site=current_site())]
     hints = []
     for name, moment in declared.items():
         hints += _crossed(source, source.key, name, moment, since - SKEW, now)
@@ -81,9 +82,12 @@ def _crossed(
     )
     keys = list(crossed.order_by().values_list(*key.names)[: MOST_KEYS + 1])
     if len(keys) > MOST_KEYS:
-        return [Hint(source.name)]
-    is_new = name == "appears"
-    return [Hint(source.name, key.dumps(value), created=is_new) for value in keys]
+        return [Hint(source.name, site=current_site())]
+    # Other sites look at the clock themselves.
+    is_new, site = name == "appears", current_site()
+    return [
+        Hint(source.name, key.dumps(value), created=is_new, site=site) for value in keys
+    ]
 
 
 def _datetime(seconds: float) -> dt.datetime:

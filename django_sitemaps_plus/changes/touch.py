@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Model, QuerySet
 from django.utils.asyncio import async_unsafe
@@ -10,6 +10,11 @@ from django.utils.asyncio import async_unsafe
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of, source
+from django_sitemaps_plus.sitemaps.site import (
+    declared_sites,
+    named_site,
+    working_for,
+)
 
 from .dependencies import dependencies, related_tables
 from .receivers import key_of
@@ -20,17 +25,30 @@ from .recorder import MOST_KEYS, Bag, remembering
 def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
     """Remember rows that were changed behind the signals: the root's ``touch()``."""
     model = _model_of(changed)
-    found: dict[str, list[tuple[SectionSource, list[KeyValue] | None]]] = {}
-    for name in registry.sources():
-        section = source(name)
-        if section.key is not None and _reads(section, section.key, model):
-            database = database_of(section.sitemap.items())
-            keys = _keys_of(section.key, changed, database)
-            found.setdefault(database, []).append((section, keys))
+    found: dict[str, list[_Found]] = {}
+    for site in declared_sites():
+        with working_for(site):
+            for name in registry.sources():
+                section = source(name)
+                if section.key is not None and _reads(section, section.key, model):
+                    database = database_of(section.sitemap.items())
+                    keys = _keys_of(section.key, changed, database)
+                    own = _Found(named_site(), section, keys)
+                    found.setdefault(database, []).append(own)
     for database, sections in found.items():
         with remembering(database) as bag:
-            for section, keys in sections:
-                _remember(bag, section, database, changed, keys)
+            for one in sections:
+                _remember(bag, one, database, changed)
+
+
+class _Found(NamedTuple):
+    """A section that lists or reads what was changed."""
+
+    #: Which of ``SITES`` it belongs to; empty for the site without a name.
+    site: str
+    section: SectionSource
+    #: None stands for any.
+    keys: list[KeyValue] | None
 
 
 def _reads(section: SectionSource, key: Key, model: type[Model]) -> bool:
@@ -54,16 +72,11 @@ def _keys_of(key: Key, changed: Any, database: str) -> list[KeyValue] | None:
     return None
 
 
-def _remember(
-    bag: Bag,
-    section: SectionSource,
-    database: str,
-    changed: Any,
-    keys: list[KeyValue] | None,
-) -> None:
+def _remember(bag: Bag, found: _Found, database: str, changed: Any) -> None:
+    section, keys = found.section, found.keys
     if section.key is None:
         return
-    own = bag.keys(section.name, section.key, database)
+    own = bag.keys(found.site, section.name, section.key, database)
     own.whole = own.whole or keys is None
     for value in keys or ():
         own.add(value)

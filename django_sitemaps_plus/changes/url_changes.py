@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,15 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import sections
+from django_sitemaps_plus.sitemaps.site import declared_sites, may_share_database
 
 from .models import UrlChange
-from .queries import location_digest, url_changes
+from .queries import (
+    changes_of_all_sites,
+    location_digest,
+    url_changes,
+    url_changes_of_all_sites,
+)
 
 Kind = UrlChange.Kind
 
@@ -28,6 +35,8 @@ MOST_REMOVALS = 20_000
 #: last weekend, and to notify an engine that did not answer for days. What was not
 #: submitted by then, crawlers have found in the sitemap.
 KEEP = 7 * 86_400
+#: When this process last looked for abandoned changes, by the monotonic clock.
+_pruned_at = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +190,29 @@ def confirm(section: str, now: float) -> int:
 
 
 def prune() -> int:
-    """Delete what is older than ``KEEP``; returns how many rows."""
+    """Delete what is older than ``KEEP``, of all sites; returns how many rows."""
+    _prune_abandoned()
     deleted = 0
     while True:
-        first = list(url_changes().order_by("pk").values_list("pk", "at")[:ROWS])
+        rows = url_changes_of_all_sites()
+        first = list(rows.order_by("pk").values_list("pk", "at")[:ROWS])
         old = [pk for pk, at in first if at < time.time() - KEEP]
         if not old:
             return deleted
-        deleted += url_changes().filter(pk__in=old).delete()[0]
+        deleted += rows.filter(pk__in=old).delete()[0]
+
+
+def _prune_abandoned() -> None:
+    """
+    Delete old changes of Sites of which no process takes care, once an hour.
+
+    Every save is recorded for them too, as long as they have sections.
+    """
+    global _pruned_at
+    if not may_share_database() or time.monotonic() - _pruned_at < WITHIN:
+        return
+    _pruned_at = time.monotonic()
+    others = changes_of_all_sites().exclude(site__in=declared_sites())
+    old = others.filter(at__lt=time.time() - KEEP).order_by("pk")
+    while ids := list(old.values_list("pk", flat=True)[:ROWS]):
+        changes_of_all_sites().filter(pk__in=ids).delete()

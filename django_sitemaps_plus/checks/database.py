@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from django.apps import apps
+from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Tags, register
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, connections, router
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Model
 
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
@@ -15,9 +18,12 @@ from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.publishing.by_position import MOST_PAGES, position_pages
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source_of
+from django_sitemaps_plus.sitemaps.site import base_url, parse_base_url
 
-from .messages import message, section_names
+from .messages import message, of_each_site, section_names
 from .sections import asks_database, check_section, is_legal_limit, unreadable
+
+_SHELL = 'Run: manage.py shell -c "from django.contrib.sites.models import Site; '
 
 
 @register(Tags.database, "sitemaps_plus")
@@ -33,6 +39,11 @@ def check_tables(
         return [message("W008", text, "Run: manage.py migrate sitemaps_plus")]
     if not _is_migrated(using):
         return []  # it is about to be
+    return _check_read()
+
+
+@of_each_site
+def _check_read() -> list[CheckMessage]:
     try:
         names = list(registry.sources())
     except ConfigurationError:
@@ -54,6 +65,62 @@ def _is_migrated(using: str) -> bool:
     """Tell whether the tables of items are those of the models."""
     executor = MigrationExecutor(connections[using])
     return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+
+
+@register(Tags.database, "sitemaps_plus")
+def check_current_site(
+    databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """E041, W041 and W042: the Site that ``SITE_ID`` names."""
+    number = getattr(django_settings, "SITE_ID", None)
+    if not number or not apps.is_installed("django.contrib.sites"):
+        return []
+    sites = apps.get_model("sites.Site")
+    using = router.db_for_read(sites)
+    if using not in (databases or ()) or not _is_there(sites, using):
+        return []
+    domains = dict(sites.objects.values_list("pk", "domain"))
+    return list(_check_site(number, domains))
+
+
+def _is_there(model: type[Model], using: str) -> bool:
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        return model._meta.db_table in connection.introspection.table_names(cursor)
+
+
+def _check_site(number: Any, domains: Mapping[Any, str]) -> Iterator[CheckMessage]:
+    try:
+        given = base_url()
+        host = parse_base_url(given).origin.host if given else ""
+    except ConfigurationError:
+        return  # E001 or E002 says so
+    others = [pk for pk, domain in domains.items() if domain == host and pk != number]
+    if others:
+        yield message(
+            "W042",
+            f"SITE_ID is {number}, but BASE_URL is {given!r}, the domain of the Site "
+            f"{others[0]}: what this site lists is submitted as the other's.",
+            "Set BASE_URL in the settings of each site, or leave it out: then the "
+            "Site's domain counts.",
+        )
+    if given:
+        return
+    if number not in domains:
+        yield message(
+            "E041",
+            f"SITE_ID is {number}, and there is no such Site: the site's address is "
+            "not known.",
+            f"{_SHELL}Site.objects.create(pk={number}, domain='www.example.com')\"",
+        )
+    elif domains[number] == "example.com":
+        yield message(
+            "W041",
+            f"The domain of the Site {number} is 'example.com', with which Django "
+            "created it: all links of the sitemaps begin with it.",
+            f"{_SHELL}Site.objects.filter(pk={number})"
+            ".update(domain='www.your-site.com')\"",
+        )
 
 
 def _sound_source(name: str) -> SectionSource | None:

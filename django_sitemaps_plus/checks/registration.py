@@ -16,6 +16,11 @@ from django.urls import get_resolver
 from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.site import (
+    declared_sites,
+    urlconf,
+    working_for,
+)
 
 from .messages import message
 
@@ -73,13 +78,15 @@ def _declared_in(module: ModuleType) -> Iterator[type]:
 
 def _used() -> Iterator[type]:
     """Yield the classes of all sections, and those that are handed to views."""
-    for source in registry.sources().values():
-        yield _class_of(source)
-    for given in _handed_to(get_resolver()):
-        if not isinstance(given, dict):
-            raise ConfigurationError("It is not known what is in it without asking.")
-        for source in given.values():
-            yield _class_of(source)
+    for site in declared_sites():
+        with working_for(site):
+            sources = [*registry.sources().values()]
+            for given in _handed_to(get_resolver(urlconf())):
+                if not isinstance(given, dict):
+                    problem = "It is not known what is in it without asking."
+                    raise ConfigurationError(problem)
+                sources += given.values()
+        yield from map(_class_of, sources)
 
 
 def _class_of(source: Any) -> type:

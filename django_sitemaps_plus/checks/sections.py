@@ -50,10 +50,14 @@ from django_sitemaps_plus.sitemaps.sections import (
     object_path_reason,
     source_of,
 )
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    named_site,
+    rendering_context,
+)
 
 from .locations import check_location
-from .messages import message, section_names
+from .messages import message, of_each_site, section_names
 
 #: What the database itself does when a foreign key's target is deleted (Django 6.1).
 _IN_DATABASE: Any = getattr(deletion, "DatabaseOnDelete", ())
@@ -61,6 +65,7 @@ _DB_CASCADE: Any = getattr(deletion, "DB_CASCADE", None)
 
 
 @register("sitemaps_plus")
+@of_each_site
 def check_names(**kwargs: Any) -> list[CheckMessage]:
     """E004: names of sections that cannot be told apart; the dict in the settings."""
     try:
@@ -91,6 +96,7 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 
 
 @register("sitemaps_plus")
+@of_each_site
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
     """E005 to E017, E020, W002 to W004, W010, W020 to W023: what classes declare."""
     found: list[CheckMessage] = []
@@ -395,7 +401,7 @@ def _check_recording(source: SectionSource, cls: type) -> Iterator[CheckMessage]
         found = dependencies(source.sitemap)
     except (ConfigurationError, FieldError, RouteError):
         return  # E007 or E008 says so
-    reason = receivers.unwatched.get(source.name)
+    reason = receivers.unwatched.get((named_site(), source.name))
     if reason is not None:
         yield message(
             "W020",

@@ -7,20 +7,26 @@ from typing import Any
 from django.apps import apps
 from django.core.checks import CheckMessage, register
 
-from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.conf import advice, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.sitemaps.site import parse_base_url
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.site import (
+    base_url,
+    parse_base_url,
+    request_decides,
+)
 
-from .messages import message
+from .messages import message, of_each_site
 
 SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
 
 
 @register("sitemaps_plus")
+@of_each_site
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
     """E001, E002 and W001: ``SITEMAPS_PLUS`` and the site's address."""
     try:
-        base_url = get_settings().BASE_URL
+        given = base_url()
     except ConfigurationError as error:
         return [
             message("E001", str(error), "Correct SITEMAPS_PLUS in the settings module.")
@@ -32,13 +38,46 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
         )
         return [message("W001", text, SET_BASE_URL)]
     try:
-        if base_url:
-            parse_base_url(base_url)
+        if given:
+            parse_base_url(given)
     except ConfigurationError as error:
         return [message("E002", str(error), SET_BASE_URL)]
     return []
 
 
+@register("sitemaps_plus")
+def check_sites(**kwargs: Any) -> list[CheckMessage]:
+    """E040 and W040: sites that nobody serves, or of which no process takes care."""
+    try:
+        known = get_settings().SITES
+    except ConfigurationError:
+        return []  # E001 says so
+    found = [
+        message(
+            "E040",
+            f"Sitemaps are registered for the site {site!r}, which is not in "
+            f"SITEMAPS_PLUS['SITES']. {advice(site, known, 'sites') if known else ''}",
+            f'Set SITEMAPS_PLUS["SITES"] = {{"{site}": '
+            '{"BASE_URL": "https://blog.example.com", "URLCONF": "…"}}.',
+        )
+        for site in registry.sites()
+        if site not in known
+    ]
+    if request_decides():
+        found.append(
+            message(
+                "W040",
+                "django.contrib.sites is installed, and SITE_ID is not set: each "
+                "request says which Site it is for. So no page is rebuilt in the "
+                "background, no engine is notified, and commands need --site.",
+                "Set SITE_ID = 1 in the settings of each site's processes; or have "
+                "cron run 'manage.py ping_sitemaps --site www.example.com' for each, "
+                "and silence this check.",
+            )
+        )
+    return found
+
+
 def has_address() -> bool:
     """Tell whether the project says where the site is: by ``BASE_URL`` or by Sites."""
-    return bool(get_settings().BASE_URL) or apps.is_installed("django.contrib.sites")
+    return bool(base_url()) or apps.is_installed("django.contrib.sites")

@@ -7,12 +7,17 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Tags, register
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    named_site,
+    rendering_context,
+    urlconf,
+)
 
-from .messages import message, section_names
+from .messages import message, of_each_site, section_names
 
 _INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
@@ -22,19 +27,29 @@ def check_urls(**kwargs: Any) -> list[CheckMessage]:
     """W005 to W007: where the addresses are, and templates that cost speed."""
     if not getattr(django_settings, "ROOT_URLCONF", None):
         return []
-    return [*_check_address(), *_check_templates()]
+    return [*_check_addresses(), *_check_templates()]
+
+
+@of_each_site
+def _check_addresses() -> list[CheckMessage]:
+    return list(_check_address())
 
 
 def _check_address() -> Iterator[CheckMessage]:
+    site = named_site()
     try:
         with rendering_context(PLACEHOLDER_SITE):
-            address = reverse("django_sitemaps_plus:site")
-    except NoReverseMatch:
+            address = reverse("django_sitemaps_plus:site", current_app=site or None)
+            kwargs = resolve(address, urlconf()).kwargs
+    except (NoReverseMatch, Resolver404):
+        address, kwargs = "", {}
+    if not address or kwargs.get("site", "") != site:
         if section_names():
+            include = _INCLUDE[:-1] + f', {{"site": "{site}"}})' if site else _INCLUDE
             yield message(
                 "W005",
                 "Sections are registered, but no URLconf includes their addresses.",
-                f"Add {_INCLUDE} to urlpatterns.",
+                f"Add {include} to urlpatterns.",
             )
         return
     if address != "/sitemap.xml":

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -29,7 +29,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.changes import url_changes
-from django_sitemaps_plus.changes.recorder import write_late
+from django_sitemaps_plus.changes.recorder import look_for_other_sites, write_late
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import (
@@ -39,7 +39,14 @@ from django_sitemaps_plus.publishing.refresh import (
     report_all,
 )
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
+from django_sitemaps_plus.sitemaps.site import (
+    SiteAddress,
+    configured,
+    current_site,
+    may_share_database,
+    own_sites,
+    working_for,
+)
 
 from . import guards, outbox
 from .dispatcher import deliver
@@ -78,7 +85,7 @@ class Background:
         self._lock = threading.Lock()
         self._work = threading.Event()
         self._thread: threading.Thread | None = None
-        self._leisure = Leisure()
+        self._leisure: dict[str, Leisure] = {}
         self._ends = False
         self._serves = False
         self._looked = -LOOK
@@ -149,6 +156,8 @@ class Background:
         now = time.monotonic()
         if self._notify_at <= now:
             self._notify_at = math.inf
+            if may_share_database():
+                look_for_other_sites()
             how = get_settings().BACKGROUND
             if how in TASKS:
                 write_late()
@@ -160,11 +169,17 @@ class Background:
                 self._notify_in(wait)
         if self._rebuild_at <= now:
             self._rebuild_at = math.inf
-            site = configured()
-            if site is not None and not self._is_ending():
-                rest = self._leisure.step(all_sources(), site)
-                if rest is not None:
-                    self._rebuild_at = time.monotonic() + max(PAUSE, rest)
+            rest = _soonest(self._rebuild_page)
+            if rest is not None:
+                self._rebuild_at = time.monotonic() + max(PAUSE, rest)
+
+    def _rebuild_page(self) -> float | None:
+        """Rebuild a page of the current site; return as ``Leisure.step``."""
+        site = configured()
+        if site is None or self._is_ending():
+            return None
+        leisure = self._leisure.setdefault(current_site(), Leisure())
+        return leisure.step(all_sources(), site)
 
     def _notify_in(self, seconds: float) -> None:
         at = time.monotonic() + max(PAUSE, seconds)
@@ -191,7 +206,9 @@ class Background:
     def _end(self) -> None:
         """Release what the thread holds."""
         try:
-            self._leisure.stop()
+            for site, leisure in self._leisure.items():
+                with working_for(site):
+                    leisure.stop()
         except Exception:
             # The database may be down already; the lease ends by itself.
             logger.exception("The lease for rebuilding pages could not be released.")
@@ -227,7 +244,25 @@ def is_allowed() -> bool:
     if uwsgi is not None and not {"threads", "enable-threads"} & uwsgi.opt.keys():
         _warn_of_uwsgi()
         return False
-    return bool(get_settings().BACKGROUND) and configured() is not None
+    return bool(get_settings().BACKGROUND) and _has_address()
+
+
+def _has_address() -> bool:
+    """Tell whether the address of a site is known that this process works for."""
+    for site in own_sites():
+        with working_for(site):
+            if configured() is not None:
+                return True
+    return False
+
+
+def _soonest(work: Callable[[], float | None]) -> float | None:
+    """Work for each of this process's sites; return the least of what it returns."""
+    waits = []
+    for site in own_sites():
+        with working_for(site):
+            waits.append(work())
+    return min((wait for wait in waits if wait is not None), default=None)
 
 
 @cache
@@ -274,6 +309,10 @@ def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
 def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """Report what was saved and deleted, and notify engines; return as ``notify``."""
     write_late()
+    return _soonest(partial(_notify_of_changes, is_ending))
+
+
+def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
     if configured() is None:
         return None
     report_all(all_sources())
@@ -288,6 +327,10 @@ def work() -> float | None:
     Return the seconds until there is more to do, None if nothing waits.
     """
     notify_all()
+    return _soonest(_rebuild_and_notify)
+
+
+def _rebuild_and_notify() -> float | None:
     site = configured()
     if site is not None:
         sources = all_sources()

@@ -114,8 +114,10 @@ def known_files() -> frozenset[str]:
     while an engine cannot be used, so that other URLs still resolve.
     """
     try:
-        base_url = get_settings().BASE_URL
-        hosts = [parse_base_url(base_url).origin.host] if base_url else []
+        settings = get_settings()
+        named = [site["BASE_URL"] for site in settings.SITES.values()]
+        given = [url for url in (settings.BASE_URL, *named) if url]
+        hosts = [parse_base_url(url).origin.host for url in given]
         # Of a pattern of hosts it is enough to know the files that all of them have,
         # and those of the hosts that engines name.
         hosts += [host.lstrip(".") for host in django_settings.ALLOWED_HOSTS]

@@ -15,6 +15,8 @@ from django.db import models, transaction
 from django.db.models import Case, F, Value, When
 from django.db.models.functions import Greatest
 
+from django_sitemaps_plus.sitemaps.site import current_site
+
 #: Rows of one statement.
 ROWS = 500
 #: What a submission takes over from an earlier one of the same URL.
@@ -135,6 +137,8 @@ class Submission(models.Model):
         REJECTED = "rejected"
         FAILED = "failed"
 
+    #: The site whose row it is: see ``sitemaps.site.current_site``.
+    site = models.CharField(max_length=50, blank=True, default=current_site)
     #: The alias in the settings.
     engine = models.CharField(max_length=100)
     url = models.TextField("URL")
@@ -174,13 +178,16 @@ class Submission(models.Model):
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(
-                fields=["digest", "engine", "live"], name="sitemaps_plus_one_waits"
+                fields=["digest", "engine", "site", "live"],
+                name="sitemaps_plus_one_waits",
             ),
         ]
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["engine", "host", "due_at"], name="sitemaps_plus_due"),
+            models.Index(
+                fields=["site", "engine", "host", "due_at"], name="sitemaps_plus_due"
+            ),
             # Failures are looked up among very many that were accepted.
-            models.Index(fields=["state", "id"], name="sitemaps_plus_outcome"),
+            models.Index(fields=["site", "state", "id"], name="sitemaps_plus_outcome"),
         ]
 
     def __str__(self) -> str:
@@ -265,6 +272,8 @@ class EngineStateQuerySet(models.QuerySet["EngineState"]):
 class EngineState(models.Model):
     """How one engine is doing for one of the site's hosts."""
 
+    #: The site whose row it is: see ``sitemaps.site.current_site``.
+    site = models.CharField(max_length=50, blank=True, default=current_site)
     engine = models.CharField(max_length=100)
     host = models.CharField(max_length=255)
     #: A digest of the ownership proof that was verified; empty if none was.
@@ -289,7 +298,7 @@ class EngineState(models.Model):
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(
-                fields=["engine", "host"], name="sitemaps_plus_engine"
+                fields=["site", "engine", "host"], name="sitemaps_plus_engine"
             ),
         ]
         verbose_name = "engine"

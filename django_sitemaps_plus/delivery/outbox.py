@@ -24,13 +24,18 @@ from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP, ROWS
 from django_sitemaps_plus.db import database_time, retrying
 from django_sitemaps_plus.engines.base import Engine
-from django_sitemaps_plus.pagination.queries import pages, row_of, sections
+from django_sitemaps_plus.pagination.queries import (
+    of_sections,
+    pages,
+    row_of,
+    sections,
+)
 from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 
 from .engines import engines
 from .models import EngineState, Submission, SubmissionQuerySet, digest_of
-from .queries import states, submissions
+from .queries import states, submissions, submissions_of_all_sites
 
 Kind = Submission.Kind
 State = Submission.State
@@ -100,7 +105,7 @@ def unqueued() -> QuerySet[UrlChange]:
     # As an expression, which gives "on_hold = false": NOT is looked up in no index
     # where there is no boolean type, and IN is sorted.
     found = url_changes().filter(queued_at=None, on_hold=Value(False))
-    broken = pages().exclude(error="").order_by()
+    broken = pages().filter(of_sections()).exclude(error="").order_by()
     names = list(broken.values_list("section__name", flat=True).distinct())
     if names:
         # Something larger is wrong there: nothing of it is submitted until it is fixed.
@@ -362,12 +367,17 @@ def late(seconds: float) -> int:
 
 
 def prune() -> int:
-    """Delete submissions older than changes of URLs are stored; return how many."""
+    """
+    Delete submissions older than changes of URLs are stored; return how many.
+
+    Of all sites: one of them may not be there any more.
+    """
     deleted = 0
     while True:
-        rows = submissions().order_by("pk").values_list("pk", "created_at")
+        every = submissions_of_all_sites()
+        rows = every.order_by("pk").values_list("pk", "created_at")
         since = time.time() - KEEP
         old = [pk for pk, created in rows[:ROWS] if created < since]
         if not old:
             return deleted
-        deleted += submissions().filter(pk__in=old).delete()[0]
+        deleted += every.filter(pk__in=old).delete()[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import router
 
+from django_sitemaps_plus.sitemaps.site import current_site
+
 from .models import (
     EngineState,
     EngineStateQuerySet,
@@ -13,14 +15,19 @@ from .models import (
 
 
 def submissions() -> SubmissionQuerySet:
-    """Return the submissions, in the database for writing."""
+    """Return the site's submissions, in the database for writing."""
+    return submissions_of_all_sites().filter(site=current_site())
+
+
+def submissions_of_all_sites() -> SubmissionQuerySet:
+    """Return the submissions of whichever site."""
     using = router.db_for_write(Submission)
     found: SubmissionQuerySet = Submission.objects.using(using).all()
     return found
 
 
 def states() -> EngineStateQuerySet:
-    """Return the engines' states, in the database for writing."""
+    """Return the states of the site's engines, in the database for writing."""
     using = router.db_for_write(EngineState)
-    found: EngineStateQuerySet = EngineState.objects.using(using).all()
-    return found
+    every: EngineStateQuerySet = EngineState.objects.using(using).all()
+    return every.filter(site=current_site())

@@ -6,19 +6,27 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.apps import apps
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from django_sitemaps_plus.db import MIGRATE, tables_are_missing
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
+from django_sitemaps_plus.sitemaps.site import (
+    SiteAddress,
+    configured,
+    own_sites,
+    request_decides,
+    site_called,
+    working_for,
+)
 
 #: Exit codes, beside 0.
 FAILED, MISUSED = 1, 2
@@ -36,13 +44,31 @@ class SitemapsCommand(BaseCommand):
     #: Whether to print nothing but errors.
     is_quiet = False
 
-    def handle(self, **options: Any) -> None:
-        """Do the work, and end as it went."""
+    def create_parser(self, *args: Any, **kwargs: Any) -> CommandParser:
+        """Add the option that all commands have."""
+        parser = super().create_parser(*args, **kwargs)
+        parser.add_argument(
+            "--site",
+            default="",
+            help="where several sites share a database: the number or domain of a Site "
+            "of the sites framework, or the name of one of SITES",
+        )
+        return parser
+
+    def handle(self, *, site: str, **options: Any) -> None:
+        """Do the work for a site, or for each that this process has; end as it went."""
         self.is_quiet = options["verbosity"] == 0
         with sentences(), polite_stop():
-            problem = self.run(**options)
-        if problem:
-            raise CommandError(problem, returncode=FAILED)
+            sites = _sites(site, options)
+            problems = [self._run_for(one, len(sites) > 1, options) for one in sites]
+        if any(problems):
+            raise CommandError(" ".join(filter(None, problems)), returncode=FAILED)
+
+    def _run_for(self, site: str, is_one_of_many: bool, options: Any) -> str:
+        with working_for(site):
+            if is_one_of_many:
+                self.stdout.write(f"Site {site or str(configured())!r}:")
+            return self.run(**options)
 
     def run(self, *args: Any, **options: Any) -> str:
         """Do the work; return what is wrong in the end, empty if nothing is."""
@@ -112,6 +138,46 @@ def polite_stop() -> Iterator[None]:
 
 def _stop(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
+
+
+def _sites(named: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the sites to work for; raises ``CommandError`` if that is not clear."""
+    if named:
+        found = site_called(named)
+        if found is None:
+            raise CommandError(
+                f"--site {named!r}: there is no such site. {_known_sites()}",
+                returncode=MISUSED,
+            )
+        return [found]
+    sites = own_sites()
+    if request_decides() and not sites:
+        raise CommandError(
+            "Each request decides which Site it is for, and a command has none: say "
+            f"--site, or set SITE_ID. {_known_sites()}",
+            returncode=MISUSED,
+        )
+    if len(sites) > 1 and options.get("format") == "json":
+        raise CommandError(
+            f"--format json prints one object: say --site. {_known_sites()}",
+            returncode=MISUSED,
+        )
+    names = [*options.get("sections", ()), *options.get("section", ())]
+    known = [site for site in sites if _has_sections(site, names)]
+    return known or sites[:1]
+
+
+def _has_sections(site: str, names: Iterable[str]) -> bool:
+    with working_for(site):
+        return set(names) <= set(registry.sources())
+
+
+def _known_sites() -> str:
+    known = [site for site in own_sites() if site]
+    if request_decides():
+        sites = apps.get_model("sites.Site").objects.order_by("pk")
+        known += [f"{site.pk} ({site.domain})" for site in sites[:20]]
+    return f"There are: {', '.join(known)}." if known else "There is only one."
 
 
 def site_address() -> SiteAddress:

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import django.db.models.deletion
 from django.db import migrations, models
 
+import django_sitemaps_plus.sitemaps.site
+
 
 def store_bytes_apart(apps: Any, schema_editor: Any) -> None:
     """Have PostgreSQL not try to compress what is gzipped."""
@@ -35,7 +37,15 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("name", models.CharField(max_length=100, unique=True)),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
                 ("key", models.CharField(blank=True, default="", max_length=255)),
                 ("next_number", models.PositiveIntegerField(default=1)),
                 ("filled", models.BooleanField(default=False)),
@@ -51,6 +61,13 @@ class Migration(migrations.Migration):
                 ("ticked_at", models.FloatField(default=0)),
                 ("confirmed_at", models.FloatField(default=0)),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("name", "site"), name="sitemaps_plus_section_name"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Change",
@@ -62,6 +79,14 @@ class Migration(migrations.Migration):
                         primary_key=True,
                         serialize=False,
                         verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
                     ),
                 ),
                 ("section", models.CharField(max_length=100)),
@@ -78,11 +103,11 @@ class Migration(migrations.Migration):
             options={
                 "indexes": [
                     models.Index(
-                        fields=["section", "page", "id"],
+                        fields=["site", "section", "page", "id"],
                         name="sitemaps_plus_change_page",
                     ),
                     models.Index(
-                        fields=["section", "reported_at", "id"],
+                        fields=["site", "section", "reported_at", "id"],
                         name="sitemaps_plus_change_report",
                     ),
                 ],
@@ -98,6 +123,14 @@ class Migration(migrations.Migration):
                         primary_key=True,
                         serialize=False,
                         verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
                     ),
                 ),
                 ("engine", models.CharField(max_length=100)),
@@ -116,7 +149,7 @@ class Migration(migrations.Migration):
                 "verbose_name": "engine",
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("engine", "host"), name="sitemaps_plus_engine"
+                        fields=("site", "engine", "host"), name="sitemaps_plus_engine"
                     )
                 ],
             },
@@ -133,6 +166,14 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
+                    ),
+                ),
                 ("section", models.CharField(max_length=100)),
                 ("model", models.CharField(max_length=100)),
                 ("key", models.CharField(max_length=255)),
@@ -141,7 +182,8 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("section", "model", "key"), name="sitemaps_plus_related"
+                        fields=("site", "section", "model", "key"),
+                        name="sitemaps_plus_related",
                     )
                 ],
             },
@@ -212,6 +254,14 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
+                    ),
+                ),
                 ("engine", models.CharField(max_length=100)),
                 ("url", models.TextField(verbose_name="URL")),
                 ("digest", models.CharField(max_length=32)),
@@ -260,13 +310,16 @@ class Migration(migrations.Migration):
             options={
                 "indexes": [
                     models.Index(
-                        fields=["engine", "host", "due_at"], name="sitemaps_plus_due"
+                        fields=["site", "engine", "host", "due_at"],
+                        name="sitemaps_plus_due",
                     ),
-                    models.Index(fields=["state", "id"], name="sitemaps_plus_outcome"),
+                    models.Index(
+                        fields=["site", "state", "id"], name="sitemaps_plus_outcome"
+                    ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("digest", "engine", "live"),
+                        fields=("digest", "engine", "site", "live"),
                         name="sitemaps_plus_one_waits",
                     )
                 ],
@@ -282,6 +335,14 @@ class Migration(migrations.Migration):
                         primary_key=True,
                         serialize=False,
                         verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
                     ),
                 ),
                 ("section", models.CharField(max_length=100)),
@@ -310,11 +371,11 @@ class Migration(migrations.Migration):
                         fields=["digest", "at"], name="sitemaps_plus_url_location"
                     ),
                     models.Index(
-                        fields=["section", "kind", "at"],
+                        fields=["site", "section", "kind", "at"],
                         name="sitemaps_plus_url_change",
                     ),
                     models.Index(
-                        fields=["queued_at", "on_hold", "id"],
+                        fields=["site", "queued_at", "on_hold", "id"],
                         name="sitemaps_plus_url_queue",
                     ),
                 ],

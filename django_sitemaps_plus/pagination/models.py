@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import F
 
 from django_sitemaps_plus.db import DatabaseTime
+from django_sitemaps_plus.sitemaps.site import current_site
 
 
 class SectionQuerySet(models.QuerySet["Section"]):
@@ -50,7 +51,9 @@ class SectionQuerySet(models.QuerySet["Section"]):
 class Section(models.Model):
     """A registered section. The one with the empty name stands for the site."""
 
-    name = models.CharField(max_length=100, unique=True)
+    #: The site whose row it is: see ``sitemaps.site.current_site``.
+    site = models.CharField(max_length=50, blank=True, default=current_site)
+    name = models.CharField(max_length=100)
     #: The key's signature: boundaries found for another key are void.
     key = models.CharField(max_length=255, default="", blank=True)
     #: Page numbers are given out from here and never again.
@@ -79,6 +82,12 @@ class Section(models.Model):
     class Meta:
         # Said here, contrib's views work without the app in INSTALLED_APPS.
         app_label = "sitemaps_plus"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            # By the name first: a save is recorded for every site that has the name.
+            models.UniqueConstraint(
+                fields=["name", "site"], name="sitemaps_plus_section_name"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name or "the site"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from django.db import OperationalError, connections, router, transaction
-from django.db.models import Subquery
+from django.db.models import Q, Subquery
 
 from django_sitemaps_plus.db import is_deadlock
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import current_site, declared_sites
 
 from .models import Page, PageQuerySet, Section, SectionQuerySet
 
@@ -29,15 +30,36 @@ _TRIES = 5
 
 
 def sections() -> SectionQuerySet:
-    """Return the sections, in the database for writing."""
-    found: SectionQuerySet = Section.objects.using(router.db_for_write(Section)).all()
+    """Return the site's sections, in the database for writing."""
+    rows = Section.objects.using(router.db_for_write(Section))
+    found: SectionQuerySet = rows.filter(site=current_site())
     return found
+
+
+def other_sites_have_sections() -> bool:
+    """Tell whether Sites have rows of which these settings know nothing."""
+    rows = Section.objects.using(router.db_for_write(Section))
+    return rows.exclude(site__in=declared_sites()).exists()
 
 
 def pages() -> PageQuerySet:
-    """Return the pages, in the database for writing."""
+    """Return the pages of all sites, in the database for writing."""
     found: PageQuerySet = Page.objects.using(router.db_for_write(Page)).all()
     return found
+
+
+def of_sections(names: Iterable[str] | str | None = None, prefix: str = "") -> Q:
+    """
+    Return the condition of the pages of the site's sections: of some, or of all.
+
+    ``prefix`` leads to the page.
+    """
+    found = Q(**{f"{prefix}section__site": current_site()})
+    if isinstance(names, str):
+        return found & Q(**{f"{prefix}section__name": names})
+    if names is None:
+        return found
+    return found & Q(**{f"{prefix}section__name__in": list(names)})
 
 
 def section_row(name: str, key: Key) -> Section:

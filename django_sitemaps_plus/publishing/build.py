@@ -18,7 +18,13 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.models import Page, Section
-from django_sitemaps_plus.pagination.queries import ordered, pages, sections, void
+from django_sitemaps_plus.pagination.queries import (
+    of_sections,
+    ordered,
+    pages,
+    sections,
+    void,
+)
 from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -95,7 +101,7 @@ def _build_by_position(
 ) -> SectionReport:
     """Build all pages of a section, unless they are too many to be stored."""
     done = SectionReport(source.name, by_position=source.by_position)
-    stored = pages().filter(section__name=source.name).order_by("number")
+    stored = pages().filter(of_sections(source.name)).order_by("number")
     former = dict(stored.values_list("number", "checksum"))
     try:
         page = find_by_position(source, 1, site)
@@ -178,7 +184,7 @@ def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
     """Yield the pages in the order of their keys, those that splits add too."""
     position, seen = -1, 0
     while True:
-        rows = looked_at().filter(section__name=source.name, position__gt=position)
+        rows = looked_at().filter(of_sections(source.name), position__gt=position)
         page = rows.order_by("position").first()
         if page is None:
             return
@@ -223,7 +229,7 @@ def _add_problems(page: Page, done: SectionReport) -> None:
 
 
 def _count(done: SectionReport) -> None:
-    found = pages().filter(section__name=done.name)
+    found = pages().filter(of_sections(done.name))
     done.pages = found.count()
     unbuilt = found.filter(entries=None).exists()
     done.entries = None if unbuilt else found.aggregate(n=Sum("entries"))["n"]

@@ -8,7 +8,6 @@ change may concern it, and it was compared with its rows less than ``VERIFY_AFTE
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -27,7 +26,7 @@ from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.sitemaps.sections import BY_POSITION
-from django_sitemaps_plus.sitemaps.site import SiteAddress
+from django_sitemaps_plus.sitemaps.site import SiteAddress, current_site
 
 from .storage import StoredBytes, files, joined
 
@@ -154,11 +153,6 @@ def what_waits(page: Page) -> tuple[bool, bool]:
     return getattr(page, "waits", True), getattr(page, "unassigned", True)
 
 
-def known_empty(names: Iterable[str]) -> Q:
-    """Return the condition of pages of these sections that have no entry."""
-    return Q(entries=0, section__name__in=list(names))
-
-
 # The statements
 
 
@@ -170,7 +164,8 @@ def _statement(using: str, *, bytes_too: bool) -> tuple[str, tuple[Any, ...]]:
     Compiling it takes several times as long as running it, and it stands before
     every page that is served. Its parameters are stand-ins for the real ones.
     """
-    waits = Exists(Change.objects.filter(of_page(_ANY_NUMBER), section="<name>"))
+    own = Change.objects.filter(site="<site>", section="<name>")
+    waits = Exists(own.filter(of_page(_ANY_NUMBER)))
     if not bytes_too:
         rows = pages().using(using).filter(**_of_page(""))
         columns: Any = rows.annotate(waits=waits).values_list(*_COLUMNS, "waits")
@@ -195,6 +190,7 @@ def _statement(using: str, *, bytes_too: bool) -> tuple[str, tuple[Any, ...]]:
 
 def _of_page(prefix: str) -> dict[str, Any]:
     return {
+        f"{prefix}section__site": "<site>",
         f"{prefix}section__name": "<name>",
         f"{prefix}section__key": "<key>",
         f"{prefix}section__filled": True,
@@ -206,6 +202,7 @@ def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
     key = definition(name).key
     using = pages().db
     given: dict[Any, Any] = {
+        "<site>": current_site(),
         "<name>": name,
         "<key>": key,
         _ANY_NUMBER: number,

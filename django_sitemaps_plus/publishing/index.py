@@ -29,6 +29,7 @@ from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import (
     is_filled,
+    of_sections,
     pages,
     row_of,
     sections,
@@ -48,7 +49,11 @@ from django_sitemaps_plus.protocol.writers import (
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    SiteAddress,
+    named_site,
+    rendering_context,
+)
 
 from .by_position import newest_lastmod, page_bytes, position_pages
 from .compression import compressor, pack, unpack
@@ -307,7 +312,10 @@ def _merge(documents: Sequence[Document]) -> bytes:
 def address(site: SiteAddress, view: str, *args: Any) -> str:
     """Return the absolute address of one of this app's views."""
     with rendering_context(site):
-        return f"{site.origin}{reverse(f'django_sitemaps_plus:{view}', args=args)}"
+        name = f"django_sitemaps_plus:{view}"
+        # Of several in one URLconf, the one whose namespace has the site's name.
+        path = reverse(name, args=args, current_app=named_site() or None)
+        return f"{site.origin}{path}"
 
 
 def addresses(site: SiteAddress) -> list[str]:
@@ -320,7 +328,7 @@ def _further_parts() -> range:
     """The numbers of the index files beside the first; nothing is counted for them."""
     try:
         # Sections that are no longer registered are in no index.
-        found = pages().filter(section__name__in=list(registry.sources()))
+        found = pages().filter(of_sections(registry.sources()))
         count = found.exclude(entries=0).count()
     except DatabaseError:
         if tables_exist(pages().db):
@@ -412,7 +420,7 @@ def _pages_of_unusable(sources: Sequence[SectionSource]) -> list[Listed]:
     }
     if not unusable:
         return []
-    found = pages().filter(section__name__in=list(unusable)).exclude(checksum="")
+    found = pages().filter(of_sections(unusable)).exclude(checksum="")
     rows = found.exclude(entries=0).order_by("section", "number")
     return [
         Listed(unusable[name], number, lastmod)

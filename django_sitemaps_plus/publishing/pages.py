@@ -24,7 +24,11 @@ from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import create_first_page, pages
+from django_sitemaps_plus.pagination.queries import (
+    create_first_page,
+    of_sections,
+    pages,
+)
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.attributes import is_expression
@@ -75,7 +79,7 @@ class Served:
 def find(source: SectionSource, number: int) -> Page | None:
     """Return a page, with its section; None if there is no such page."""
     key = source.signature
-    rows = looked_at().filter(section__name=source.name, section__key=key)
+    rows = looked_at().filter(of_sections(source.name), section__key=key)
     return rows.filter(section__filled=True, number=number).first()
 
 

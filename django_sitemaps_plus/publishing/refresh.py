@@ -27,13 +27,14 @@ from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     is_filled,
+    of_sections,
     pages,
     row_of,
     sections,
 )
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress
+from django_sitemaps_plus.sitemaps.site import SiteAddress, own_sites
 
 from .freshness import hold, looked_at
 from .pages import expire, find_by_position, serve
@@ -131,7 +132,7 @@ def _wanted(sources: Sequence[SectionSource]) -> list[tuple[str, int]]:
         (name, number): (not missing, first) for name, number, missing, first in grouped
     }
     found = sorted(urgency, key=urgency.__getitem__)
-    marked = pages().filter(section__name__in=names, verified_at=0)
+    marked = pages().filter(of_sections(names), verified_at=0)
     marked = marked.exclude(checksum="").order_by("pk")
     for place in marked.values_list("section__name", "number"):
         if place not in urgency:
@@ -147,7 +148,7 @@ def _refreshed_before(
     names = {name for name, _ in places}
     numbers = {number for _, number in places}
     if places:
-        rows = pages().filter(section__name__in=names, refreshed_at__gt=before)
+        rows = pages().filter(of_sections(names), refreshed_at__gt=before)
         if len(numbers) <= CHUNK:
             rows = rows.filter(number__in=numbers)
         lately.update(rows.values_list("section__name", "number"))
@@ -164,7 +165,7 @@ def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
         if source.key is None:
             # Nothing else tells of its items; the first page stands for all.
             known = Q(number=1)
-        rows = pages().filter(old, known, section__name=source.name, error="")
+        rows = pages().filter(of_sections(source.name), old, known, error="")
         rows = rows.exclude(checksum="").filter(read_at__lt=now - hold(current))
         numbers = rows.order_by("verified_at").values_list("number", flat=True)
         found += [(source.name, number) for number in numbers[:CHUNK]]
@@ -210,7 +211,7 @@ def rebuild(
 
     None if that was not to be; what keeps it from that is in its row and in the log.
     """
-    page = looked_at().filter(section__name=source.name, number=number).first()
+    page = looked_at().filter(of_sections(source.name), number=number).first()
     if page is None:
         unassign(source.name, [number])
         return None
@@ -294,7 +295,9 @@ class Leisure:
         begun = time.thread_time()
         rebuild(by_name[name], number, site, at_leisure=True)
         used = time.thread_time() - begun
-        rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
+        # Of several sites in this process each has its part.
+        share = get_settings().BACKGROUND_SHARE / max(1, len(own_sites()))
+        rest = used * (1 / share - 1)
         self._rest_until = time.monotonic() + rest
         self._lease(rest + MARGIN)
         return rest

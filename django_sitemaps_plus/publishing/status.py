@@ -191,7 +191,9 @@ def with_states(
     broken = {name: problem for name, problem in problems.items() if problem}
     known = {name: definition(name) for name in problems if name not in broken}
     change = Change.objects.filter(
-        of_page(OuterRef("number")), section=OuterRef("section__name")
+        of_page(OuterRef("number")),
+        site=OuterRef("section__site"),
+        section=OuterRef("section__name"),
     )
     cases: list[tuple[Q, str]] = [
         (Q(section__name__in=list(broken)), "broken"),

@@ -21,7 +21,6 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.sitemaps.attributes import (
     declared,
     is_expression,
@@ -37,7 +36,12 @@ from django_sitemaps_plus.sitemaps.sections import (
     object_path_reason,
     source,
 )
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    base_url,
+    named_site,
+    rendering_context,
+)
 
 from .row_path import RowPlan
 
@@ -69,7 +73,9 @@ class Definition:
 
 @lru_cache(maxsize=1024)
 @rendering_context(PLACEHOLDER_SITE)
-def _definition(name: str, registered: object, base_url: str | None) -> Definition:
+def _definition(
+    name: str, registered: object, base_url: str | None, site: str
+) -> Definition:
     found = source(name)
     first, second = _description(found), _description(found)
     clock = first != second or _mentions_today(first)
@@ -103,7 +109,7 @@ def definition(name: str) -> Definition:
     digest. The body of a Python method does not count: such a change shows after
     ``VERIFY_AFTER``.
     """
-    return _definition(name, registry.sources()[name], get_settings().BASE_URL)
+    return _definition(name, registry.sources()[name], base_url(), named_site())
 
 
 def _description(found: SectionSource) -> list[Any]:

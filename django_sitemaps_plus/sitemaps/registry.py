@@ -1,4 +1,4 @@
-"""The sections of the site: which sitemaps are registered, and by which names."""
+"""The sections of each site: which sitemaps are registered, and by which names."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from django.utils.module_loading import import_string
 from django_sitemaps_plus.conf import NAME, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 
+from .site import declared_sites, named_site, working_for
+
 SitemapType = TypeVar("SitemapType", bound=type)
 
 #: A sitemap of contrib's or of ours. Contrib's hooks (``_get``, ``_location``, …)
@@ -30,12 +32,17 @@ _PAGE_LIKE = re.compile(r"(.+)-([0-9]+)")
 
 
 class Registry:
-    """The registered sections, by name, in the order of their registration."""
+    """
+    The registered sections, by name, in the order of their registration.
+
+    Each of ``SITES`` has its own; the site without a name has the others.
+    """
 
     def __init__(self) -> None:
-        self._sources: dict[str, Any] = {}
-        #: All sections, also those of the settings; None until first use.
-        self._all: dict[str, Any] | None = None
+        #: By site and name.
+        self._sources: dict[str, dict[str, Any]] = {}
+        #: All sections of a site, also those of the settings; not before first use.
+        self._all: dict[str, dict[str, Any]] = {}
         self._listeners: list[Callable[[], object]] = []
         #: Modules with sitemaps that could not be imported yet.
         self._postponed: list[str] = []
@@ -44,27 +51,28 @@ class Registry:
         self._is_importing = False
         self._lock = threading.RLock()
 
-    def add(self, name: str, source: Any) -> None:
+    def add(self, name: str, source: Any, site: str = "") -> None:
         """
-        Register ``source`` as the section ``name``.
+        Register ``source`` as the section ``name`` of a site.
 
         Raises ``ConfigurationError`` for a name that cannot be part of an address, or
         that another sitemap already has.
         """
         check_name(name)
-        taken = self._sources.get(name)
+        own = self._sources.setdefault(site, {})
+        taken = own.get(name)
         if taken is not None and _identity(taken) != _identity(source):
             raise ConfigurationError(
                 f"Two sitemaps are called {name!r}: {_label(taken)} and "
                 f"{_label(source)}. Give one another name: "
                 f'@register(name="{name}-2nd").'
             )
-        self._sources[name] = source
+        own[name] = source
         self.changed()
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, site: str = "") -> None:
         """Remove the section ``name``, for tests and projects that replace one."""
-        del self._sources[name]
+        del self._sources[site][name]
         self.changed()
 
     def postpone(self, module: str) -> None:
@@ -73,7 +81,7 @@ class Registry:
 
     def changed(self) -> None:
         """Look at everything anew, also at the dict named by the settings."""
-        self._all = None
+        self._all.clear()
         if not self._is_importing:
             self._tell()
 
@@ -83,23 +91,30 @@ class Registry:
 
     def sources(self) -> Mapping[str, Any]:
         """
-        Return every section's source by name.
+        Return the source of every section by name, of the site that is worked for.
 
         Raises ``ConfigurationError`` if the dict named by the settings cannot be used,
         or if two names would share an address, and what the database raises where that
         dict or a module asks it.
         """
-        found = self._all
-        return self._complete() if found is None else found
+        site = named_site()
+        found = self._all.get(site)
+        return self._complete(site) if found is None else found
 
     def known(self) -> Mapping[str, Any]:
         """Return what ``sources`` does as far as it is known by now."""
-        return self._sources if self._all is None else self._all
+        site = named_site()
+        found = self._all.get(site)
+        return self._sources.get(site, {}) if found is None else found
 
-    def _complete(self) -> dict[str, Any]:
+    def sites(self) -> list[str]:
+        """Return the names of sites for which sitemaps were registered."""
+        return [site for site, sources in self._sources.items() if site and sources]
+
+    def _complete(self, site: str) -> dict[str, Any]:
         with self._lock:
             try:
-                found = self._all = self._gather()
+                found = self._all[site] = self._gather(site)
             except Exception:
                 self._was_incomplete = True
                 raise
@@ -117,15 +132,21 @@ class Registry:
         finally:
             self._is_importing = False
 
-    def _gather(self) -> dict[str, Any]:
+    def _gather(self, site: str) -> dict[str, Any]:
         self._import_postponed()
-        named = _load(get_settings().SITEMAPS)
-        for name in named.keys() & self._sources.keys():
+        settings, own = get_settings(), self._sources.get(site, {})
+        if site:
+            path, where = settings.SITES[site].get("SITEMAPS"), f"['SITES'][{site!r}]"
+        else:
+            path, where = settings.SITEMAPS, ""
+        where = f"{NAME}{where}['SITEMAPS']"
+        named = _load(path, where)
+        for name in named.keys() & own.keys():
             raise ConfigurationError(
                 f"The section {name!r} is both registered and in the dict that "
-                f"{NAME}['SITEMAPS'] names. Remove one of them."
+                f"{where} names. Remove one of them."
             )
-        found = {**self._sources, **named}
+        found = {**own, **named}
         _refuse_look_alikes(found)
         return found
 
@@ -133,6 +154,18 @@ class Registry:
         """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
         known = self.known()
         return instance(known[name] if name in known else self.sources()[name])
+
+    def has(self, name: str) -> bool:
+        """
+        Tell whether any site of these settings has a section ``name``.
+
+        Though others may not be known now.
+        """
+        for site in declared_sites():
+            with working_for(site):
+                if name in self.known() or name in self.sources():
+                    return True
+        return False
 
     def subscribe(self, listener: Callable[[], object]) -> None:
         """Call ``listener`` whenever a section is added or removed."""
@@ -206,18 +239,18 @@ def _label(source: Any) -> str:
     return f"{described.__module__}.{described.__qualname__}"
 
 
-def _load(path: str | None) -> dict[str, Any]:
+def _load(path: str | None, where: str) -> dict[str, Any]:
     if path is None:
         return {}
     try:
         sitemaps = import_string(path)
     except ImportError as error:
         raise ConfigurationError(
-            f"{NAME}['SITEMAPS'] is {path!r}, which cannot be imported: {error}"
+            f"{where} is {path!r}, which cannot be imported: {error}"
         ) from error
     if not (hasattr(sitemaps, "keys") and hasattr(sitemaps, "__getitem__")):
         raise ConfigurationError(
-            f"{NAME}['SITEMAPS'] is {path!r}, which is not a dict of sitemaps but "
+            f"{where} is {path!r}, which is not a dict of sitemaps but "
             f"{type(sitemaps).__name__}."
         )
     try:
@@ -242,24 +275,27 @@ def register(sitemap: SitemapType, /) -> SitemapType: ...
 
 
 @overload
-def register(*, name: str | None = None) -> Callable[[SitemapType], SitemapType]: ...
+def register(
+    *, name: str | None = None, site: str = ""
+) -> Callable[[SitemapType], SitemapType]: ...
 
 
 def register(
-    sitemap: SitemapType | None = None, /, *, name: str | None = None
+    sitemap: SitemapType | None = None, /, *, name: str | None = None, site: str = ""
 ) -> SitemapType | Callable[[SitemapType], SitemapType]:
     """
     Register a sitemap class as a section of the site.
 
     Used as ``@register`` or ``@register(name="stories")``. The default name is that
     of the class's model (``Article`` → "article") or, without a model, of the class
-    (``StaticPagesSitemap`` → "staticpages").
+    (``StaticPagesSitemap`` → "staticpages"). ``site`` is one of
+    ``SITEMAPS_PLUS["SITES"]``, in a project that serves several.
 
     Raises ``ConfigurationError`` if the name is taken or cannot be part of an address.
     """
 
     def decorate(cls: SitemapType) -> SitemapType:
-        registry.add(name or _default_name(cls), cls)
+        registry.add(name or _default_name(cls), cls, site)
         return cls
 
     return decorate if sitemap is None else decorate(sitemap)

@@ -1,8 +1,12 @@
 """
-The site's address: scheme, host and script prefix.
+The site that is worked for, and its address: scheme, host and script prefix.
 
-It comes from ``BASE_URL`` or the sites framework. Only without both it comes from a
-request, whose Host header has to pass ``ALLOWED_HOSTS``.
+The address comes from ``BASE_URL`` or the sites framework. Only without both it comes
+from a request, whose Host header has to pass ``ALLOWED_HOSTS``.
+
+Of several sites on one database each has its own rows: its key is ``SITE_ID``, the
+number of the request's Site, or the name of one of ``SITES``. Like the language, the
+current one is not handed on by every function.
 """
 
 from __future__ import annotations
@@ -11,8 +15,10 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from django.apps import apps
@@ -63,6 +69,111 @@ _ALMOST = re.compile(r"\s*(?:https?(?=[:/]))?:?/*", re.IGNORECASE)
 PLACEHOLDER_SITE = SiteAddress(origin=Origin(scheme="https", host="localhost"))
 
 
+# The site that is worked for
+
+_current: ContextVar[str | None] = ContextVar("sitemaps_plus_site", default=None)
+
+
+def current_site() -> str:
+    """
+    Return the key of the site that is worked for: rows of others are not seen.
+
+    Empty where the project has one site, and no ``SITE_ID``.
+    """
+    active = _current.get()
+    return _site_id() if active is None else active
+
+
+@contextmanager
+def working_for(site: str) -> Iterator[None]:
+    """Work for a site meanwhile."""
+    token = _current.set(site)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def named_site() -> str:
+    """Return which of ``SITES`` is worked for; empty for the site without a name."""
+    active = _current.get()
+    return active if active is not None and active in get_settings().SITES else ""
+
+
+def declared_sites() -> list[str]:
+    """Return the keys of the sites that these settings describe, and have sections."""
+    return [_site_id(), *get_settings().SITES]
+
+
+def own_sites() -> list[str]:
+    """
+    Return the keys of the sites that this process works for without being asked.
+
+    Where the request tells which Site it is, that is none of these.
+    """
+    found = declared_sites()
+    return found[1:] if request_decides() else found
+
+
+def request_decides() -> bool:
+    """Tell whether each request says which Site it is for: there is no ``SITE_ID``."""
+    if _site_id() or get_settings().BASE_URL:
+        return False
+    return apps.is_installed("django.contrib.sites")
+
+
+def may_share_database() -> bool:
+    """Tell whether other Sites, of which these settings know nothing, may have rows."""
+    return bool(_site_id()) or request_decides()
+
+
+def site_of_request(request: HttpRequest, name: str = "") -> str:
+    """
+    Return the key of the site that a request is for; ``name`` is what its URLconf says.
+
+    Raises ``ConfigurationError`` if that is none of ``SITES``.
+    """
+    if name:
+        if name not in get_settings().SITES:
+            raise ConfigurationError(
+                f'A URLconf includes the addresses with {{"site": {name!r}}}, which is '
+                "not in SITEMAPS_PLUS['SITES']."
+            )
+        return name
+    if not request_decides():
+        return _site_id()
+    site = _django_site(request)
+    return "" if site is None else str(site.pk)
+
+
+def site_called(text: str) -> str | None:
+    """
+    Return the key of the site that somebody names; None if there is no such site.
+
+    By its name, by the number or the domain of a Site.
+    """
+    if text in own_sites():
+        return text
+    if not apps.is_installed("django.contrib.sites"):
+        return None
+    sites = apps.get_model("sites.Site").objects
+    found = sites.filter(domain__iexact=text).first()
+    if found is None and text.isdecimal():
+        found = sites.filter(pk=int(text)).first()
+    if found is None:
+        return None
+    key = str(found.pk)
+    # Another SITE_ID has settings of its own.
+    return key if request_decides() or key == _site_id() else None
+
+
+def _site_id() -> str:
+    return str(getattr(django_settings, "SITE_ID", None) or "")
+
+
+# Its address
+
+
 @lru_cache(maxsize=8)
 def parse_base_url(text: str) -> SiteAddress:
     """
@@ -93,6 +204,18 @@ def parse_base_url(text: str) -> SiteAddress:
     return SiteAddress(origin=origin, prefix=prefix, folder=quote(prefix))
 
 
+def base_url() -> str | None:
+    """Return the ``BASE_URL`` of the site that is worked for, if it has one."""
+    settings, name = get_settings(), named_site()
+    return str(settings.SITES[name]["BASE_URL"]) if name else settings.BASE_URL
+
+
+def urlconf() -> str:
+    """Return the URLconf of the site that is worked for."""
+    own = get_settings().SITES[name].get("URLCONF") if (name := named_site()) else None
+    return str(own or django_settings.ROOT_URLCONF)
+
+
 def configured(scheme: str = "https") -> SiteAddress | None:
     """
     Return the address that the project itself names, or None.
@@ -100,9 +223,9 @@ def configured(scheme: str = "https") -> SiteAddress | None:
     That is ``BASE_URL``, else the current Site with ``scheme`` (a Site has only a
     domain).
     """
-    base_url = get_settings().BASE_URL
-    if base_url:
-        return parse_base_url(base_url)
+    given = base_url()
+    if given:
+        return parse_base_url(given)
     domain = _site_domain(None)
     if domain is None:
         return None
@@ -116,8 +239,8 @@ def of_request(request: HttpRequest) -> SiteAddress:
     Raises ``DisallowedHost`` (a 400) if only the Host header tells, and
     ``ALLOWED_HOSTS`` refuses it or it is not a legal host.
     """
-    base_url = get_settings().BASE_URL
-    return parse_base_url(base_url) if base_url else requested_address(request)
+    given = base_url()
+    return parse_base_url(given) if given else requested_address(request)
 
 
 def requested_address(request: HttpRequest) -> SiteAddress:
@@ -146,7 +269,7 @@ def stored_address(site: SiteAddress) -> SiteAddress:
     Without ``BASE_URL`` and Sites that is the request's host without a port of its own,
     or each port would have pages of its own.
     """
-    if get_settings().BASE_URL or apps.is_installed("django.contrib.sites"):
+    if base_url() or apps.is_installed("django.contrib.sites"):
         return site
     host = site.origin.host
     # The colons within brackets are an IPv6 address's.
@@ -157,14 +280,21 @@ def stored_address(site: SiteAddress) -> SiteAddress:
 
 def _site_domain(request: HttpRequest | None) -> str | None:
     """Return the current Site's domain; None without one."""
+    site = _django_site(request)
+    return None if site is None else str(site.domain)
+
+
+def _django_site(request: HttpRequest | None) -> Any:
+    """Return the Site of the sites framework that is worked for; None without one."""
     if not apps.is_installed("django.contrib.sites"):
         return None
-    if request is None and not getattr(django_settings, "SITE_ID", ""):
-        return None
-    site_model = apps.get_model("sites.Site")
+    objects = apps.get_model("sites.Site").objects
     try:
-        return str(site_model.objects.get_current(request).domain)
-    except site_model.DoesNotExist:
+        if request is None and not _site_id():
+            current = current_site()
+            return objects.get(pk=int(current)) if current.isdecimal() else None
+        return objects.get_current(request)
+    except objects.model.DoesNotExist:
         return None
 
 
@@ -190,12 +320,12 @@ def rendering_context(site: SiteAddress, language: str | None = None) -> Iterato
     Set the context in which entries are built, by a request, thread or command alike.
 
     Language ``LANGUAGE_CODE`` (or the entry's), time zone ``TIME_ZONE``, urlconf
-    ``ROOT_URLCONF``, script prefix of ``site``; never the request's.
+    the site's (``ROOT_URLCONF``), script prefix of ``site``; never the request's.
     """
     former_prefix, former_urlconf = get_script_prefix(), get_urlconf()
     set_script_prefix(site.prefix)
     # By name: where none is set, finding that out costs each reverse() a microsecond.
-    set_urlconf(django_settings.ROOT_URLCONF)
+    set_urlconf(urlconf())
     try:
         with (
             translation.override(language or django_settings.LANGUAGE_CODE),

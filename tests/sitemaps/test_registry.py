@@ -28,7 +28,7 @@ def as_before() -> Iterator[None]:
     """Forget the sections that a test leaves behind."""
     before = set(registry.sources())
     yield
-    for name in set(registry._sources) - before:
+    for name in set(registry._sources.get("", {})) - before:
         registry.remove(name)
 
 

@@ -1,0 +1,466 @@
+"""Several sites on one database: each has its own sections, rows and submissions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sites.models import Site
+from django.core.checks import run_checks
+from django.db import connection
+from django.db.models import F
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+import django_sitemaps_plus
+from django_sitemaps_plus import Route, Sitemap, touch
+from django_sitemaps_plus.changes import recorder, url_changes
+from django_sitemaps_plus.delivery import background
+from django_sitemaps_plus.models import (
+    Change,
+    Page,
+    Section,
+    Submission,
+    UrlChange,
+)
+from django_sitemaps_plus.sitemaps.registry import registry
+from tests.engines.setups import KEY
+from tests.support.fakes.indexnow import FakeIndexNow
+from tests.support.helpers import locations, run_command
+from tests.support.outbox_world import BASE, use
+from tests.support.site_worker import SiteProcess
+from tests.testapp.models import Article, Note
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+committed = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+ONE, TWO = "https://one.example.com", "https://two.example.com"
+
+
+class Processes:
+    """Two processes with a Site each, and the engine that both notify."""
+
+    def __init__(self, engine: FakeIndexNow) -> None:
+        options = {"key": KEY, "endpoint": engine.url, "interval": 0}
+        entry = {"BACKEND": "tests.support.outbox_engines.Trusted", "OPTIONS": options}
+        settings = {"ENGINES": {"one": entry}, "SPLIT_GRACE": 0}
+        self.engine = engine
+        self.one = SiteProcess(1, "article", **settings)
+        self.two = SiteProcess(2, "article", "note", **settings)
+
+    def heard(self, process: SiteProcess) -> list[str]:
+        """Have a process notify the engine; return the URLs that it submitted."""
+        before = len(self.engine.posts)
+        out, err, code = process("ping")
+        assert code == 0 or "was never built" in err, out
+        return sorted(url for post in self.engine.posts[before:] for url in post.urls)
+
+    def listed(self, process: SiteProcess, path: str) -> list[str]:
+        status, text = process("get", path=path)
+        assert status == 200, text
+        return re.findall("<loc>(.*?)</loc>", text)
+
+
+@pytest.fixture
+def processes() -> Iterator[Processes]:
+    Site.objects.all().delete()
+    Site.objects.create(pk=1, domain="one.example.com", name="one")
+    Site.objects.create(pk=2, domain="two.example.com", name="two")
+    Site.objects.clear_cache()
+    with FakeIndexNow("api") as engine:
+        engine.trust("one.example.com", KEY)
+        engine.trust("two.example.com", KEY)
+        found = Processes(engine)
+        yield found
+        found.one.close()
+        found.two.close()
+    Site.objects.clear_cache()
+
+
+def of(origin: str, *slugs: str) -> list[str]:
+    return [f"{origin}/articles/{slug}/" for slug in sorted(slugs)]
+
+
+@committed
+def test_two_processes_on_one_database_never_speak_for_each_other(
+    processes: Processes,
+) -> None:
+    one, two, heard, listed = (
+        processes.one,
+        processes.two,
+        processes.heard,
+        processes.listed,
+    )
+    one("save", slugs=["a", "b"])
+    # The other had no rows by then: nothing is new to it.
+    assert heard(one) == of(ONE, "a", "b")
+    assert heard(two) == []
+    assert listed(one, "/sitemap.xml") == of(ONE, "a", "b")
+    assert listed(two, "/sitemap.xml") == of(TWO, "a", "b")
+    # A save on one is news on both, each by its own process, and in any order.
+    one("save", slugs=["a"])
+    assert heard(two) == of(TWO, "a")
+    assert heard(one) == of(ONE, "a")
+    two("save", slugs=["b"])
+    assert heard(two) == of(TWO, "b")
+    # Both at once, and a removal; one of them is late.
+    one("save", slugs=["c"])
+    two("delete", slugs=["a"])
+    assert heard(one) == of(ONE, "a", "b", "c")
+    assert listed(one, "/sitemap-article-1.xml") == of(ONE, "b", "c")
+    assert heard(two) == of(TWO, "a", "c")
+    assert listed(two, "/sitemap-article-1.xml") == of(TWO, "b", "c")
+    # Pages are divided, for each by itself.
+    many = [f"n{number:02}" for number in range(15)]
+    one("save", slugs=many)
+    assert heard(one) == of(ONE, *many)
+    assert listed(one, "/sitemap.xml") == [
+        f"{ONE}/sitemap-article-{n}.xml" for n in (1, 2)
+    ]
+    assert heard(two) == of(TWO, *many)
+    assert listed(two, "/sitemap.xml") == [
+        f"{TWO}/sitemap-article-{n}.xml" for n in (1, 2)
+    ]
+    assert heard(one) == heard(two) == []
+    assert not Change.objects.exists()
+    rows = Section.objects.exclude(name="").order_by("site", "name")
+    assert list(rows.values_list("site", "name")) == [
+        ("1", "article"),
+        ("2", "article"),
+        ("2", "note"),
+    ]
+    urls = Submission.objects.values_list("site", "url")
+    assert {(site, url[:23]) for site, url in urls} == {("1", ONE), ("2", TWO)}
+
+
+@committed
+def test_a_section_that_only_the_other_site_has(processes: Processes) -> None:
+    one, two, heard, listed = (
+        processes.one,
+        processes.two,
+        processes.heard,
+        processes.listed,
+    )
+    two("note", number=1)
+    assert heard(two) == [f"{TWO}/numbers/1/"]
+    assert heard(one) == []
+    assert one("get", path="/sitemap-note.xml")[0] == 404
+    assert listed(two, "/sitemap-note.xml") == [f"{TWO}/numbers/1/"]
+    # What a process knows nothing of, the other's comparison finds.
+    one("note", number=2)
+    assert not Change.objects.exists()
+    assert heard(two) == []
+    Page.objects.update(verified_at=F("verified_at") - 7200)
+    assert listed(two, "/sitemap-note.xml") == [f"{TWO}/numbers/{n}/" for n in (1, 2)]
+    assert heard(two) == [f"{TWO}/numbers/2/"]
+    assert Note.objects.count() == 2
+
+
+@committed
+def test_no_save_looks_for_other_sites_where_there_are_none(
+    register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "_only_until", 0.0)
+    register("article", Articles)
+    Section.objects.create(site="1", name="article")
+
+    def insert() -> str:
+        with CaptureQueriesContext(connection) as queries:
+            Article.objects.create(slug="a")
+        return str(queries[1]["sql"])
+
+    assert "sitemaps_plus_section" in insert()
+    recorder.look_for_other_sites()
+    assert "sitemaps_plus_section" not in insert()
+    Section.objects.create(site="2", name="article")
+    recorder.look_for_other_sites()
+    assert "sitemaps_plus_section" in insert()
+    found = sorted(Change.objects.values_list("site", flat=True))
+    assert found == ["1", "1", "1", "2"]
+
+
+@committed
+@pytest.mark.parametrize(
+    ("site_id", "others", "recorded"),
+    [(None, [], [""]), (1, [], ["1"]), (1, ["1", "2", "3"], ["1", "2", "3"])],
+)
+def test_a_save_is_recorded_for_every_site_by_one_statement(
+    settings: Any, register: Any, site_id: Any, others: list[str], recorded: list[str]
+) -> None:
+    settings.SITE_ID = site_id
+    register("article", Articles)
+    for other in others:
+        Section.objects.create(site=other, name="article")
+        Section.objects.create(site=other, name="note")
+    with CaptureQueriesContext(connection) as queries:
+        made = Article.objects.create(slug="a")
+    assert len(queries) == 2
+    rows = Change.objects.order_by("site").values_list("site", "section", "key")
+    assert list(rows) == [(site, "article", f'["{made.pk}"]') for site in recorded]
+
+
+# One process for several hosts
+
+
+class Posts(Sitemap):
+    model = Article
+    location = Route("post", slug=F("slug"))
+
+    def items(self) -> Any:
+        return Article.objects.filter(title="blog")
+
+
+class Articles(Sitemap):
+    model = Article
+    location = Route("article", slug=F("slug"))
+
+    def items(self) -> Any:
+        return Article.objects.exclude(title="blog")
+
+
+BLOG = {"BASE_URL": "https://blog.example.com", "URLCONF": "tests.support.blog_urls"}
+
+
+@pytest.fixture
+def hosts(settings: Any, register: Any) -> Iterator[Any]:
+    """A shop, and a blog on a host of its own, both with a section "article"."""
+    settings.ALLOWED_HOSTS = ["www.example.com", "blog.example.com"]
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "tests.support.blog_urls.ByHost"]
+    engine = use(settings, one=("Scripted", {"interval": 0}), SITES={"blog": BLOG})
+    register("article", Articles)
+    registry.add("article", Posts, "blog")
+    registry.add("post", Posts, "blog")
+    yield engine
+    registry.remove("article", "blog")
+    registry.remove("post", "blog")
+
+
+def ask(host: str, path: str) -> Any:
+    return Client(headers={"host": host}).get(path)
+
+
+def submitted(engine: Any) -> list[tuple[str, list[str]]]:
+    """Have everything notified; return the origin and the URLs of each request."""
+    before = len(engine.sent)
+    assert run_command("ping_sitemaps")[1:] == ("", 0)
+    return [(batch.origin, sorted(batch.urls)) for batch in engine.sent[before:]]
+
+
+def test_two_hosts_of_one_project(hosts: Any) -> None:
+    assert run_command("build_sitemaps")[2] == 0
+    Article.objects.create(slug="sold")
+    Article.objects.create(slug="told", title="blog")
+    www, blog = "https://www.example.com", "https://blog.example.com"
+    assert submitted(hosts) == [
+        (www, [f"{www}/articles/sold/"]),
+        (blog, [f"{blog}/posts/told/"]),
+    ]
+    shown = ask("blog.example.com", "/sitemap-article-1.xml")
+    assert locations(shown) == [f"{blog}/posts/told/"]
+    assert (
+        locations(ask("blog.example.com", "/sitemap.xml"))
+        == [f"{blog}/posts/told/"] * 2
+    )
+    for path in ("/sitemap.xml", "/sitemap-article-1.xml"):
+        assert locations(ask("www.example.com", path)) == [f"{www}/articles/sold/"]
+    assert ask("www.example.com", "/sitemap-post-1.xml").status_code == 404
+    robots = ask("blog.example.com", "/robots.txt").content.decode()
+    assert f"Sitemap: {blog}/sitemap.xml" in robots
+    # Moved from one to the other: removed there, added here.
+    sold = Article.objects.get(slug="sold")
+    sold.title = "blog"
+    sold.save()
+    [(origin, urls), *rest] = submitted(hosts)
+    assert (origin, urls) == (www, [f"{www}/articles/sold/"])
+    assert rest == [(blog, [f"{blog}/posts/sold/"])]
+    kinds = UrlChange.objects.order_by("-pk").values_list("site", "kind", "location")
+    assert ("1", "removed", "/articles/sold/") in kinds
+    assert ("blog", "changed", "/posts/sold/") in kinds
+    touch(Article.objects.filter(slug="told"))
+    assert submitted(hosts) == [(blog, [f"{blog}/posts/told/"])]
+
+
+def test_a_command_works_for_all_sites_or_for_one(hosts: Any) -> None:
+    Article.objects.create(slug="told", title="blog")
+    out, err, code = run_command("build_sitemaps")
+    assert (err, code) == ("", 0)
+    assert out == (
+        "Site '1':\n"
+        "Section 'article': 1 page, 0 entries; 1 built, 0 unchanged.\n"
+        "Site 'blog':\n"
+        "Section 'article': 1 page, 1 entry; 1 built, 0 unchanged.\n"
+        "Section 'post': 1 page, 1 entry; 1 built, 0 unchanged.\n"
+    )
+    out, err, code = run_command("build_sitemaps", "--site", "blog", "article")
+    assert out == "Section 'article': 1 page, 1 entry; 0 built, 1 unchanged.\n"
+    # Only one site has it.
+    out, err, code = run_command("build_sitemaps", "post")
+    assert out == "Section 'post': 1 page, 1 entry; 0 built, 1 unchanged.\n"
+    out, err, code = run_command("build_sitemaps", "--site", "blgo")
+    assert (code, "--site 'blgo': there is no such site." in err) == (2, True)
+    out, err, code = run_command("check_sitemaps", "--format", "json")
+    assert (code, "There are: 1, blog." in err) == (2, True)
+
+
+def test_the_admin_shows_one_site_at_a_time(hosts: Any, admin_client: Any) -> None:
+    Article.objects.create(slug="told", title="blog")
+    run_command("build_sitemaps")
+    admin_client.defaults["HTTP_HOST"] = "www.example.com"
+    own = admin_client.get("/admin/sitemaps_plus/page/").content.decode()
+    blog = admin_client.get("/admin/sitemaps_plus/page/?site=blog").content.decode()
+    assert "https://www.example.com/sitemap-article-1.xml" in own
+    assert "blog.example.com" not in own
+    assert "https://blog.example.com/sitemap-post-1.xml" in blog
+    assert "www.example.com/sitemap" not in blog
+    assert "fresh" in blog
+    page = Page.objects.get(section__site="blog", section__name="post")
+    at = f"/admin/sitemaps_plus/page/{page.pk}/change/"
+    assert admin_client.get(at).status_code == 302
+    shown = admin_client.get(f"{at}?_changelist_filters=site%3Dblog")
+    assert "https://blog.example.com/sitemap-post-1.xml" in shown.content.decode()
+    action = {"action": "rebuild", "_selected_action": [page.pk]}
+    done = admin_client.post(
+        "/admin/sitemaps_plus/page/?site=blog", action, follow=True
+    )
+    assert "1 stayed the same" in done.content.decode()
+
+
+# Sites that the request decides
+
+
+@pytest.fixture
+def by_request(settings: Any, register: Any) -> Iterator[Any]:
+    settings.SITE_ID = None
+    settings.ALLOWED_HOSTS = ["*"]
+    engine = use(settings, one="Scripted", BASE_URL=None)
+    register("article", Articles)
+    Site.objects.all().delete()
+    Site.objects.create(pk=1, domain="one.example.com", name="one")
+    Site.objects.create(pk=2, domain="two.example.com", name="two")
+    Site.objects.clear_cache()
+    yield engine
+    Site.objects.clear_cache()
+
+
+@committed
+def test_each_request_decides_for_which_site_it_is(by_request: Any) -> None:
+    Article.objects.create(slug="a")
+    for number, host in enumerate(("one.example.com", "two.example.com"), 1):
+        found = ask(host, "/sitemap-article-1.xml")
+        assert locations(found) == [f"http://{host}/articles/a/"]
+        assert Section.objects.filter(name="article").count() == number
+    # The background works for none of them; a command does, for the one it is told.
+    assert not background.is_allowed()
+    assert background.notify_all() is None
+    Article.objects.create(slug="b")
+    assert set(Change.objects.values_list("site", flat=True)) == {"1", "2"}
+    _out, err, code = run_command("ping_sitemaps")
+    assert code == 2
+    assert "There are: 1 (one.example.com), 2 (two.example.com)." in err
+    for given, domain in (("two.example.com", "two"), ("1", "one")):
+        _out, err, code = run_command("ping_sitemaps", "--site", given)
+        assert (err, code) == ("", 0)
+        origin = f"https://{domain}.example.com"
+        assert [(b.origin, b.urls) for b in by_request.sent] == [
+            (origin, [f"{origin}/articles/b/"])
+        ]
+        by_request.sent.clear()
+    assert not Change.objects.exists()
+
+
+@committed
+def test_what_nobody_takes_care_of_is_deleted_in_the_end(
+    by_request: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SITE_ID = 1
+    Section.objects.create(site="3", name="article")
+    Article.objects.create(slug="a")
+    assert sorted(Change.objects.values_list("site", flat=True)) == ["1", "3"]
+    Change.objects.update(at=F("at") - url_changes.KEEP - 1)
+    monkeypatch.setattr(url_changes, "_pruned_at", -url_changes.WITHIN)
+    url_changes.prune()
+    assert list(Change.objects.values_list("site", flat=True)) == ["1"]
+
+
+# Checks
+
+
+def said(*args: Any, **kwargs: Any) -> dict[str, Any]:
+    found = run_checks(tags=["sitemaps_plus"], databases=["default"])
+    return {one.id.rpartition(".")[2]: one for one in found}
+
+
+def test_a_site_that_nobody_serves_is_an_error(hosts: Any, settings: Any) -> None:
+    assert not {"E040", "W005"} & said().keys()
+    settings.SITEMAPS_PLUS = {"SITES": {"blogs": {"BASE_URL": "https://b.example.com"}}}
+    found = said()["E040"]
+    assert "for the site 'blog'" in found.msg
+    assert "Did you mean 'blogs'?" in found.msg
+    blog = {**BLOG, "URLCONF": "tests.urls"}
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "SITES": {"blog": blog}}
+    # Its addresses are the other site's; and what its sections say is wrong is said.
+    found = said()
+    assert found["W005"].msg.startswith("Site 'blog': ")
+    assert '{"site": "blog"}' in found["W005"].hint
+    assert found["E007"].msg.startswith("Site 'blog': ")
+
+
+def test_a_sites_framework_without_site_id_is_a_warning(by_request: Any) -> None:
+    assert "--site www.example.com" in said()["W040"].hint
+
+
+def test_a_site_that_is_not_there_or_not_its_own(
+    by_request: Any, settings: Any
+) -> None:
+    settings.SITE_ID = 3
+    assert "Site.objects.create(pk=3" in said()["E041"].hint
+    settings.SITE_ID = 1
+    assert not {"E041", "W041", "W042"} & said().keys()
+    Site.objects.filter(pk=1).update(domain="example.com")
+    assert "update(domain='www.your-site.com')" in said()["W041"].hint
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://two.example.com"}
+    assert "of the Site 2" in said()["W042"].msg
+
+
+@pytest.mark.parametrize(
+    ("sites", "problem"),
+    [
+        ([], "['SITES'] is [], which is no dict of sites by name."),
+        ({"2": BLOG}, "['SITES']['2'] cannot name a site"),
+        ({"blog": "x"}, "['SITES']['blog'] is 'x'; use {"),
+        ({"blog": {}}, "['SITES']['blog'] needs a 'BASE_URL'"),
+        ({"blog": {**BLOG, "URLCONV": "a"}}, "Did you mean 'URLCONF'?"),
+        ({"blog": {**BLOG, "URLCONF": None}}, "['URLCONF'] is None, which is no text."),
+    ],
+)
+def test_sites_that_cannot_be_are_refused(
+    settings: Any, sites: Any, problem: str
+) -> None:
+    settings.SITEMAPS_PLUS = {"SITES": sites}
+    assert problem in said()["E001"].msg
+
+
+# No query forgets the site
+
+#: Where rows are looked up by a condition with the site, or by the row of one page.
+CAREFUL = {
+    "pagination/queries.py",
+    "publishing/freshness.py",
+    "publishing/status.py",
+}
+PACKAGE = Path(django_sitemaps_plus.__file__).parent
+
+
+def test_rows_are_asked_for_by_the_functions_that_know_the_site() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        name = str(path.relative_to(PACKAGE))
+        if name in CAREFUL or name.startswith("contrib/"):
+            continue
+        text = path.read_text()
+        assert not re.search(r"\bsection__name(__in)?=", text), name
+        if not name.endswith("queries.py"):
+            models = "Section|Page|Change|UrlChange|RelatedState|Submission|EngineState"
+            assert not re.search(rf"\b({models})\.objects\b", text), name
