@@ -154,7 +154,8 @@ def _sites(named: str, options: Mapping[str, Any]) -> list[str]:
     if request_decides() and not sites:
         raise CommandError(
             "Each request decides which Site it is for, and a command has none: say "
-            f"--site, or set SITE_ID. {_known_sites()}",
+            "--site, or set SITE_ID, or SITEMAPS_PLUS['BASE_URL'] for a single site. "
+            f"{_known_sites()}",
             returncode=MISUSED,
         )
     if len(sites) > 1 and options.get("format") == "json":

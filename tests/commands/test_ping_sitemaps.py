@@ -33,7 +33,12 @@ from django_sitemaps_plus.models import (
 from django_sitemaps_plus.testing import engines
 from tests.support.factories import articles
 from tests.support.fakes.site import FakeSite
-from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    remove_sites,
+    run_command,
+)
 from tests.support.outbox_engines import Keyed, Scripted
 from tests.support.outbox_world import BASE, Kind, happened, later, sent, use
 from tests.testapp.models import Article
@@ -457,6 +462,7 @@ def test_a_forced_check_advises_no_force(
     assert "use --force" not in out
     with override_settings(SITEMAPS_PLUS={**settings.SITEMAPS_PLUS, "BASE_URL": None}):
         settings.SITE_ID = None
+        remove_sites(settings)
         out, err, code = ping("--check", "--force")
     assert code == 1
     assert "WRONG  site: The site's address is not known." in out
@@ -599,7 +605,10 @@ def test_without_an_engine_to_use_or_an_address_it_fails(
     _out, err, code = ping()
     assert code == 2
     assert "BASE_URL" in err
-    settings.SITEMAPS_PLUS = {"ENGINES": {"one": {"BACKEND": "no.such"}}}
+    settings.SITEMAPS_PLUS = {
+        "BASE_URL": BASE,
+        "ENGINES": {"one": {"BACKEND": "no.such"}},
+    }
     _out, err, code = ping()
     assert code == 1
     assert "['ENGINES']['one']['BACKEND']" in err
