@@ -202,6 +202,26 @@ def test_our_views_where_no_section_is_registered() -> None:
     assert (err, code) == ("", 0)
 
 
+@pytest.mark.parametrize(
+    ("middleware", "name", "languages"),
+    [
+        ("django.middleware.locale.LocaleMiddleware", "sitemap", ["en", "de"]),
+        (f"{__name__}.by_host", "all", ["en"]),
+    ],
+)
+def test_our_views_keep_the_language_and_the_urlconf_of_a_request(
+    settings: Any, middleware: str, name: str, languages: list[str]
+) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, middleware]
+    settings.LANGUAGES = [(code, code) for code in languages]
+    NoteFactory(number=1)
+    articles(2)
+    out, err, code = check(name)
+    assert f"Before: 2 URLs, the view {name!r}" in out
+    assert "Now: 2 URLs, the same sitemaps by" in out
+    assert (err, code) == ("", 0)
+
+
 def test_the_view_of_a_url_name_and_all_pages_of_its_index() -> None:
     for number in range(1, 4):
         NoteFactory(number=number)
