@@ -10,7 +10,6 @@ from django.db.models import Model, QuerySet
 from django.urls import NoReverseMatch
 from django.utils.translation.trans_real import language_code_re
 
-from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.errors import LocationError, excerpt
 from django_sitemaps_plus.protocol.locations import (
@@ -27,6 +26,7 @@ from django_sitemaps_plus.sitemaps.routes import Route, problem_of_name
 from django_sitemaps_plus.sitemaps.sections import SectionSource, overridden
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
+    base_url,
     parse_base_url,
     rendering_context,
 )
@@ -147,10 +147,10 @@ def _check_constant(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
 def _refuse(location: Any) -> None:
     """Raise ``LocationError`` for what is no location of this site."""
     site = PLACEHOLDER_SITE
-    base_url = get_settings().BASE_URL
-    if base_url:
+    given = base_url()
+    if given:
         try:
-            site = parse_base_url(base_url)
+            site = parse_base_url(given)
         except ConfigurationError:
             return  # E002 says so
     elif isinstance(location, str) and not location.startswith("/"):

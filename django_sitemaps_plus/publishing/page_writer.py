@@ -16,7 +16,7 @@ from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import Texts, entries_in
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import SiteAddress, base_url, rendering_context
 
 from . import compression
 
@@ -122,7 +122,7 @@ class PageWriter:
 
     def _finish(self) -> None:
         self._writer.finish()
-        if get_settings().BASE_URL:
+        if base_url():
             # Another BASE_URL is a change of every page. The address of a Site or of a
             # request is none: the site may have several of them at the same time.
             self._hash.update(self._origin)
