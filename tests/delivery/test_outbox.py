@@ -172,7 +172,7 @@ def test_many_changes_are_queued_by_few_statements(
     use(settings, one="Scripted")
     count = 2 * outbox.CHUNK + 7
     happened(*(f"/{n}/" for n in range(count)))
-    with django_assert_max_num_queries(60):
+    with django_assert_max_num_queries(70):
         assert outbox.enqueue() == count
     assert Submission.objects.count() == count
     assert not UrlChange.objects.filter(queued_at=None).exists()
