@@ -132,7 +132,7 @@ ROWS = st.lists(
     max_size=12,
 )
 SAMPLES = settings(
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
