@@ -210,10 +210,10 @@ def base_url() -> str | None:
     return str(settings.SITES[name]["BASE_URL"]) if name else settings.BASE_URL
 
 
-def urlconf() -> str:
-    """Return the URLconf of the site that is worked for."""
+def urlconf() -> Any:
+    """Return the URLconf of the site that is worked for: a module, or its name."""
     own = get_settings().SITES[name].get("URLCONF") if (name := named_site()) else None
-    return str(own or django_settings.ROOT_URLCONF)
+    return own or django_settings.ROOT_URLCONF
 
 
 def configured(scheme: str = "https") -> SiteAddress | None:

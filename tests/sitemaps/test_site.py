@@ -7,12 +7,19 @@ from typing import Any
 import pytest
 from django.contrib.sites.models import Site
 from django.db.models import F
+from django.http import HttpResponse
 from django.test import Client
+from django.urls import path, reverse
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.sitemaps.site import configured, parse_base_url
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    configured,
+    parse_base_url,
+    rendering_context,
+)
 from tests.support.factories import articles
 from tests.support.helpers import listed, locations, remove_sites, script_name, settle
 from tests.testapp.models import Article
@@ -260,3 +267,16 @@ def test_an_allowed_host_that_is_none_is_a_bad_request(
     no_sites.MIDDLEWARE = []
     register("article", ArticleSitemap)
     assert client.get("/sitemap.xml", headers={"host": host}).status_code == 400
+
+
+class Here:
+    """A URLconf that is no module."""
+
+    urlpatterns = (path("here/", lambda request: HttpResponse(), name="here"),)
+
+
+def test_a_urlconf_may_be_given_in_place_of_its_name(settings: Any) -> None:
+    """As in tests of projects: Django takes whatever has urlpatterns."""
+    settings.ROOT_URLCONF = Here
+    with rendering_context(PLACEHOLDER_SITE):
+        assert reverse("here") == "/here/"
