@@ -35,7 +35,7 @@ _URL, _SIDE, _LABEL, *_ = range(7)
 _DAY = len("2026-01-01")
 _VALUES = {"lastmod": 3, "changefreq": 4, "priority": 5, "alternates": 6}
 
-#: Told what is read, and how many URLs of it.
+#: Called with what is read, and how many URLs of it.
 Progress: TypeAlias = Callable[[str, int], object]
 
 

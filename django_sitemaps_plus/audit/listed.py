@@ -37,7 +37,7 @@ AT_ONCE, MOST_FILES = 250_000, 400
 #: Pages of a section by position that are read.
 BY_POSITION = 10
 
-#: Told how many pages have been read, and how many there are.
+#: Called with how many pages have been read, and how many there are.
 Progress = Callable[[int, int], object]
 #: A page's name, and what reads its locations as they are written.
 _Reading = tuple[str, Callable[[], list[bytes]]]
@@ -62,7 +62,7 @@ class Listed:
 
 
 def listed(names: Sequence[str], progress: Progress = lambda done, of: None) -> Listed:
-    """Read all pages of some sections: what is stored, or what is made by position."""
+    """Read all pages of some sections: what is stored, or built by position."""
     found = Listed()
     is_forbidden = _forbidden()
     pages = _pages(names)
@@ -177,7 +177,7 @@ class _Hashes:
 
     def __enter__(self) -> _Hashes:
         self._parts = [
-            self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+            self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (ends with the stack)
             for _ in range(self._count)
         ]
         return self

@@ -281,7 +281,7 @@ def _merged(bounds: _Bounds, keys: list[str], lowers: Sequence[str]) -> dict[str
         f"{column} AS k{index}" for index, column in enumerate(columns)
     )
     statement = (
-        f"SELECT kind, number FROM (SELECT {selected}, 0 AS kind, 0 AS number "  # noqa: S608
+        f"SELECT kind, number FROM (SELECT {selected}, 0 AS kind, 0 AS number "  # noqa: S608 (names)
         f"FROM {table} WHERE 1 = 0 UNION ALL {values}) merged ORDER BY {names}, kind"
     )
     places, place = {}, 0

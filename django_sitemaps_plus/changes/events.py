@@ -158,7 +158,7 @@ class Comparison:
             yield self._event(Kind.REMOVED if sure else Kind.CHANGED, location)
 
     def _known(self, item: bytes, reported: Reported | None) -> Known:
-        # What the page told of URLs that it does not list, was told of another piece.
+        # Events of this page about URLs that it does not list belong to another piece.
         own = {self.events_at} if item in (self.former or {}) else set()
         if reported is None:
             return Known(self.read_at, frozenset(own))

@@ -457,20 +457,20 @@ def _insertion_for_each_site(
         row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
         values = f"(VALUES {', '.join([row] * count)}) AS given ({columns})"
         others = (
-            "SELECT site::text FROM sitemaps_plus_section "  # noqa: S608
+            "SELECT site::text FROM sitemaps_plus_section "  # noqa: S608 (names)
             f"WHERE name = given.section {unknown}"
         )
         sites = f"unnest({'ARRAY[%s::text] || ' * mine}ARRAY({others})) AS own (site)"
-        return f"{into} SELECT given.*, site, {rest} FROM {values}, {sites}"  # noqa: S608
+        return f"{into} SELECT given.*, site, {rest} FROM {values}, {sites}"  # noqa: S608 (names)
     row, name = "(%s, %s, %s, %s, %s)", "given.section"
     values = f"VALUES {', '.join([row] * count)}"
     if vendor == "mysql":
         values = " UNION ALL ".join([f"SELECT {row[1:-1]}"] * count)
         # Texts in a statement have the connection's collation.
         name = f"CONVERT({name} USING utf8mb4) COLLATE utf8mb4_bin"
-    parts = [f"SELECT given.*, %s, {rest} FROM given"] * mine  # noqa: S608
+    parts = [f"SELECT given.*, %s, {rest} FROM given"] * mine  # noqa: S608 (names)
     parts.append(
-        f"SELECT given.*, site, {rest} "  # noqa: S608
+        f"SELECT given.*, site, {rest} "  # noqa: S608 (names)
         f"FROM given, sitemaps_plus_section WHERE name = {name} {unknown}"
     )
     return f"{into} WITH given ({columns}) AS ({values}) {' UNION ALL '.join(parts)}"

@@ -74,13 +74,13 @@ def _crossed(
     """Return what crossed a moment: some keys, or the section if they are too many."""
     # What expired is not among the items any more.
     rows = key.model._base_manager.using(database_of(source.sitemap.items()))
-    crossed = rows.annotate(**{alias(name): moment}).filter(
+    found = rows.annotate(**{alias(name): moment}).filter(
         **{
             f"{alias(name)}__gt": _datetime(since),
             f"{alias(name)}__lte": _datetime(now),
         }
     )
-    keys = list(crossed.order_by().values_list(*key.names)[: MOST_KEYS + 1])
+    keys = list(found.order_by().values_list(*key.names)[: MOST_KEYS + 1])
     if len(keys) > MOST_KEYS:
         return [Hint(source.name, site=current_site())]
     # Other sites look at the clock themselves.

@@ -54,8 +54,8 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
             f"{NAME}['ENGINES'][{name!r}] cannot be used on this machine: {found.text}"
         )
         yield message("W031", text, found.fix)
+    known = section_names()
     for option in ("sections", "exclude"):
-        known = section_names()
         for section in getattr(engine, option):
             if known and section not in known:
                 yield message(

@@ -1,4 +1,4 @@
-"""A check of sitemap classes of which no section is made."""
+"""A check of sitemap classes of which there is no section."""
 
 from __future__ import annotations
 

@@ -429,13 +429,15 @@ def _silent_foreign_keys(
     found: Dependencies, is_any_field_read: bool
 ) -> Iterator[tuple[type[Model], Any]]:
     """Yield foreign keys whose targets are deleted without a word about the rows."""
-    told = {model for model, related in found.related.items() if related.deletes_matter}
+    heard = {
+        model for model, related in found.related.items() if related.deletes_matter
+    }
     chain = {known.model for known in found.model._meta.concrete_fields}
     for model in sorted({*chain, *found.related}, key=lambda known: known._meta.label):
         for field in model._meta.local_concrete_fields:
             relation: Any = field.remote_field
             on_delete = getattr(relation, "on_delete", None)
-            if not isinstance(on_delete, _IN_DATABASE) or relation.model in told:
+            if not isinstance(on_delete, _IN_DATABASE) or relation.model in heard:
                 continue
             if relation.parent_link:
                 continue  # a parent's delete is the row's own

@@ -2,7 +2,7 @@
 django CMS's pages: a ready class.
 
 ``PageSitemap`` lists what ``cms.sitemaps.CMSSitemap`` lists, by key, so that it is
-stored, kept current and reported. It works with and without djangocms-versioning.
+stored, rebuilt and reported. It works with and without djangocms-versioning.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Wagtail's pages: a ready class, and the views of ``wagtail.contrib.sitemaps``.
 
 ``PageSitemap`` lists the live, public pages of one of Wagtail's sites, by key, so that
-they are stored, kept current and reported. ``index`` and ``sitemap`` take what
+they are stored, rebuilt and reported. ``index`` and ``sitemap`` take what
 Wagtail's views take, and serve Wagtail's own ``Sitemap`` by this package.
 """
 
@@ -121,7 +121,7 @@ class PageSitemap(Sitemap):
         request: Any = get_dummy_request(site=self.site)
         # By its host otherwise, which ALLOWED_HOSTS need not allow.
         request._wagtail_site = self.site
-        return request  # type: ignore[no-any-return]
+        return request  # type: ignore[no-any-return] # untyped
 
     def _alternates(self, page: Any) -> list[dict[str, str]]:
         pages = self._translations.get(page.translation_key, ())
@@ -196,10 +196,10 @@ class _Below(Func):
         among = f"above.id IN {pages_sql}"
         if self.translated:
             key = "translation_key"
-            keys = f"SELECT r.{key} FROM {table} r WHERE r.id IN {pages_sql}"  # noqa: S608
+            keys = f"SELECT r.{key} FROM {table} r WHERE r.id IN {pages_sql}"  # noqa: S608 (names)
             among = f"above.{key} IN ({keys})"
         return (
-            f"EXISTS (SELECT 1 FROM {table} above WHERE {among} "  # noqa: S608
+            f"EXISTS (SELECT 1 FROM {table} above WHERE {among} "  # noqa: S608 (names)
             f"AND SUBSTR({path_sql}, 1, LENGTH(above.path)) = above.path)",
             (*pages_params, *path_params),
         )

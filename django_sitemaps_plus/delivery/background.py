@@ -360,7 +360,7 @@ def drain(
     """
     Do everything that can be done now, because somebody requested it.
 
-    ``progress`` is told after each page how many were rebuilt.
+    ``progress`` is called after each page with how many were rebuilt.
     """
     write_late()
     sources = all_sources()

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .errors import OptionError
+from .errors import OptionError, TransportError
 
 #: The most characters of an answer's body that are stored.
 EXCERPT = 500
@@ -252,6 +252,10 @@ class Engine(ABC):
             is_divisible=is_divisible,
             is_unsent=is_unsent,
         )
+
+    def _unreachable(self, error: TransportError) -> Answer:
+        """Return what is said where no answer came."""
+        return self._answer(Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent)
 
     def _finding(self, problem: str, fix: str = "") -> CheckResult:
         """Return a problem without secrets."""

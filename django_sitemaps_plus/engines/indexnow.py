@@ -233,10 +233,7 @@ class IndexNow(Engine):
                 timeout=self.timeout,
             )
         except TransportError as error:
-            answer = self._answer(
-                Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
-            )
-            return answer, False
+            return self._unreachable(error), False
         return self._read(name, response, batch.origin)
 
     def _payload(self, batch: Batch) -> dict[str, Any]:

@@ -80,9 +80,7 @@ class Ping(Engine):
                 "GET", self._address(location), timeout=self.timeout, plain=True
             )
         except TransportError as error:
-            return self._answer(
-                Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
-            )
+            return self._unreachable(error)
         outcome, message = self._explain(response)
         return self._answer(
             outcome,

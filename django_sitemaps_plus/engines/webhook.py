@@ -73,9 +73,7 @@ class Webhook(Engine):
                 plain=True,
             )
         except TransportError as error:
-            return self._answer(
-                Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
-            )
+            return self._unreachable(error)
         outcome, problem = _explained(response)
         return self._answer(
             outcome,

@@ -243,7 +243,7 @@ def refresh_all(
     Rebuild all pages whose rows changed; returns how many.
 
     ``seldom`` leaves out those that were rebuilt in the last ten minutes. ``progress``
-    is told after each page how many were rebuilt.
+    is called after each page with how many were rebuilt.
     """
     by_name = {source.name: source for source in sources}
     done, failed = 0, set[tuple[str, int]]()

@@ -46,7 +46,7 @@ class Registry:
         self._listeners: list[Callable[[], object]] = []
         #: Modules with sitemaps that could not be imported yet.
         self._postponed: list[str] = []
-        #: Whether somebody was told of fewer sections than there are.
+        #: Whether somebody was given fewer sections than there are.
         self._was_incomplete = False
         self._is_importing = False
         self._lock = threading.RLock()
@@ -254,7 +254,7 @@ def _load(path: str | None, where: str) -> dict[str, Any]:
             f"{type(sitemaps).__name__}."
         )
     try:
-        found = {name: sitemaps[name] for name in sitemaps.keys()}  # noqa: SIM118
+        found = {name: sitemaps[name] for name in sitemaps.keys()}  # noqa: SIM118 (as contrib)
     except DatabaseError:
         raise
     except Exception as error:
