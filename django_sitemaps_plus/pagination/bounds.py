@@ -103,9 +103,9 @@ def fill(
     """
     Find the bounds of all pages of a section, where that is still to be done.
 
-    Goes on where an earlier call stopped or died. ``progress`` is called with the number
-    of pages after every write. Raises ``Filling`` when ``seconds`` are over, ``Busy``
-    when another process is at it for longer than that.
+    Goes on where an earlier call stopped or died. ``progress`` is called with the
+    number of pages after every write. Raises ``Filling`` when ``seconds`` are over,
+    ``Busy`` when another process is at it for longer than that.
     """
     key_range = KeyRange.of(source)
     section = section_row(source.name, key_range.key)
