@@ -84,7 +84,7 @@ def fill(rows: int) -> None:
 
     quote = connection.ops.quote_name
     columns = ", ".join(
-        map(quote, ("section", "kind", "location", "digest", "at", "on_hold"))
+        map(quote, ("site", "section", "kind", "location", "digest", "at", "on_hold"))
     )
     is_mysql = connection.vendor == "mysql"
     path = (
@@ -95,7 +95,7 @@ def fill(rows: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {quote(UrlChange._meta.db_table)} ({columns}) "
-            "SELECT 'book', 'changed', "
+            "SELECT '', 'book', 'changed', "
             f"CASE WHEN id % 2 = 0 THEN {path.format('')} ELSE {other} END, "
             # Unlike the real ones, but as different from each other.
             f"CAST(id AS {text}), {time.time()}, 1 = 0 "
