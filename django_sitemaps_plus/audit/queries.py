@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.db import router, transaction
 from django.db.models import QuerySet
@@ -50,6 +51,12 @@ def findings_of(url: str) -> list[Finding]:
         )
 
     return [finding for finding in found.order_by("pk") if is_newest(finding)]
+
+
+def remembered() -> dict[str, Any]:
+    """Return what the newest audit remembers of rows, by section."""
+    newest = last_audit()
+    return {} if newest is None else dict(newest.remembered)
 
 
 def url_digest(url: str) -> str:
