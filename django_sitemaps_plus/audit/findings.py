@@ -50,7 +50,7 @@ class Findings:
 
     def more(self, kind: str, section: str, count: int) -> None:
         """Count findings that are not described."""
-        if kind not in self._silenced:
+        if count and kind not in self._silenced:
             self.counts[kind, section] += count
 
     def sorted(self) -> list[Found]:

@@ -42,7 +42,7 @@ def _kind(number: str, level: str, title: str, fix: str) -> str:
 NOT_BUILT = _kind(
     "A001",
     WARNING,
-    "pages that were not built, and so not checked",
+    "sections with pages that were not built, and so not checked",
     "run manage.py build_sitemaps",
 )
 NOT_A_SITEMAP = _kind(

@@ -73,7 +73,8 @@ def documents(
         if section.key is None and not built:
             found += _by_position(section, own)
         elif len(built) < len(pages) or not pages:
-            text = f"{len(pages) - len(built):,} of {len(pages):,} pages"
+            unbuilt = f"{len(pages) - len(built):,} of {len(pages):,} pages"
+            text = unbuilt if pages else "no page yet"
             findings.add(Found(kinds.NOT_BUILT, name, text=text))
     return found
 

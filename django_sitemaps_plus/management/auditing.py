@@ -192,7 +192,7 @@ def table(result: Result) -> Iterator[str]:
     for kind in found:
         about = KINDS[kind]
         number = sum(numbers[kind].values())
-        yield f"{_short(kind)}: {number:,} {about.title}. Next: {about.fix}."
+        yield f"{_short(kind)}: {about.title} ({number:,}). Next: {about.fix}."
     yield from _times(result)
     yield summary(result)
 
