@@ -15,7 +15,7 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final, NamedTuple
 from xml.parsers import expat
 
@@ -161,12 +161,15 @@ def _at_most(most: int) -> Callable[[str], str]:
     return check
 
 
+#: Without an exponent: https://www.w3.org/TR/xmlschema-2/#decimal-lexical-representation
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+
+
 def _number(low: str, high: str, *, is_whole: bool = False) -> Callable[[str], str]:
     def check(text: str) -> str:
-        try:
-            value = Decimal(text)
-        except InvalidOperation:
+        if not _DECIMAL.fullmatch(text):
             return f"is {text!r}, and no number"
+        value = Decimal(text)
         if is_whole and value != int(value):
             return f"is {text!r}, and no whole number"
         if not Decimal(low) <= value <= Decimal(high):
