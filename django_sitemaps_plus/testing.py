@@ -126,7 +126,9 @@ def _documents(client: Client, path: str) -> Iterator[tuple[str, bytes, Origin]]
 
 def _site_of(pages: list[tuple[str, bytes, Origin]]) -> SiteAddress:
     """Return the address that a sitemap is about: the settings' or the request's."""
-    site = configured() or SiteAddress(origin=pages[0][2])
+    origin = pages[0][2]
+    # A Site has a domain only: its scheme is the request's.
+    site = configured(origin.scheme) or SiteAddress(origin=origin)
     known = {str(site.origin): site}
     for _, _, origin in pages:
         known.setdefault(str(origin), SiteAddress(origin=origin))

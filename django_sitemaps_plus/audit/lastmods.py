@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
+from django_sitemaps_plus.protocol.markup import day_or_time
 
 from . import kinds
 from .urls import Problem
@@ -64,7 +65,8 @@ class Lastmods:
 
     def _of_one(self, value: str) -> Problem | None:
         try:
-            read = parse_w3c(value)
+            # The schemas want a day; a year or a month alone is W3C Datetime, too.
+            read = parse_w3c(day_or_time(value, "lastmod"))
         except DateError as error:
             return kinds.BAD_LASTMOD, str(error)
         if len(value) == _LENGTH_OF_DAY:

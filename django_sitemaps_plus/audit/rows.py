@@ -14,12 +14,12 @@ from itertools import islice
 from typing import Any
 
 from django.db import models
+from django.db.models import F
 from django.utils import timezone
 
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import upper_of
-from django_sitemaps_plus.protocol.dates import w3c
-from django_sitemaps_plus.protocol.errors import DateError
+from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering.columns import Batch
 from django_sitemaps_plus.rendering.digest import definition
@@ -29,7 +29,7 @@ from django_sitemaps_plus.rendering.listing import (
     listing_of,
 )
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.sitemaps.attributes import declared_expressions
+from django_sitemaps_plus.sitemaps.attributes import declared_expressions, is_expression
 from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, database_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
@@ -46,8 +46,11 @@ _AGAIN = 100
 #: Seconds in which the clock shows another second.
 _TICK = 1.1
 
-#: A row's lastmod and what stands for the rest of it, by its key.
-_Rows = dict[str, tuple[str, str]]
+_LENGTH_OF_DAY = len("2026-01-31")
+
+#: By its key, a row's lastmod, what stands for each of its columns, and the columns
+#: that are the lastmod's date.
+_Rows = dict[str, tuple[str, dict[str, str], list[str]]]
 
 
 def rows_of(
@@ -141,12 +144,13 @@ def remember(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
     labels = [key.dumps(key.of(one)) for one in objects]
     by_label = dict(zip(labels, objects, strict=True))
     reader = Reader(source, site)
+    dates = _dates(getattr(source.sitemap, "lastmod", None))
     rows: _Rows = {}
     with rendering_context(site):
         for batch, texts in reader.texts(reader.objects(objects, labels)):
             for label, text in zip(batch.labels, texts.each(), strict=True):
                 lastmod = lastmod_of((text or "").encode())
-                rows[label] = (lastmod, _fingerprint(by_label[label], lastmod))
+                rows[label] = (lastmod, *_columns(by_label[label], dates, lastmod))
     return {"definition": definition(source.name).digest, "rows": rows}
 
 
@@ -157,10 +161,14 @@ def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     both = before["rows"].keys() & now["rows"].keys()
     alone = with_others = 0
     for label in both:
-        (former, columns), (lastmod, own) = before["rows"][label], now["rows"][label]
+        (former, old, was), (lastmod, new, now_is) = (
+            known["rows"][label] for known in (before, now)
+        )
         if former != lastmod:
-            alone += columns == own
-            with_others += columns != own
+            others = {name for name in old | new if old.get(name) != new.get(name)}
+            moves_alone = others <= {*was} & {*now_is}
+            alone += moves_alone
+            with_others += not moves_alone
     if alone < ENOUGH or alone <= with_others:
         return ""
     return (
@@ -169,26 +177,41 @@ def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     )
 
 
-def _fingerprint(item: models.Model, lastmod: str) -> str:
-    """Return what stands for a row's columns, but for those that lastmod is made of."""
-    values = []
+def _dates(lastmod: Any) -> set[str]:
+    """Return the columns that a declared lastmod is made of; none of a method's."""
+    if not is_expression(lastmod):
+        return set()
+    parts: list[Any] = [lastmod] if isinstance(lastmod, F) else [*lastmod.flatten()]
+    return {part.name for part in parts if isinstance(part, F)}
+
+
+def _columns(
+    item: models.Model, dates: set[str], lastmod: str
+) -> tuple[dict[str, str], list[str]]:
+    """
+    Return what stands for a row's columns, and those that may be the lastmod.
+
+    Without those that it is made of; of a method nobody knows which it reads.
+    """
+    columns, same = {}, []
     for field in item._meta.concrete_fields:
-        value = getattr(item, field.attname)
-        is_date = isinstance(field, models.DateField)
-        if is_date and (getattr(field, "auto_now", False) or _is(value, lastmod)):
+        if field.name in dates or getattr(field, "auto_now", False):
             continue
-        values.append(f"{field.attname}={value!r}")
-    return hashlib.blake2b("\n".join(values).encode(), digest_size=8).hexdigest()
+        value = getattr(item, field.attname)
+        text = repr(value).encode()
+        columns[field.attname] = hashlib.blake2b(text, digest_size=4).hexdigest()
+        if not dates and isinstance(field, models.DateField) and _is(value, lastmod):
+            same.append(field.attname)
+    return columns, same
 
 
 def _is(value: dt.date | None, lastmod: str) -> bool:
     """Tell whether a date is the one that a lastmod says."""
-    if value is None:
-        return False
-    if isinstance(value, dt.datetime) and timezone.is_aware(value):
-        value = timezone.localtime(value, timezone.get_default_timezone())
-    try:
-        written = w3c(value, timezone.get_default_timezone())
-    except DateError:
-        return False
-    return written == lastmod or written[:10] == lastmod
+    if not isinstance(value, dt.datetime):
+        return value is not None and value.isoformat() == lastmod[:_LENGTH_OF_DAY]
+    zone = timezone.get_default_timezone()
+    if timezone.is_naive(value):
+        value = timezone.make_aware(value, zone)
+    if len(lastmod) <= _LENGTH_OF_DAY:
+        return value.astimezone(zone).date().isoformat() == lastmod
+    return abs(parse_w3c(lastmod) - value) < dt.timedelta(seconds=1)
