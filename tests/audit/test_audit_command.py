@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -286,3 +287,21 @@ def test_progress_says_rate_and_rest_without_rich(
     assert progress.per_second(30, 20) == "1.5 a second"
     durations = [progress.remaining(seconds) for seconds in (8, 200, 3900)]
     assert durations == ["8 s", "3 min 20 s", "1 h 5 min"]
+
+
+def test_the_table_of_findings_is_what_can_be_found() -> None:
+    page = Path(__file__).parent.parent.parent / "docs" / "audit.md"
+    listed = [
+        tuple(cell.strip() for cell in line.strip("|").split(" | "))
+        for line in page.read_text().splitlines()
+        if line.startswith("| `sitemaps_plus.")
+    ]
+    assert listed == [
+        (
+            f"`{kind.id}`",
+            kind.level,
+            kind.title[0].upper() + kind.title[1:],
+            f"{kind.fix[0].upper()}{kind.fix[1:]}.",
+        )
+        for kind in kinds.KINDS.values()
+    ]
