@@ -1,17 +1,154 @@
 """
-For a project's own tests: the engines that its settings name, by their aliases.
+For a project's own tests, with unittest and with pytest.
 
 ::
 
-    from django_sitemaps_plus.testing import engines
+    from django_sitemaps_plus import testing
 
-    submitted = [url for batch in engines()["memory"].sent for url in batch.urls]
+    def test_the_sitemap(client, article):  # in a TestCase: self.client
+        testing.assert_sitemap_valid(client)
+        testing.assert_listed(client, article.get_absolute_url())
 
-They are made anew whenever a test overrides ``SITEMAPS_PLUS``.
+    sent = [url for batch in testing.engines()["memory"].sent for url in batch.urls]
+
+The engines are those that the settings name, by their aliases. They are made anew
+whenever a test overrides ``SITEMAPS_PLUS``.
 """
 
 from __future__ import annotations
 
-from .delivery.engines import engines
+import datetime as dt
+import gzip
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
 
-__all__ = ["engines"]
+from django.test import Client
+
+from .audit.checking import Checking
+from .audit.findings import Findings
+from .audit.listed import Document
+from .audit.schema import blocks
+from .audit.urls import Urls
+from .delivery.engines import engines
+from .protocol.errors import LocationError
+from .protocol.locations import Origin, absolute
+from .sitemaps.site import SiteAddress, configured
+
+__all__ = ["assert_listed", "assert_sitemap_valid", "engines"]
+
+#: Problems, and URLs, that a failed assertion shows.
+_SHOWN = 20
+
+
+def assert_sitemap_valid(client: Client, path: str = "/sitemap.xml") -> None:
+    """
+    Assert that the sitemap at ``path``, with all that an index lists, has no fault.
+
+    Every document has to answer 200 and to be valid; URLs have to be the site's own,
+    without session ids and tracking parameters, and listed once; lastmods must not be
+    in the future, and alternates have to link back. Whatever view answers.
+
+    Raises:
+        AssertionError: With the first faults, each with its document and URL.
+    """
+    pages = list(_documents(client, path))
+    now = dt.datetime.now(dt.UTC)
+    findings = Findings()
+    # One list of all that an index has: a URL on two of its pages is there twice.
+    documents = [
+        Document("", address, partial(bytes, body)) for address, body, _ in pages
+    ]
+    urls = Urls(_site_of(pages))
+    Checking(findings, {"": urls}, now).check(documents)
+    found = findings.sorted()
+    if not found:
+        return
+    lines = [
+        f"  {one.page}: {' '.join(filter(None, (one.url, one.text)))} ({one.kind})"
+        for one in found[:_SHOWN]
+    ]
+    more = len(found) - len(lines)
+    lines += [f"  and {more:,} more"] if more else []
+    raise AssertionError("\n".join([f"{path} has faults:", *lines]))
+
+
+def assert_listed(client: Client, url: str, path: str = "/sitemap.xml") -> None:
+    """
+    Assert that the sitemap at ``path``, or one that it lists, has a URL.
+
+    ``url`` is a whole URL, or a path of the site.
+
+    Raises:
+        AssertionError: It is not listed; or a document does not answer 200.
+    """
+    count, some = 0, list[str]()
+    for _, body, origin in _documents(client, path):
+        wanted = _written(url, origin)
+        for block in blocks(body, lambda location, text: None):
+            if block.is_index:
+                continue
+            for location in block.locations:
+                # The host is the settings' or the request's, whatever view answers.
+                same = wanted if "://" in url else _moved(wanted, location)
+                if location == same:
+                    return
+            count += len(block.locations)
+            some += block.locations[: max(0, _SHOWN - len(some))]
+    lines = [f"  {location}" for location in some]
+    lines += [f"  and {count - len(some):,} more"] if count > len(some) else []
+    listed = "\n".join(lines) or "  nothing"
+    raise AssertionError(f"{path} does not list {url}. It lists:\n{listed}")
+
+
+def _documents(client: Client, path: str) -> Iterator[tuple[str, bytes, Origin]]:
+    """Yield a sitemap, or an index and its sitemaps, and the origin that it was at."""
+    waiting, seen = [path], {path}
+    while waiting:
+        address = waiting.pop(0)
+        response: Any = client.get(address)
+        if response.status_code != 200:
+            raise AssertionError(f"{address} answers {response.status_code}.")
+        body = response.getvalue()
+        if body.startswith(b"\x1f\x8b"):
+            body = gzip.decompress(body)
+        request = response.wsgi_request
+        yield address, body, Origin.parse(f"{request.scheme}://{request.get_host()}")
+        for block in blocks(body, lambda location, text: None):
+            for location in block.locations if block.is_index else ():
+                parts = urlsplit(location)
+                found = f"{parts.path}?{parts.query}" if parts.query else parts.path
+                if found not in seen:
+                    seen.add(found)
+                    waiting.append(found)
+
+
+def _site_of(pages: list[tuple[str, bytes, Origin]]) -> SiteAddress:
+    """Return the address that a sitemap is about: the settings' or the request's."""
+    origin = pages[0][2]
+    # A Site has a domain only: its scheme is the request's.
+    site = configured(origin.scheme) or SiteAddress(origin=origin)
+    known = {str(site.origin): site}
+    for _, _, origin in pages:
+        known.setdefault(str(origin), SiteAddress(origin=origin))
+    for _, body, _ in pages:
+        for block in blocks(body, lambda location, text: None):
+            for location in block.locations[:1]:
+                parts = urlsplit(location)
+                return known.get(f"{parts.scheme}://{parts.netloc}", site)
+    return site
+
+
+def _written(url: str, origin: Origin) -> str:
+    """Return a URL as a sitemap writes it."""
+    try:
+        return absolute(url, origin)
+    except LocationError as error:
+        raise AssertionError(f"{url!r} cannot be listed: {error}.") from error
+
+
+def _moved(url: str, location: str) -> str:
+    """Return a URL with scheme and host of another one."""
+    parts, other = urlsplit(url), urlsplit(location)
+    return parts._replace(scheme=other.scheme, netloc=other.netloc).geturl()

@@ -55,7 +55,7 @@ ELSEWHERE = {
     "urllib3": {"engines/http.py"},
     "google": {"engines/google_auth.py"},
     "isal": {"publishing/compression.py"},
-    "rich": {"management/commands/check_sitemaps.py"},
+    "rich": {"management/progress.py"},
     "wagtail": {"contrib/wagtail.py"},
     "cms": {"contrib/djangocms.py"},
 }

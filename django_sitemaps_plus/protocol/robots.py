@@ -76,6 +76,18 @@ def closed(groups: Iterable[Group]) -> bool:
     )
 
 
+def named(groups: Iterable[Group], crawler: str) -> list[Group]:
+    """Return the groups that name a crawler, as if they were for all; none if none do.
+
+    https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1
+    """
+    return [
+        Group(("*",), group.allow, group.disallow, group.crawl_delay)
+        for group in groups
+        if crawler.lower() in map(str.lower, group.user_agents)
+    ]
+
+
 def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     """Return what says whether the groups for all crawlers forbid a path.
 
@@ -89,18 +101,28 @@ def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     # An empty rule is none.
     ordered = sorted((len(rule), allows, rule) for rule, allows in known if rule)
     rules = [(_match(rule), allows) for _, allows, rule in reversed(ordered)]
+    # Most paths match no rule that disallows, which is found out at once.
+    disallowed = [_pattern(rule) for _, allows, rule in ordered if not allows]
+    may_be = re.compile("|".join(disallowed) or r"(?!)", re.DOTALL).match
 
     def is_forbidden(path: str) -> bool:
-        return not next((allows for match, allows in rules if match(path)), True)
+        return may_be(path) is not None and not next(
+            (allows for match, allows in rules if match(path)), True
+        )
 
     return is_forbidden
 
 
 def _match(rule: str) -> Callable[[str], object]:
     """Return what matches the paths that a rule is about."""
+    return re.compile(_pattern(rule), re.DOTALL).match
+
+
+def _pattern(rule: str) -> str:
+    """Return the pattern of the paths that a rule is about."""
     parts = map(re.escape, rule.removesuffix("$").split("*"))
     end = r"\Z" if rule.endswith("$") else ""
-    return re.compile(".*?".join(parts) + end, re.DOTALL).match
+    return ".*?".join(parts) + end
 
 
 def _lines(group: Group) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What all pages list together: URLs that repeat, and URLs that ROBOTS disallows."""
+"""What all pages list together: URLs that repeat, and what robots.txt disallows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps_plus import Sitemap, StaticSitemap
-from django_sitemaps_plus.audit import listed
+from django_sitemaps_plus.audit import kinds, repeats
+from django_sitemaps_plus.management import auditing
 from tests.support.factories import articles
 from tests.support.helpers import run_command
 from tests.testapp.models import Article
@@ -39,54 +40,62 @@ def sections(register: Any) -> None:
     run_command("build_sitemaps")
 
 
+def found(*arguments: str) -> set[tuple[str, str, str]]:
+    """Return what the audit finds: kind, URL and text."""
+    out, _, _ = run_command("check_sitemaps", "--format", "json", *arguments)
+    findings = json.loads(out)["audit"]["findings"]
+    return {(one["id"], one["url"], one["text"]) for one in findings}
+
+
 @pytest.mark.parametrize("at_once", [1, 1_000])
-def test_urls_that_repeat_are_counted_and_shown(
+def test_urls_that_repeat_are_named_with_their_pages(
     sections: None, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """On one page, on two of a section, and in two sections; however many files."""
-    monkeypatch.setattr(listed, "AT_ONCE", at_once)
-    out, err, code = run_command("check_sitemaps")
-    assert (err, code) == ("", 0)
-    _, _, text = out.partition("3 URLs are listed more than once:\n")
-    *lines, advice = text.splitlines()
-    assert sorted(lines) == [
-        f"  {SITE}/a&b/ (on article-1 and article-4)",
-        f"  {SITE}/about/ (on article-2 and pages-1)",
-        f"  {SITE}/c/ (on article-5, twice)",
-    ]
-    assert advice.startswith("  Next: exclude them in items() of all sections but one")
+    monkeypatch.setattr(repeats, "AT_ONCE", at_once)
+    assert found() == {
+        (kinds.REPEATED, f"{SITE}/a&b/", "listed twice: on article-1 and article-4"),
+        (kinds.REPEATED, f"{SITE}/c/", "listed twice: on article-5"),
+        (kinds.SHARED, f"{SITE}/about/", "also on pages-1"),
+    }
 
 
-def test_only_the_first_are_shown(
+def test_the_sections_that_are_named_are_looked_at(sections: None) -> None:
+    assert {kind for kind, _, _ in found("article")} == {kinds.REPEATED}
+
+
+def test_only_the_first_are_shown_and_all_are_counted(
     sections: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listed, "SHOWN", 1)
-    out, _, _ = run_command("check_sitemaps")
+    monkeypatch.setattr(auditing, "SHOWN", 1)
+    out, err, code = run_command("check_sitemaps", "article")
+    assert (err, code) == ("", 0)
     assert out.count(f"  {SITE}") == 1
-    assert "\n  …\n  Next: " in out
+    assert "and 1 more" in out
+    assert "A014: URLs that a section lists more than once (2). Next: " in out
 
 
-def test_the_sections_that_are_named(sections: None) -> None:
-    out, _, _ = run_command("check_sitemaps", "article", "--format", "json")
-    assert json.loads(out)["urls"]["repeated"]["count"] == 2
-
-
-def test_urls_that_the_own_robots_txt_disallows(sections: None, settings: Any) -> None:
+def test_urls_that_the_own_robots_txt_disallows_are_named(
+    sections: None, settings: Any
+) -> None:
     groups = [{"user_agent": "*", "disallow": ["/cart/", "/a&"]}]
     settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "ROBOTS": groups}
-    out, _, code = run_command("check_sitemaps")
-    _, _, text = out.partition("3 URLs are disallowed by ROBOTS:\n")
-    assert (code, text) == (
-        0,
-        f"  {SITE}/a&b/ (on article-1)\n"
-        f"  {SITE}/cart/ (on article-3)\n"
-        f"  {SITE}/a&b/ (on article-4)\n"
-        "  Next: exclude them in items(), or change SITEMAPS_PLUS['ROBOTS']: what is "
-        "listed should be allowed\n",
-    )
+    urls = [url for kind, url, _ in found() if kind == kinds.DISALLOWED]
+    assert sorted(urls) == [f"{SITE}/a&b/", f"{SITE}/cart/"]
     groups[0]["disallow"] = ["/"]
     settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "ROBOTS": groups}
-    assert "disallowed" not in run_command("check_sitemaps")[0], "a site that is closed"
+    assert not [kind for kind, _, _ in found() if kind == kinds.DISALLOWED], "closed"
+
+
+def test_a_host_that_this_project_does_not_answer_is_judged_by_the_settings(
+    sections: None, settings: Any
+) -> None:
+    settings.ALLOWED_HOSTS = ["testserver"]
+    groups = [{"user_agent": "*", "disallow": ["/cart/"]}]
+    settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "ROBOTS": groups}
+    assert (kinds.DISALLOWED, f"{SITE}/cart/", "by the rules for all crawlers") in (
+        found()
+    )
 
 
 def test_a_build_counts_what_repeats_on_its_pages(register: Any) -> None:

@@ -1,0 +1,217 @@
+"""
+Rows, by which an audit finds out more: which of them lists a URL, whether its lastmod
+moves by itself.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import html
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from django.db import models
+from django.db.models import F
+from django.utils import timezone
+
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import upper_of
+from django_sitemaps_plus.protocol.dates import parse_w3c
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.rendering.columns import Batch
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.rendering.listing import (
+    Listing,
+    lastmod_of,
+    listing_of,
+)
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.sitemaps.attributes import declared_expressions, is_expression
+from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, database_of
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+
+from .findings import Found
+from .lastmods import ENOUGH
+from .listed import Document
+
+#: Pages whose rows are read again to name those that list a URL.
+MOST_PAGES = 20
+#: Rows of a section whose lastmods the next audit looks at again.
+REMEMBERED = 100
+#: Rows of a page that are read again to see whether their lastmods move.
+_AGAIN = 100
+#: Seconds in which the clock shows another second.
+_TICK = 1.1
+
+_LENGTH_OF_DAY = len("2026-01-31")
+
+#: By its key, a row's lastmod, what stands for each of its columns, and the columns
+#: that are the lastmod's date.
+_Rows = dict[str, tuple[str, dict[str, str], list[str]]]
+
+
+def rows_of(
+    found: Iterable[Found],
+    documents: Iterable[Document],
+    sources: Mapping[str, SectionSource],
+    site: SiteAddress,
+) -> dict[tuple[str, str], str]:
+    """Return the key of the row that lists a URL, by page and URL, of some findings."""
+    wanted: dict[str, set[str]] = {}
+    for one in found:
+        if one.url and one.page and not one.row:
+            wanted.setdefault(one.page, set()).add(one.url)
+    pages = {one.name: one.page for one in documents if one.page is not None}
+    rows: dict[tuple[str, str], str] = {}
+    for name in islice((name for name in wanted if name in pages), MOST_PAGES):
+        page = pages[name]
+        source = sources[page.section.name]
+        for label, listing in _listings(source, page, site, None):
+            for url in listing:
+                if url in wanted[name]:
+                    rows[name, url] = label
+    return rows
+
+
+def moves(document: Document, source: SectionSource, site: SiteAddress) -> bool:
+    """Tell whether the lastmods of a page are others when its rows are read again."""
+    page = document.page
+    if page is None:
+        return False
+    before = _lastmods(listing_of(document.read()))
+    time.sleep(max(0.0, document.read_at + _TICK - time.time()))
+    after: dict[str, str] = {}
+    for _, listing in _listings(source, page, site, _AGAIN):
+        after |= listing
+    both = before.keys() & after.keys()
+    return bool(both) and all(before[url] != after[url] for url in both)
+
+
+def _listings(
+    source: SectionSource, page: Page, site: SiteAddress, most: int | None
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of a page with the lastmods of the URLs that they list."""
+    own = site.with_scheme(source.sitemap.protocol)
+    reader = Reader(source, own)
+    with rendering_context(own):
+        for batch, texts in reader.texts(_batches(reader, page, most)):
+            for label, text in zip(batch.labels, texts.each(), strict=True):
+                body = (text or "").replace(ORIGIN_MARK, str(own.origin)).encode()
+                yield str(label), _lastmods(listing_of(body))
+
+
+def _batches(reader: Reader, page: Page, most: int | None) -> Iterator[Batch]:
+    """Yield the rows of a page; about ``most`` of them."""
+    key = reader.source.key
+    if key is None:
+        batches = reader.by_position(page.number)
+    else:
+        lower, upper = (
+            None if bound is None else key.loads(bound)
+            for bound in (page.lower, upper_of(page))
+        )
+        batches = reader.by_key(lower, upper, most or reader.source.limit)
+    read = 0
+    for batch in batches:
+        yield batch
+        read += len(batch.labels)
+        if most is not None and read >= most:
+            return
+
+
+def _lastmods(listing: Listing) -> dict[str, str]:
+    """Return the lastmods of a listing, by URL."""
+    return {
+        html.unescape(url.decode()): lastmod_of(rest) for url, rest in listing.items()
+    }
+
+
+# What moves from audit to audit
+
+
+def remember(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
+    """Return what the next audit compares with: the first rows of a section."""
+    key = source.key
+    if key is None:
+        return {}
+    items = source.sitemap.items()
+    ordered = key.order(bounded(items.using(database_of(items)), key, None, None))
+    ordered = ordered.annotate(**declared_expressions(source.sitemap))
+    objects = list(ordered[:REMEMBERED])
+    labels = [key.dumps(key.of(one)) for one in objects]
+    by_label = dict(zip(labels, objects, strict=True))
+    reader = Reader(source, site)
+    dates = _dates(getattr(source.sitemap, "lastmod", None))
+    rows: _Rows = {}
+    with rendering_context(site):
+        for batch, texts in reader.texts(reader.objects(objects, labels)):
+            for label, text in zip(batch.labels, texts.each(), strict=True):
+                lastmod = lastmod_of((text or "").encode())
+                rows[label] = (lastmod, *_columns(by_label[label], dates, lastmod))
+    return {"definition": definition(source.name).digest, "rows": rows}
+
+
+def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return how many lastmods moved while the row did not; empty if few did."""
+    if not before or not now or before["definition"] != now["definition"]:
+        return ""
+    both = before["rows"].keys() & now["rows"].keys()
+    alone = with_others = 0
+    for label in both:
+        (former, old, was), (lastmod, new, now_is) = (
+            known["rows"][label] for known in (before, now)
+        )
+        if former != lastmod:
+            others = {name for name in old | new if old.get(name) != new.get(name)}
+            moves_alone = others <= {*was} & {*now_is}
+            alone += moves_alone
+            with_others += not moves_alone
+    if alone < ENOUGH or alone <= with_others:
+        return ""
+    return (
+        f"{alone} of {len(both)} rows have another lastmod than at the audit before, "
+        "and the same columns"
+    )
+
+
+def _dates(lastmod: Any) -> set[str]:
+    """Return the columns that a declared lastmod is made of; none of a method's."""
+    if not is_expression(lastmod):
+        return set()
+    parts: list[Any] = [lastmod] if isinstance(lastmod, F) else [*lastmod.flatten()]
+    return {part.name for part in parts if isinstance(part, F)}
+
+
+def _columns(
+    item: models.Model, dates: set[str], lastmod: str
+) -> tuple[dict[str, str], list[str]]:
+    """
+    Return what stands for a row's columns, and those that may be the lastmod.
+
+    Without those that it is made of; of a method nobody knows which it reads.
+    """
+    columns, same = {}, []
+    for field in item._meta.concrete_fields:
+        if field.name in dates or getattr(field, "auto_now", False):
+            continue
+        value = getattr(item, field.attname)
+        text = repr(value).encode()
+        columns[field.attname] = hashlib.blake2b(text, digest_size=4).hexdigest()
+        if not dates and isinstance(field, models.DateField) and _is(value, lastmod):
+            same.append(field.attname)
+    return columns, same
+
+
+def _is(value: dt.date | None, lastmod: str) -> bool:
+    """Tell whether a date is the one that a lastmod says."""
+    if not isinstance(value, dt.datetime):
+        return value is not None and value.isoformat() == lastmod[:_LENGTH_OF_DAY]
+    zone = timezone.get_default_timezone()
+    if timezone.is_naive(value):
+        value = timezone.make_aware(value, zone)
+    if len(lastmod) <= _LENGTH_OF_DAY:
+        return value.astimezone(zone).date().isoformat() == lastmod
+    return abs(parse_w3c(lastmod) - value) < dt.timedelta(seconds=1)

@@ -1,0 +1,453 @@
+"""
+The schemas of sitemaps, checked without any other program, as a stream.
+
+A page of this package is proved to be valid by one regular expression, half a million
+characters at a time. What that cannot prove, and documents of others, are read element
+by element, which defines what is valid.
+
+http://www.sitemaps.org/schemas/sitemap/0.9/sitemap.xsd, siteindex.xsd, and those of
+Google's images, videos and news.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final, NamedTuple
+from xml.parsers import expat
+
+from django_sitemaps_plus.protocol.dates import parse_w3c
+from django_sitemaps_plus.protocol.errors import DateError
+from django_sitemaps_plus.protocol.limits import (
+    CHANGEFREQS,
+    MAX_IMAGES,
+    MAX_VIDEO_DESCRIPTION,
+    MAX_VIDEO_DURATION,
+    MAX_VIDEO_RATING,
+    MAX_VIDEO_TAGS,
+    MAX_VIDEO_TITLE,
+    MAX_VIDEO_UPLOADER,
+    MIN_VIDEO_DURATION,
+)
+from django_sitemaps_plus.protocol.markup import escape
+from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, is_language
+
+#: What is wrong with a document: the location of the entry, if there is one, and why.
+Fault = Callable[[str, str], object]
+
+SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
+_XHTML: Final = "http://www.w3.org/1999/xhtml"
+_GOOGLE: Final = "http://www.google.com/schemas/sitemap-"
+_IMAGE, _VIDEO, _NEWS = (
+    f"{_GOOGLE}{name}" for name in ("image/1.1", "video/1.1", "news/0.9")
+)
+#: Entries of a block that is read element by element, bytes of one that is not.
+_ENTRIES, _BYTES = 5_000, 500_000
+
+
+@dataclass(slots=True)
+class Block:
+    """Some entries of a document, column by column."""
+
+    #: As URLs, not as XML.
+    locations: list[str] = field(default_factory=list)
+    #: Empty where there is none.
+    lastmods: list[str] = field(default_factory=list)
+    #: The alternates of each, as XML; empty where there are none.
+    links: list[str] = field(default_factory=list)
+    #: When the news of each were published; empty where there are none.
+    news: list[str] = field(default_factory=list)
+    #: Whether these are the sitemaps of an index.
+    is_index: bool = False
+
+
+# In bulk
+
+_URL = r"(?:[!#-%(-;=?-~]++|&(?:amp|lt|gt|quot|apos);)++"
+_DAY = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_TIME = (
+    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]++)?"
+    r"(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
+)
+_LINK = rf'<xhtml:link rel="alternate" hreflang="[\w-]++" href="{_URL}"/>'
+
+
+def _entry(group: str) -> str:
+    """Return the pattern of an entry, its three values in groups that begin so."""
+    return (
+        rf"<url><loc>{group}{_URL})</loc>"
+        rf"(?:<lastmod>{group}{_DAY}(?:{_TIME})?)</lastmod>)?+"
+        rf"(?:<changefreq>(?:{'|'.join(sorted(CHANGEFREQS))})</changefreq>)?+"
+        r"(?:<priority>(?:0(?:\.[0-9]++)?|1(?:\.0++)?)</priority>)?+"
+        rf"{group}(?:{_LINK})*+)</url>\n"
+    )
+
+
+_ENTRIES_OF = re.compile(_entry("("), re.ASCII)
+_ALL_LEGAL = re.compile(f"(?:{_entry('(?:')})*+", re.ASCII)
+_START, _END = b"<url>", b"</url>\n"
+
+
+def blocks(body: bytes, fault: Fault) -> Iterator[Block]:
+    """Yield the entries of a document, and say what is wrong with it."""
+    start = body.find(_START)
+    if start < 0 or not _is_plain(body, start, fault):
+        yield from _read(body, fault)
+        return
+    end = len(body) - len(URLSET_FOOTER)
+    while start < end:
+        stop = body.rfind(_END, start, min(end, start + _BYTES)) + len(_END)
+        block = _proved(body[start:stop]) if stop > start else None
+        if block is None:
+            # What was yielded so far is legal: this reads only the rest.
+            yield from _read(body[: body.find(_START)] + body[start:], fault)
+            return
+        yield block
+        start = stop
+
+
+def _is_plain(body: bytes, start: int, fault: Fault) -> bool:
+    """Tell whether a document begins and ends as this package's pages do."""
+    if not body.endswith(_END + URLSET_FOOTER):
+        return False
+    head = body[:start]
+    faults: list[str] = []
+    if any(_read(head + URLSET_FOOTER, lambda url, text: faults.append(text))):
+        return False
+    names = f'xmlns="{SITEMAP}"', f'xmlns:xhtml="{_XHTML}"'
+    return not faults and all(name.encode() in head for name in names)
+
+
+def _proved(data: bytes) -> Block | None:
+    """Return the entries of a part of a page; None if some may be illegal."""
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+    if not _ALL_LEGAL.fullmatch(text):
+        return None
+    columns = list(zip(*_ENTRIES_OF.findall(text), strict=True))
+    locations, lastmods, links = map(list, columns)
+    if "&" in text:
+        locations = list(map(unescaped, locations))
+    return Block(locations, lastmods, links, [""] * len(locations))
+
+
+# Element by element
+
+
+class _Rule(NamedTuple):
+    """How often an element may stand in another, and what its text may be."""
+
+    least: int = 0
+    most: int | None = 1
+    #: Returns what is wrong with a text; empty if nothing is.
+    check: Callable[[str], str] | None = None
+
+
+def _some_text(text: str) -> str:
+    return "" if text else "is empty"
+
+
+def _at_most(most: int) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if len(text) > most:
+            return f"has {len(text):,} characters, over {most:,}"
+        return _some_text(text)
+
+    return check
+
+
+#: Without an exponent: https://www.w3.org/TR/xmlschema-2/#decimal-lexical-representation
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+
+
+def _number(low: str, high: str, *, is_whole: bool = False) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if not _DECIMAL.fullmatch(text):
+            return f"is {text!r}, and no number"
+        value = Decimal(text)
+        if is_whole and value != int(value):
+            return f"is {text!r}, and no whole number"
+        if not Decimal(low) <= value <= Decimal(high):
+            return f"is {text}, not within {low} and {high}"
+        return ""
+
+    return check
+
+
+def _word(words: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        return "" if text in words.split() else f"is {text!r}, not one of: {words}"
+
+    return check
+
+
+def _date(text: str) -> str:
+    try:
+        parse_w3c(text)
+    except DateError as error:
+        return f"is no date: {error}"
+    return ""
+
+
+def _news_language(text: str) -> str:
+    found = re.fullmatch(r"zh-cn|zh-tw|[a-z]{2,3}", text)
+    return "" if found else f"is {text!r}, and no code of ISO 639, zh-cn or zh-tw"
+
+
+_TEXT, _YES_NO = _Rule(1, 1, _some_text), _Rule(0, 1, _word("yes no"))
+_ANY: Final = _Rule()
+#: By parent, its children in their order. The texts of loc and lastmod are checked by
+#: ``urls`` and ``lastmods``, with a finding of their own.
+_RULES: Final[dict[str, dict[str, _Rule]]] = {
+    f"{SITEMAP} url": {
+        f"{SITEMAP} loc": _TEXT,
+        f"{SITEMAP} lastmod": _ANY,
+        f"{SITEMAP} changefreq": _Rule(0, 1, _word(" ".join(sorted(CHANGEFREQS)))),
+        f"{SITEMAP} priority": _Rule(0, 1, _number("0", "1")),
+    },
+    f"{SITEMAP} sitemap": {
+        f"{SITEMAP} loc": _TEXT,
+        f"{SITEMAP} lastmod": _ANY,
+    },
+    f"{_IMAGE} image": {
+        f"{_IMAGE} loc": _TEXT,
+        **{
+            f"{_IMAGE} {name}": _ANY
+            for name in ("caption", "geo_location", "title", "license")
+        },
+    },
+    f"{_NEWS} news": {
+        f"{_NEWS} publication": _Rule(1, 1),
+        f"{_NEWS} access": _ANY,
+        f"{_NEWS} genres": _ANY,
+        f"{_NEWS} publication_date": _Rule(1, 1, _date),
+        f"{_NEWS} title": _TEXT,
+        f"{_NEWS} keywords": _ANY,
+        f"{_NEWS} stock_tickers": _ANY,
+    },
+    f"{_NEWS} publication": {
+        f"{_NEWS} name": _TEXT,
+        f"{_NEWS} language": _Rule(1, 1, _news_language),
+    },
+    f"{_VIDEO} video": {
+        f"{_VIDEO} {name}": rule
+        for name, rule in {
+            "thumbnail_loc": _TEXT,
+            "title": _Rule(1, 1, _at_most(MAX_VIDEO_TITLE)),
+            "description": _Rule(1, 1, _at_most(MAX_VIDEO_DESCRIPTION)),
+            "content_loc": _ANY,
+            "player_loc": _ANY,
+            "duration": _Rule(
+                0,
+                1,
+                _number(
+                    str(MIN_VIDEO_DURATION), str(MAX_VIDEO_DURATION), is_whole=True
+                ),
+            ),
+            "expiration_date": _Rule(0, 1, _date),
+            "rating": _Rule(0, 1, _number("0", str(MAX_VIDEO_RATING))),
+            "content_segment_loc": _Rule(0, None),
+            "view_count": _Rule(0, 1, _number("0", str(2**63 - 1), is_whole=True)),
+            "publication_date": _Rule(0, 1, _date),
+            "tag": _Rule(0, MAX_VIDEO_TAGS),
+            "category": _ANY,
+            "family_friendly": _YES_NO,
+            "restriction": _ANY,
+            "gallery_loc": _ANY,
+            "price": _Rule(0, None),
+            "requires_subscription": _YES_NO,
+            "uploader": _Rule(0, 1, _at_most(MAX_VIDEO_UPLOADER)),
+            "tvshow": _ANY,
+            "platform": _ANY,
+            "live": _YES_NO,
+            "id": _Rule(0, None),
+        }.items()
+    },
+}
+#: What may stand in an entry beside its own: once the four are over, in any order.
+_MEDIA: Final = {
+    f"{_IMAGE} image": MAX_IMAGES,
+    f"{_VIDEO} video": None,
+    f"{_NEWS} news": 1,
+}
+_KNOWN = (SITEMAP, _IMAGE, _VIDEO, _NEWS)
+_ROOTS: Final = {
+    f"{SITEMAP} urlset": f"{SITEMAP} url",
+    f"{SITEMAP} sitemapindex": f"{SITEMAP} sitemap",
+}
+
+
+def _read(body: bytes, fault: Fault) -> Iterator[Block]:
+    reader = _Reader(fault)
+    try:
+        for start in range(0, len(body), _BYTES):
+            reader.feed(body[start : start + _BYTES])
+            yield from reader.complete(_ENTRIES)
+        reader.feed(b"", is_last=True)
+    except expat.ExpatError as error:
+        fault("", f"not well-formed XML: {error}")
+    except _NoSitemapError as error:
+        fault("", str(error))
+    yield from reader.complete(1)
+
+
+class _NoSitemapError(Exception):
+    """What makes reading on pointless."""
+
+
+@dataclass(slots=True)
+class _Element:
+    """An element that is open: its name, and how many children it has had of each."""
+
+    name: str
+    rules: dict[str, _Rule] | None
+    counts: dict[str, int] = field(default_factory=dict)
+    #: The place among the rules of the child that came last.
+    last: int = -1
+
+
+class _Reader:
+    """Calls of expat become blocks, and faults."""
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault = fault
+        self._open: list[_Element] = []
+        self._text: list[str] = []
+        self._values: dict[str, str] = {}
+        self._links: list[str] = []
+        self._wrong: list[str] = []
+        self._block = Block()
+        self._expat = expat.ParserCreate(namespace_separator=" ")
+        self._expat.buffer_text = True
+        self._expat.StartDoctypeDeclHandler = self._refuse
+        self._expat.StartElementHandler = self._start
+        self._expat.EndElementHandler = self._end
+        self._expat.CharacterDataHandler = self._text.append
+
+    def feed(self, data: bytes, *, is_last: bool = False) -> None:
+        """Read on."""
+        self._expat.Parse(data, is_last)
+
+    def complete(self, least: int) -> Iterator[Block]:
+        """Yield the entries that are complete, if there are enough."""
+        if len(self._block.locations) >= least:
+            done, self._block = self._block, Block(is_index=self._block.is_index)
+            yield done
+
+    def _refuse(self, *declared: object) -> None:
+        raise _NoSitemapError("it has a document type, as web pages have")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._text.clear()
+        if not self._open:
+            if name not in _ROOTS:
+                raise _NoSitemapError(f"it is {_shown(name)}, and no sitemap")
+            self._block.is_index = name.endswith("index")
+            self._open.append(_Element(name, {_ROOTS[name]: _Rule(0, None)}))
+            return
+        if len(self._open) == 1:
+            self._values, self._links, self._wrong = {}, [], []
+        self._check_place(self._open[-1], name)
+        if name == f"{_XHTML} link":
+            self._link(attributes)
+        self._open.append(_Element(name, _RULES.get(name)))
+
+    def _check_place(self, parent: _Element, name: str) -> None:
+        """Say what is wrong with an element standing here."""
+        parent.counts[name] = count = parent.counts.get(name, 0) + 1
+        if parent.rules is None:
+            return
+        what = f"{_shown(name)} in {_shown(parent.name)}"
+        space = name.rpartition(" ")[0]
+        is_entry = parent.name == f"{SITEMAP} url"
+        if name in parent.rules:
+            most, place = parent.rules[name].most, list(parent.rules).index(name)
+            if place < parent.last:
+                self._wrong.append(f"{what} stands too late")
+            parent.last = max(place, parent.last)
+        elif is_entry and (name in _MEDIA or space not in _KNOWN):
+            most, parent.last = _MEDIA.get(name), len(parent.rules)
+        elif space in _KNOWN or not space:
+            self._wrong.append(f"{what}: it has no such element")
+            return
+        else:
+            return
+        if most is not None and count == most + 1:
+            self._wrong.append(f"{what} more than {_times(most)}")
+
+    def _link(self, attributes: dict[str, str]) -> None:
+        """Note an alternate."""
+        hreflang, href = attributes.get("hreflang", ""), attributes.get("href", "")
+        if attributes.get("rel") != "alternate":
+            return
+        if not href or not is_language(hreflang):
+            self._wrong.append(
+                f"an alternate with hreflang {hreflang!r} and href {href!r}"
+            )
+        self._links.append(alternate(hreflang, href))
+
+    def _end(self, name: str) -> None:
+        closed = self._open.pop()
+        text = "".join(self._text).strip()
+        self._text.clear()
+        for child, rule in (closed.rules or {}).items():
+            if closed.counts.get(child, 0) < rule.least:
+                self._wrong.append(f"{_shown(closed.name)} without {_shown(child)}")
+        if not self._open:
+            return
+        parent = self._open[-1]
+        rule = (parent.rules or {}).get(name, _ANY)
+        if rule.check is not None and (problem := rule.check(text)):
+            self._wrong.append(f"{_shown(name)} {problem}")
+        self._values.setdefault(f"{parent.name}>{name}", text)
+        if name == f"{_VIDEO} video" and not (
+            {f"{_VIDEO} content_loc", f"{_VIDEO} player_loc"} & closed.counts.keys()
+        ):
+            self._wrong.append("a video with neither content_loc nor player_loc")
+        if len(self._open) == 1:
+            self._finish(name)
+
+    def _finish(self, name: str) -> None:
+        """Note an entry, and what is wrong with it."""
+        get = self._values.get
+        location = get(f"{name}>{SITEMAP} loc", "")
+        for problem in self._wrong:
+            self._fault(location, problem)
+        if not location:
+            return
+        block = self._block
+        block.locations.append(location)
+        block.lastmods.append(get(f"{name}>{SITEMAP} lastmod", ""))
+        block.links.append("".join(self._links))
+        block.news.append(get(f"{_NEWS} news>{_NEWS} publication_date", ""))
+
+
+def unescaped(text: str) -> str:
+    """Return what a text of XML means."""
+    return html.unescape(text) if "&" in text else text
+
+
+def _times(number: int) -> str:
+    """Return how often something may stand somewhere, in words."""
+    return "once" if number == 1 else f"{number:,} times"
+
+
+def alternate(hreflang: str, href: str) -> str:
+    """Return an alternate as ``Block.links`` has it."""
+    return f'hreflang="{escape(hreflang)}" href="{escape(href)}"'
+
+
+#: The alternates of an entry, in its links.
+ALTERNATE: Final = re.compile(r'hreflang="([^"]*)" href="([^"]*)"')
+
+
+def _shown(name: str) -> str:
+    """Return an element as one writes it."""
+    space, _, local = name.rpartition(" ")
+    prefix = {_IMAGE: "image:", _VIDEO: "video:", _NEWS: "news:"}.get(space, "")
+    return f"<{prefix}{local}>"

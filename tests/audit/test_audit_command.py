@@ -1,0 +1,307 @@
+"""``manage.py check_sitemaps``: fetching, options, formats, and what rows show."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.audit import kinds, rows, run
+from django_sitemaps_plus.audit.queries import last_audit
+from django_sitemaps_plus.management import progress, utils
+from tests.support.factories import FIRST, articles
+from tests.support.fakes.faults import Reply
+from tests.support.fakes.site import FakeSite
+from tests.support.helpers import ArticleSitemap, run_command
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db
+
+SITE = "https://www.example.com"
+
+
+class Titled(Sitemap):
+    model = Article
+    location = F("title")
+
+
+def audit(*arguments: str) -> dict[str, Any]:
+    """Return what the audit says, as JSON."""
+    out, _, _ = run_command("check_sitemaps", *arguments, "--format", "json")
+    found: dict[str, Any] = json.loads(out)["audit"]
+    return found
+
+
+def kinds_found(*arguments: str) -> list[str]:
+    return [one["id"] for one in audit(*arguments)["findings"]]
+
+
+def listing(register: Any, *urls: str, **attributes: Any) -> None:
+    """Register and build a section that lists some URLs."""
+    register("article", type("Listing", (Titled,), attributes))
+    for url in urls:
+        articles(1, title=url)
+    run_command("build_sitemaps")
+
+
+# Over HTTP
+
+
+def test_live_asks_the_site_over_http_and_says_how_long_it_took(
+    register: Any, settings: Any
+) -> None:
+    page = "<html>Good"
+    pages: dict[str, str | Reply] = {"/good/": page, "/a&b/": page, "/robots.txt": ""}
+    pages["/moved/"] = Reply(status=308, headers={"Location": "/good/"})
+    pages["/robots.txt"] = "User-agent: *\nDisallow: /a&"
+    with FakeSite(pages) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/good/", "/a&b/", "/moved/", "/missing/")
+        found = audit("--live", "--rate", "1000")
+        requests = [request.path for request in site.requests]
+    assert requests == ["/robots.txt", "/good/", "/a&b/", "/moved/", "/missing/"]
+    assert {(one["id"], one["url"], one["text"]) for one in found["findings"]} == {
+        (kinds.DISALLOWED, f"{site.origin}/a&b/", "by the rules for all crawlers"),
+        (
+            kinds.REDIRECTS,
+            f"{site.origin}/moved/",
+            f"redirects to {site.origin}/good/ (308)",
+        ),
+        (kinds.FAILS, f"{site.origin}/missing/", "answers 404"),
+    }
+    assert found["fetched"] == 4
+    times = found["times"]["article"]
+    assert 0 < times["p50"] <= times["p95"] <= times["max"]
+
+
+def test_a_site_that_does_not_answer_is_an_error_of_robots_and_of_each_url(
+    register: Any, settings: Any
+) -> None:
+    with FakeSite() as site:
+        origin = site.origin
+    settings.SITEMAPS_PLUS = {"BASE_URL": origin}
+    listing(register, "/a/")
+    out, err, code = run_command("check_sitemaps", "--live")
+    assert (err, code) == ("CommandError: The audit found 2 errors.\n", 1)
+    assert out.count("did not accept a connection") == 2
+
+
+def test_no_more_requests_are_sent_a_second_than_allowed(
+    register: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, waited = [100.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run.time, "sleep", sleep)
+    assert len(list(run._paced(iter([("", "")] * 5), 4))) == 5  # type: ignore[arg-type]
+    assert waited == [0, 0.25, 0.25, 0.25, 0.25]
+
+
+# In process
+
+
+def test_fetching_in_process_logs_nobody_in_and_sends_no_mail(
+    register: Any, settings: Any, mailoutbox: list[Any], caplog: Any
+) -> None:
+    settings.ROOT_URLCONF = "tests.support.audited_urls"
+    settings.ADMINS = ["a@example.com"]
+    listing(register, "/broken/", "/good/1/")
+    assert kinds_found("--fetch") == [kinds.FAILS]
+    assert mailoutbox == []
+    assert [one for one in caplog.records if one.name == "django.request"] == []
+
+
+def test_a_sample_fetches_so_many_urls_and_the_same_again(
+    register: Any, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = "tests.support.audited_urls"
+    listing(register, *(f"/missing/{n}/" for n in range(20)))
+
+    def urls(*arguments: str) -> list[str]:
+        found = audit("--fetch", "--sample", "5", *arguments)
+        assert found["fetched"] == 5
+        return [one["url"] for one in found["findings"]]
+
+    assert urls() == urls("--seed", "0") != urls("--seed", "1")
+
+
+# Dates that say nothing
+
+
+def test_a_lastmod_that_is_always_now_is_told_from_rows_just_saved(
+    register: Any,
+) -> None:
+    now = {"lastmod": lambda self, item: timezone.now()}
+    listing(register, *(f"/{n}/" for n in range(12)), **now)
+    assert kinds_found() == [kinds.ALWAYS_NOW]
+    # Saved just before the page was built: the next reading says the same.
+    Article.objects.all().delete()
+    register("article", type("Saved", (Titled,), {"lastmod": F("updated")}))
+    start = timezone.now()
+    for n in range(12):
+        articles(1, title=f"/{n}/", updated=start - dt.timedelta(seconds=n % 2))
+    run_command("build_sitemaps", "--reconcile", "--deep")
+    assert kinds_found() == []
+
+
+def test_equal_lastmods_say_nothing_where_there_are_enough(register: Any) -> None:
+    same = {"lastmod": F("updated")}
+    register("article", type("Same", (Titled,), same))
+    for n in range(9):
+        articles(1, title=f"/{n}/", updated=FIRST)
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+    articles(1, title="/9/", updated=FIRST)
+    run_command("build_sitemaps", "--reconcile")
+    assert kinds_found() == [kinds.ALL_EQUAL]
+
+
+@pytest.mark.parametrize(
+    "lastmod",
+    [
+        F("updated"),
+        Coalesce(F("updated"), F("updated")),
+        lambda self, item: item.updated,
+        lambda self, item: item.updated.date(),
+    ],
+)
+def test_a_lastmod_that_moves_while_the_rows_do_not_is_found_by_the_next_audit(
+    register: Any, lastmod: Any
+) -> None:
+    register("article", type("Moving", (ArticleSitemap,), {"lastmod": lastmod}))
+    articles(30)
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+    assert kinds_found() == []
+    # As a job that saves everything does, with a field that is set by save().
+    for article in Article.objects.all():
+        article.updated += dt.timedelta(days=1)
+        article.save()
+    run_command("build_sitemaps")
+    assert kinds_found() == [kinds.MOVES_ALONE]
+    assert kinds_found() == []
+    for article in Article.objects.all():
+        article.updated += dt.timedelta(days=1)
+        article.title += " corrected"
+        article.save()
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+
+
+def test_rows_are_compared_also_after_an_audit_of_another_section(
+    register: Any,
+) -> None:
+    register("article", ArticleSitemap)
+    register(
+        "titled", type("Other", (Titled,), {"model": None, "items": lambda self: []})
+    )
+    articles(30)
+    run_command("build_sitemaps")
+    run_command("check_sitemaps", "article")
+    run_command("check_sitemaps", "titled")
+    audit = last_audit()
+    assert audit is not None
+    assert len(audit.remembered["article"]["rows"]) == 30 <= rows.REMEMBERED
+
+
+# Options and formats
+
+
+def test_what_fails_is_said_by_the_option(register: Any) -> None:
+    listing(register, "/a/?utm_source=x")
+    assert run_command("check_sitemaps")[1:] == ("", 0)
+    _, err, code = run_command("check_sitemaps", "--fail-on", "warning")
+    assert (err, code) == ("CommandError: The audit found 0 errors and 1 warning.\n", 1)
+
+
+def test_a_finding_is_silenced_by_its_id(register: Any, settings: Any) -> None:
+    listing(register, "/a/?utm_source=x")
+    settings.SILENCED_SYSTEM_CHECKS = [kinds.TRACKING]
+    assert audit()["counts"] == {}
+    assert run_command("check_sitemaps", "--fail-on", "warning")[2] == 0
+
+
+def test_github_is_told_each_finding_beside_the_commit(register: Any) -> None:
+    listing(register, "/100%25/?gclid=1")
+    out, _, code = run_command("check_sitemaps", "--format", "github")
+    row = Article.objects.get().pk
+    assert (out, code) == (
+        f"::warning title=sitemaps_plus.A017::{SITE}/100%2525/?gclid=1 article-1 "
+        f"(row {row}): has the parameter gclid. Next: list the URL "
+        "without utm_source, gclid and the like: they make copies of a page.\n",
+        0,
+    )
+    wrong = type("Wrong", (Titled,), {"changefreq": "often"})
+    register("article", wrong)
+    out, _, code = run_command("check_sitemaps", "--format", "github")
+    assert out.startswith("::error title=sitemaps_plus.E010::")
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--sample", "5"], "--sample does nothing without --fetch or --live."),
+        (["--fetch", "--rate", "5"], "--rate does nothing without --live."),
+        (["--fetch", "--seed", "5"], "--seed does nothing without --sample."),
+        (["--suggest", "--fetch"], "--fetch does nothing with --suggest: leave one"),
+        (["--compare", "x", "--format", "github"], "--format github does nothing with"),
+        (["--fetch", "--live"], "not allowed with argument"),
+        (["--live", "--rate", "0"], "not above 0"),
+        (["--fetch", "--sample", "0"], "not above 0"),
+    ],
+)
+def test_options_that_do_nothing_are_refused(
+    register: Any, options: list[str], reason: str
+) -> None:
+    register("article", ArticleSitemap)
+    out, err, code = run_command("check_sitemaps", *options)
+    assert (out, reason in err) == ("", True)
+    assert code == (2 if err.startswith("CommandError: --") else code)
+    assert code != 0
+
+
+def test_progress_says_rate_and_rest_without_rich(
+    register: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ROOT_URLCONF = "tests.support.audited_urls"
+    monkeypatch.setattr(utils, "EVERY", 0)
+    listing(register, "/good/1/", "/good/2/")
+    _, err, _ = run_command("check_sitemaps", "--fetch")
+    assert err.splitlines() == [
+        "1 of 1 pages read",
+        "1 of 2 URLs fetched",
+        "2 of 2 URLs fetched",
+    ]
+    assert progress.per_second(30, 20) == "1.5 a second"
+    durations = [progress.remaining(seconds) for seconds in (8, 200, 3900)]
+    assert durations == ["8 s", "3 min 20 s", "1 h 5 min"]
+
+
+def test_the_table_of_findings_is_what_can_be_found() -> None:
+    page = Path(__file__).parent.parent.parent / "docs" / "audit.md"
+    listed = [
+        tuple(cell.strip() for cell in line.strip("|").split(" | "))
+        for line in page.read_text().splitlines()
+        if line.startswith("| `sitemaps_plus.")
+    ]
+    assert listed == [
+        (
+            f"`{kind.id}`",
+            kind.level,
+            kind.title[0].upper() + kind.title[1:],
+            f"{kind.fix[0].upper()}{kind.fix[1:]}.",
+        )
+        for kind in kinds.KINDS.values()
+    ]
