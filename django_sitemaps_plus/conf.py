@@ -70,6 +70,10 @@ class Settings:
     #: None sends no header.
     CACHE_CONTROL: str | None = "no-cache"
 
+    #: Whether sitemaps name a CSS file by which browsers show them: a person who opens
+    #: one reads a list, not XML, or text without any breaks. Crawlers ignore it.
+    STYLESHEET: bool = True
+
     #: What one bad row does: "skip" leaves it out and reports it, "raise" stops
     #: (for development, where an error should be loud).
     ON_ERROR: Literal["skip", "raise"] = "skip"
@@ -139,6 +143,7 @@ class Settings:
                 is_bool or self.BACKGROUND in ("celery", "tasks"),
                 "use True, False, 'celery' or 'tasks'.",
             ),
+            "STYLESHEET": (isinstance(self.STYLESHEET, bool), "use True or False."),
             # What a header's value can be: RFC 9110, section 5.5.
             "CACHE_CONTROL": (
                 header.isascii() and header.isprintable(),

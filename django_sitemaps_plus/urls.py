@@ -16,6 +16,7 @@ from django.urls.converters import StringConverter
 
 from . import views
 from .delivery.engines import known_files
+from .publishing.stylesheet import PATH
 from .sitemaps.registry import registry
 
 app_name = "django_sitemaps_plus"
@@ -83,6 +84,7 @@ urlpatterns = [
     *_both(f"sitemap-{_SECTION}.xml", views.gathered, "section"),
     *_both(f"sitemap-{_SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
     *_both("sitemap-<sitemaps_plus_page:page>.xml", views.page, "page"),
+    path(PATH, views.style, name="style"),
     path("robots.txt", views.robots, name="robots"),
     path("<sitemaps_plus_file:name>", views.engine_file, name="engine-file"),
 ]

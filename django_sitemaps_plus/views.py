@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +19,10 @@ from typing import Any, cast
 from django.contrib.sitemaps import views as contrib
 from django.db import DatabaseError, OperationalError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.cache import get_conditional_response
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
@@ -190,6 +193,21 @@ def robots(request: HttpRequest) -> HttpResponseBase:
     )
     cache_control(response)
     return response
+
+
+@require_safe
+def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
+    """
+    ``/sitemap-style``: the stylesheet of the sitemaps, in the request's language.
+
+    Also where ``STYLESHEET`` is off: pages that a browser has may name it yet.
+    """
+    body = render_to_string("django_sitemaps_plus/sitemap.css").encode()
+    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    response = HttpResponse(body, content_type="text/css; charset=utf-8")
+    response.headers["ETag"] = tag
+    cache_control(response)
+    return get_conditional_response(request, tag, None, response) or response
 
 
 @require_safe
