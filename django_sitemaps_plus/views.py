@@ -17,8 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from django.contrib.sitemaps import views as contrib
+from django.core.paginator import Paginator
 from django.db import DatabaseError, OperationalError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -38,6 +40,7 @@ from .publishing import index as indexes
 from .publishing.by_position import by_position, position_pages
 from .publishing.freshness import fresh_state, tag_of
 from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
+from .publishing.site_map import headings, link_page
 from .rendering.digest import definition
 from .sitemaps.contrib_templates import is_own
 from .sitemaps.registry import instance, registry
@@ -193,6 +196,44 @@ def robots(request: HttpRequest) -> HttpResponseBase:
     )
     cache_control(response)
     return response
+
+
+@_guarded
+def site_map(request: HttpRequest) -> HttpResponseBase:
+    """``/sitemap/``: the sections, for people, in the template ``HTML_SITEMAP``."""
+    found = headings(of_request(request))
+    return _for_people(request, "site_map", {"sections": found})
+
+
+@_guarded
+def site_map_section(
+    request: HttpRequest, *, name: str, number: int | None = None, page: int = 1
+) -> HttpResponseBase:
+    """``/sitemap/<section>/``: a hundred links of a section, for people."""
+    _refuse_other_site_s(name)
+    found = link_page(source(name), of_request(request), number, page)
+    if found is None:
+        raise Http404(f"The section {name!r} has no such page.")
+    shown = Paginator(range(len(found.numbers)), 1).get_elided_page_range(found.part)
+    parts = [
+        (found.numbers[part - 1] if isinstance(part, int) else None, part)
+        for part in shown
+    ]
+    pages_of_part = Paginator(range(found.pages), 1)
+    context = {
+        "found": found,
+        "shown_pages": pages_of_part.get_elided_page_range(page),
+        "gap": pages_of_part.ELLIPSIS,
+        "shown_parts": parts,
+    }
+    return _for_people(request, "site_map_section", context)
+
+
+def _for_people(
+    request: HttpRequest, template: str, context: dict[str, Any]
+) -> HttpResponse:
+    context["base_template"] = get_settings().HTML_SITEMAP
+    return render(request, f"django_sitemaps_plus/{template}.html", context)
 
 
 @require_safe
