@@ -66,7 +66,7 @@ class Heading:
     @property
     def shown_count(self) -> str:
         """The number as it is written in the visitor's language."""
-        return str(number_format(self.count, force_grouping=True))
+        return str(number_format(self.count or 0, force_grouping=True))
 
 
 @dataclass
