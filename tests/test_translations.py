@@ -42,9 +42,8 @@ def messages() -> set[Message]:
         found |= set(messages_in(path.read_text()))
     for path in (PACKAGE / "templates").rglob("*.*"):
         # What makemessages hands on to xgettext; each of its calls is complete.
-        for call in re.findall(
-            r"\bn?p?gettext\(.*?\)(?= )|_\(.*?\)(?= )", _calls(path)
-        ):
+        calls = templatize(path.read_text(), origin=str(path)) + " "
+        for call in _CALL.findall(calls):
             found |= set(messages_in(call))
     return found
 
