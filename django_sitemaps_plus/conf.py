@@ -37,6 +37,7 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "BASE_URL": _TEXT,
     "SITEMAPS": _TEXT,
     "CACHE_CONTROL": _TEXT,
+    "HTML_SITEMAP": _TEXT,
     "MAX_BAD": _NUMBER,
     "BACKGROUND_SHARE": _NUMBER,
     "NOTIFY_AFTER": _NUMBER,
@@ -69,6 +70,14 @@ class Settings:
     #: whether it still holds, which costs a 304 and never shows an old page.
     #: None sends no header.
     CACHE_CONTROL: str | None = "no-cache"
+
+    #: Whether sitemaps name a CSS file by which browsers show them: a person who opens
+    #: one reads a list, not XML, or text without any breaks. Crawlers ignore it.
+    STYLESHEET: bool = True
+
+    #: The template that ``/sitemap/``, the site map for people, extends: "base.html".
+    #: None by default: the project may have a page of its own there.
+    HTML_SITEMAP: str | None = None
 
     #: What one bad row does: "skip" leaves it out and reports it, "raise" stops
     #: (for development, where an error should be loud).
@@ -139,6 +148,7 @@ class Settings:
                 is_bool or self.BACKGROUND in ("celery", "tasks"),
                 "use True, False, 'celery' or 'tasks'.",
             ),
+            "STYLESHEET": (isinstance(self.STYLESHEET, bool), "use True or False."),
             # What a header's value can be: RFC 9110, section 5.5.
             "CACHE_CONTROL": (
                 header.isascii() and header.isprintable(),

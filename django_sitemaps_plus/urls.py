@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
+from django.urls.resolvers import ResolverMatch, RoutePattern
 
 from . import views
+from .conf import get_settings
 from .delivery.engines import known_files
+from .publishing.stylesheet import PATH
 from .sitemaps.registry import registry
 
 app_name = "django_sitemaps_plus"
@@ -67,6 +70,18 @@ register_converter(FileConverter, "sitemaps_plus_file")
 register_converter(PageConverter, "sitemaps_plus_page")
 
 
+class _ForPeople(URLPattern):
+    """A pattern of the site map for people: where that is off, the next may match."""
+
+    def resolve(self, path: str) -> ResolverMatch | None:
+        """Return what matches ``path``, if the project wants such pages."""
+        return super().resolve(path) if get_settings().HTML_SITEMAP else None
+
+
+def _for_people(route: str, view: views.View, name: str) -> URLPattern:
+    return _ForPeople(RoutePattern(route, name=name, is_endpoint=True), view, {}, name)
+
+
 def _both(route: str, view: views.View, name: str) -> list[URLPattern]:
     """Return the patterns of an address and of its gzipped twin."""
     return [
@@ -83,6 +98,14 @@ urlpatterns = [
     *_both(f"sitemap-{_SECTION}.xml", views.gathered, "section"),
     *_both(f"sitemap-{_SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
     *_both("sitemap-<sitemaps_plus_page:page>.xml", views.page, "page"),
+    _for_people("sitemap/", views.site_map, "site-map"),
+    _for_people(f"sitemap/{_SECTION}/", views.site_map_section, "site-map-section"),
+    _for_people(
+        f"sitemap/{_SECTION}/<int:number>/<int:page>/",
+        views.site_map_section,
+        "site-map-page",
+    ),
+    path(PATH, views.style, name="style"),
     path("robots.txt", views.robots, name="robots"),
     path("<sitemaps_plus_file:name>", views.engine_file, name="engine-file"),
 ]

@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from django.contrib.sitemaps import views as contrib
+from django.core.paginator import Paginator
 from django.db import DatabaseError, OperationalError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.cache import get_conditional_response
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
@@ -36,6 +41,7 @@ from .publishing.by_position import by_position, position_pages
 from .publishing.freshness import fresh_state, tag_of
 from .publishing.readers import reader_counts
 from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
+from .publishing.site_map import headings, link_page
 from .rendering.digest import definition
 from .sitemaps.contrib_templates import is_own
 from .sitemaps.registry import instance, registry
@@ -208,6 +214,59 @@ def robots(request: HttpRequest) -> HttpResponseBase:
     )
     cache_control(response)
     return response
+
+
+@_guarded
+def site_map(request: HttpRequest) -> HttpResponseBase:
+    """``/sitemap/``: the sections, for people, in the template ``HTML_SITEMAP``."""
+    found = headings(of_request(request))
+    return _for_people(request, "site_map", {"sections": found})
+
+
+@_guarded
+def site_map_section(
+    request: HttpRequest, *, name: str, number: int | None = None, page: int = 1
+) -> HttpResponseBase:
+    """``/sitemap/<section>/``: a hundred links of a section, for people."""
+    _refuse_other_site_s(name)
+    found = link_page(source(name), of_request(request), number, page)
+    if found is None:
+        raise Http404(f"The section {name!r} has no such page.")
+    shown = Paginator(range(len(found.numbers)), 1).get_elided_page_range(found.part)
+    parts = [
+        (found.numbers[part - 1] if isinstance(part, int) else None, part)
+        for part in shown
+    ]
+    pages_of_part = Paginator(range(found.pages), 1)
+    context = {
+        "found": found,
+        "shown_pages": pages_of_part.get_elided_page_range(page),
+        "gap": pages_of_part.ELLIPSIS,
+        "shown_parts": parts,
+    }
+    return _for_people(request, "site_map_section", context)
+
+
+def _for_people(
+    request: HttpRequest, template: str, context: dict[str, Any]
+) -> HttpResponse:
+    context["base_template"] = get_settings().HTML_SITEMAP
+    return render(request, f"django_sitemaps_plus/{template}.html", context)
+
+
+@require_safe
+def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
+    """
+    ``/sitemap-style``: the stylesheet of the sitemaps, in the request's language.
+
+    Also where ``STYLESHEET`` is off: pages that a browser has may name it yet.
+    """
+    body = render_to_string("django_sitemaps_plus/sitemap.css").encode()
+    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    response = HttpResponse(body, content_type="text/css; charset=utf-8")
+    response.headers["ETag"] = tag
+    cache_control(response)
+    return get_conditional_response(request, tag, None, response) or response
 
 
 @require_safe

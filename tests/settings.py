@@ -103,6 +103,8 @@ STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+# For Django 6.1 and later; before, the test runner's EMAIL_BACKEND is the same.
+MAILERS = {"default": {"BACKEND": "django.core.mail.backends.locmem.EmailBackend"}}
 STATIC_URL = "static/"
 SITEMAPS_PLUS: dict[str, Any] = {"BASE_URL": "https://www.example.com"}
 

@@ -83,7 +83,8 @@ def registered(
             for number, reader, batches in _pages(source, own):
                 text, problem = _page(source, number, reader, batches)
                 problems += [problem] if problem else []
-                file = io.BytesIO(urlset_header(**source.media) + text + URLSET_FOOTER)
+                start = urlset_header(**source.media, stylesheet="")
+                file = io.BytesIO(start + text + URLSET_FOOTER)
                 yield from ((name, entry) for entry in parse(name, file))
                 rows = [] if problem else reader.tally.bad
                 problems += [

@@ -7,8 +7,12 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Tags, register
+from django.template import TemplateDoesNotExist, TemplateSyntaxError
+from django.template.loader import get_template
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
@@ -24,10 +28,10 @@ _INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 @register(Tags.urls, "sitemaps_plus")
 def check_urls(**kwargs: Any) -> list[CheckMessage]:
-    """W005 to W007: where the addresses are, and templates that cost speed."""
+    """W005 to W007 and E018: where the addresses are, and templates."""
     if not getattr(django_settings, "ROOT_URLCONF", None):
         return []
-    return [*_check_addresses(), *_check_templates()]
+    return [*_check_addresses(), *_check_templates(), *_check_site_map()]
 
 
 @of_each_site
@@ -71,3 +75,21 @@ def _check_templates() -> Iterator[CheckMessage]:
                 "times slower than this package does.",
                 "Remove the template, or silence this check.",
             )
+
+
+def _check_site_map() -> Iterator[CheckMessage]:
+    try:
+        name = get_settings().HTML_SITEMAP
+    except ConfigurationError:
+        return  # E001 says so
+    if not name:
+        return
+    try:
+        get_template(name)
+    except (TemplateDoesNotExist, TemplateSyntaxError) as error:
+        yield message(
+            "E018",
+            f"SITEMAPS_PLUS['HTML_SITEMAP'] is {name!r}, a template that cannot be "
+            f"loaded: {error}",
+            'Name the template that your pages extend, for example "base.html".',
+        )

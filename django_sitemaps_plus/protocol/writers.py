@@ -29,10 +29,24 @@ _XHTML: Final = "http://www.w3.org/1999/xhtml"
 _GOOGLE: Final = "http://www.google.com/schemas/sitemap-"
 
 
+def _beginning(stylesheet: str) -> str:
+    """Return what comes before the root element: https://www.w3.org/TR/xml-stylesheet/."""
+    if not stylesheet:
+        return _DECLARATION
+    return f'{_DECLARATION}<?xml-stylesheet type="text/css" href="{stylesheet}"?>\n'
+
+
 def urlset_header(
-    *, images: bool = False, videos: bool = False, news: bool = False
+    *,
+    images: bool = False,
+    videos: bool = False,
+    news: bool = False,
+    stylesheet: str = "",
 ) -> bytes:
-    """Return the bytes before the first ``<url>``, with the namespaces asked for."""
+    """Return the bytes before the first ``<url>``, with the namespaces asked for.
+
+    ``stylesheet`` is the address of a CSS file by which browsers show the file.
+    """
     asked = {"image/1.1": images, "video/1.1": videos, "news/0.9": news}
     spaces = "".join(
         f' xmlns:{name.partition("/")[0]}="{_GOOGLE}{name}"'
@@ -40,11 +54,15 @@ def urlset_header(
         if is_used
     )
     start = f'<urlset xmlns="{_SITEMAP}" xmlns:xhtml="{_XHTML}"{spaces}>\n'
-    return (_DECLARATION + start).encode()
+    return f"{_beginning(stylesheet)}{start}".encode()
+
+
+def index_header(*, stylesheet: str = "") -> bytes:
+    """Return the bytes before the first ``<sitemap>``; see ``urlset_header``."""
+    return f'{_beginning(stylesheet)}<sitemapindex xmlns="{_SITEMAP}">\n'.encode()
 
 
 URLSET_FOOTER: Final = b"</urlset>\n"
-INDEX_HEADER: Final = f'{_DECLARATION}<sitemapindex xmlns="{_SITEMAP}">\n'.encode()
 INDEX_FOOTER: Final = b"</sitemapindex>\n"
 
 # https://www.rfc-editor.org/info/bcp47, by its shape.
@@ -159,9 +177,9 @@ class UrlsetWriter(_Writer):
 class IndexWriter(_Writer):
     """Writes a sitemap index to a sink of bytes."""
 
-    def __init__(self, sink: Callable[[bytes], object]) -> None:
-        most = MAX_INDEX_ENTRIES, MAX_BYTES
-        super().__init__(sink, INDEX_HEADER, INDEX_FOOTER, *most)
+    def __init__(self, sink: Callable[[bytes], object], *, header: bytes) -> None:
+        """``header`` is what ``index_header`` returned."""
+        super().__init__(sink, header, INDEX_FOOTER, MAX_INDEX_ENTRIES, MAX_BYTES)
 
     def add(
         self, location: str, lastmod: date | datetime | str | None, zone: tzinfo

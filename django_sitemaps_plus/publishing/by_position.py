@@ -32,6 +32,7 @@ from django_sitemaps_plus.sitemaps.site import (
 
 from .page_build import log_bad
 from .page_writer import allowed_bad, raises, too_many
+from .stylesheet import stylesheet
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -119,12 +120,18 @@ def by_position(
 
 
 def header_of(sources: Iterable[SectionSource]) -> bytes:
-    """Return the beginning of a document with the entries of some sections."""
-    chosen = [source.media for source in sources]
+    """
+    Return the beginning of a document with the entries of some sections.
+
+    Contrib's views name no stylesheet: there may be none beside them.
+    """
+    given = list(sources)
+    chosen = [source.media for source in given]
     return urlset_header(
         images=any(media["images"] for media in chosen),
         videos=any(media["videos"] for media in chosen),
         news=any(media["news"] for media in chosen),
+        stylesheet="" if any(source.is_live for source in given) else stylesheet(),
     )
 
 

@@ -44,6 +44,7 @@ from django_sitemaps_plus.protocol.writers import (
     URLSET_FOOTER,
     IndexWriter,
     UrlsetWriter,
+    index_header,
     urlset_header,
 )
 from django_sitemaps_plus.rendering.digest import definition
@@ -60,6 +61,7 @@ from .compression import compressor, pack, unpack
 from .freshness import fresh_bytes, hold, tag_of
 from .pages import Served, find, find_by_position, serve
 from .position_build import NotStoredError
+from .stylesheet import stylesheet
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -294,7 +296,7 @@ def _merge(documents: Sequence[Document]) -> bytes:
     packed: list[bytes] = []
     writer = UrlsetWriter(
         lambda block: packed.append(packer.compress(block)),
-        header=urlset_header(**media),
+        header=urlset_header(**media, stylesheet=stylesheet()),
     )
     for body in bodies:
         _, start, rest = body.partition(b"<url>")
@@ -355,14 +357,16 @@ def _addressed(
 # Indexes
 
 
-def index_bytes(items: Iterable[tuple[str, dt.date | None]]) -> bytes:
+def index_bytes(
+    items: Iterable[tuple[str, dt.date | None]], stylesheet: str = ""
+) -> bytes:
     """
-    Return an index of ``(address, lastmod)``.
+    Return an index of ``(address, lastmod)``, which names a stylesheet if given.
 
     Raises ``PageFull`` above 50,000 addresses.
     """
     chunks: list[bytes] = []
-    writer = IndexWriter(chunks.append)
+    writer = IndexWriter(chunks.append, header=index_header(stylesheet=stylesheet))
     zone = timezone.get_default_timezone()
     for location, lastmod in items:
         writer.add(location, lastmod, zone)
@@ -407,7 +411,7 @@ def document_of(
     if not 1 <= part <= parts(found):
         return None
     chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
-    return _document(index_bytes(_addressed(chosen, site)))
+    return _document(index_bytes(_addressed(chosen, site), stylesheet()))
 
 
 def _pages_of_unusable(sources: Sequence[SectionSource]) -> list[Listed]:

@@ -33,7 +33,7 @@ from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import LEASE, lease, pages, sections
 from django_sitemaps_plus.pagination.splits import split_after
 from django_sitemaps_plus.rendering.columns import BadRow
-from django_sitemaps_plus.rendering.digest import VERSION, Definition, definition
+from django_sitemaps_plus.rendering.digest import Definition, definition, version
 from django_sitemaps_plus.rendering.listing import Listing, listing_of
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import KeyValue
@@ -257,7 +257,7 @@ class Build:
         newest = writer.reader.tally.newest
         seen = None if newest is None else newest.timestamp()
         # Bytes that only another version of this package writes differ are no change.
-        observed = changed and page.checksum and page.digest.startswith(VERSION)
+        observed = changed and page.checksum and page.digest.startswith(version())
         shown_since = page.grace_until if page.grace_until <= now else None
         moments = [seen, now if observed else None, shown_since or None]
         latest = max((at for at in moments if at is not None), default=None)

@@ -19,6 +19,7 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, base_url, rendering_context
 
 from . import compression
+from .stylesheet import stylesheet
 
 _MARK = ORIGIN_MARK.encode()
 
@@ -45,7 +46,7 @@ class PageWriter:
 
     def __post_init__(self) -> None:
         self.reader = Reader(self.source, self.site, raises=raises())
-        header = urlset_header(**self.source.media)
+        header = urlset_header(**self.source.media, stylesheet=stylesheet())
         # Processors have instructions for it: half the time that blake2b takes.
         self._hash = hashlib.sha256(header)
         self._packed: list[bytes] = []

@@ -21,6 +21,7 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.sitemaps.attributes import (
     declared,
     is_expression,
@@ -45,9 +46,19 @@ from django_sitemaps_plus.sitemaps.site import (
 
 from .row_path import RowPlan
 
-#: How rows become bytes. Counted up when that changes, so that every page is rebuilt,
-#: and none counts as changed.
-VERSION = "1-"
+#: How rows become bytes, counted up when that changes.
+_VERSION = 1
+
+
+def version() -> str:
+    """
+    Return what the digest of every section begins with.
+
+    With another version every page is rebuilt, and none counts as changed: its entries
+    say the same, and so do its URLs' dates.
+    """
+    return f"{_VERSION}{'s' if get_settings().STYLESHEET else ''}-"
+
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 #: How a query asks a database for the time, as Django's functions write it.
@@ -87,7 +98,7 @@ def _definition(
     has_moments = bool(moments(found.sitemap))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return Definition(
-        digest=f"{VERSION}{digest}",
+        digest=f"{version()}{digest}",
         clock=clock or (has_moments and not is_keyed),
         key=found.signature,
         ticks=has_moments and is_keyed,

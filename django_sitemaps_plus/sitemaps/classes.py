@@ -8,6 +8,7 @@ are built straight from database rows (see ``rendering``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.db.models import Max, Model, QuerySet
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from django_sitemaps_plus.exceptions import ConfigurationError
 
@@ -40,6 +42,10 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
 
     #: The model whose default manager gives the items; ``items()`` overrides it.
     model: ClassVar[type[Model] | None] = None
+
+    #: What people call the section, in the site map for people: a text, translated or
+    #: not. By default its model's ``verbose_name_plural``, or its name.
+    verbose_name: ClassVar[Any] = None
 
     #: The column that divides the section into pages: NOT NULL, unique, immutable.
     page_by: ClassVar[str] = "pk"
@@ -128,6 +134,10 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         location = self._location(item)  # type: ignore[attr-defined]  # no stub
         return [{"location": location, **found}]
 
+    def link_text(self, item: Any) -> str:
+        """Return the text of the link to an item in the site map for people."""
+        return str(item)
+
     def records(
         self, instance: Any, *, created: bool, update_fields: frozenset[str] | None
     ) -> bool:
@@ -192,6 +202,11 @@ class StaticSitemap(Sitemap):
         if isinstance(arguments, Mapping):
             return reverse(name, kwargs=dict(arguments))
         return reverse(name, args=list(arguments))
+
+    def link_text(self, item: Any) -> str:
+        """Return the name as words: "Block list" for "book:block-list"."""
+        name = item if isinstance(item, str) else item[0]
+        return str(capfirst(re.sub(r"[-_]+", " ", name.rpartition(":")[2])))
 
 
 def in_order(items: Any) -> Any:

@@ -71,6 +71,8 @@ if "EXAMPLE_SEARCH_CONSOLE" in os.environ:
 SITEMAPS_PLUS = {
     "BASE_URL": BASE_URL,
     "ENGINES": ENGINES,
+    # The site map for people at /sitemap/, in the layout of all other pages.
+    "HTML_SITEMAP": "unicode_book/site_map_base.html",
     "ROBOTS": [{"user_agent": "*", "disallow": ["/search/?"]}],
 }
 

@@ -25,7 +25,7 @@ from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.entries import Video
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.locations import absolute, local_path
-from django_sitemaps_plus.protocol.writers import IndexWriter
+from django_sitemaps_plus.protocol.writers import IndexWriter, index_header
 from tests.protocol.reading import NAMESPACES, SITEMAP, parse, text, texts
 from tests.protocol.samples import (
     ORIGIN,
@@ -279,7 +279,7 @@ def test_any_index_is_valid_and_says_the_same_or_is_refused(
     items: list[tuple[Any, Any]], zone: Any, validate: Callable[[bytes], None]
 ) -> None:
     written: list[bytes] = []
-    writer = IndexWriter(written.append)
+    writer = IndexWriter(written.append, header=index_header())
     try:
         for loc, lastmod in items:
             writer.add(loc, lastmod, zone)

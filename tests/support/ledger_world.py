@@ -39,7 +39,7 @@ _LISTED = re.compile(
     r"<sitemap><loc>https://www\.example\.com/sitemap-[\w-]+-(\d+)\.xml</loc>"
     r"(?:<lastmod>([^<]+)</lastmod>)?</sitemap>\n"
 )
-_EMPTY = re.compile(r"<\?xml [^>]*>\s*<urlset\b[^>]*>\s*</urlset>\s*")
+_EMPTY = re.compile(r"(<\?xml\b[^>]*>\s*){1,2}<urlset\b[^>]*>\s*</urlset>\s*")
 _PATH = re.compile(r"/things/r(\d+)-(\d+)/")
 
 #: Seconds: more than VERIFY_AFTER, and less than bytes may be old that stand in.
