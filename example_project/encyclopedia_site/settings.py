@@ -74,6 +74,8 @@ SITEMAPS_PLUS = {
     # The site map for people at /sitemap/, in the layout of all other pages.
     "HTML_SITEMAP": "unicode_book/site_map_base.html",
     "ROBOTS": [{"user_agent": "*", "disallow": ["/search/?"]}],
+    # Beside XML: /sitemap.txt, /sitemap.atom, /sitemap.rss and /sitemap-recent.xml
+    "FORMATS": {"text": {}, "feeds": {}, "recent": {}},
 }
 
 MIDDLEWARE = [
