@@ -33,6 +33,7 @@ from .protocol.errors import PageFull
 from .protocol.robots import closed, robots_txt
 from .publishing import index as indexes
 from .publishing.by_position import by_position, position_pages
+from .publishing.extra import extra_sitemaps
 from .publishing.freshness import fresh_state, tag_of
 from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
 from .rendering.digest import definition
@@ -185,6 +186,7 @@ def robots(request: HttpRequest) -> HttpResponseBase:
     if not closed(groups):
         place = of_request(request)
         sitemaps += indexes.addresses(place)
+        sitemaps += extra_sitemaps(place, in_index=False)
     response = HttpResponse(
         robots_txt(groups, sitemaps), content_type="text/plain; charset=utf-8"
     )

@@ -32,11 +32,13 @@ from django_sitemaps_plus.protocol.writers import (
     lastmod_xml,
     priority_xml,
 )
+from django_sitemaps_plus.rendering.related_rows import statements_of
 from django_sitemaps_plus.rendering.row_path import RowPlan
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.attributes import (
     alias,
     declared,
+    has_expressions,
     is_expression,
     is_method,
     moments,
@@ -47,6 +49,7 @@ from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     gives_entries,
+    items_of,
     object_path_reason,
     source_of,
 )
@@ -195,11 +198,12 @@ def _check_route(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
 
 
 def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
-    items = source.sitemap.items()
+    items = items_of(source.sitemap)
     text = hint = ""
     if source.key is not None:
         try:
             RowPlan.make(source.sitemap, items, source.key)
+            statements_of(source.sitemap, source.key)
             items.annotate(**{alias(n): e for n, e in moments(source.sitemap).items()})
         except FieldError as error:
             text = (
@@ -207,7 +211,7 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
             )
             hint = "Use the names of the model's fields, for example F('slug')."
     elif not isinstance(items, QuerySet) and any(
-        map(is_expression, declared(source.sitemap).values())
+        has_expressions(name, value) for name, value in declared(source.sitemap).items()
     ):
         text = (
             f"Section {source.name!r} declares ORM expressions, but items() returns "
@@ -224,7 +228,7 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
 def _check_nulls(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
     """W010: a route's column that may be NULL, which reverse() writes as "None"."""
     location = getattr(source.sitemap, "location", None)
-    items = source.sitemap.items()
+    items = items_of(source.sitemap)
     if not isinstance(location, Route) or not isinstance(items, QuerySet):
         return
     if items.query.combinator:

@@ -107,7 +107,8 @@ def news_xml(news: News, zone: tzinfo) -> str:
         raise EntryError(msg)
     name = text_xml(news.name, "news.name")
     title = text_xml(news.title, "news.title")
-    day = date_text(news.publication_date, zone, "news.publication_date")
+    published: Any = news.publication_date
+    day = date_text(published, zone, "news.publication_date")
     return (
         f"<news:news><news:publication><news:name>{name}</news:name>"
         f"<news:language>{news.language}</news:language></news:publication>"
@@ -147,7 +148,7 @@ def _yes_no(value: object, field: str) -> str:
 
 def _relation(
     tag: str,
-    value: Restriction | Platform | None,
+    value: object,
     kind: type[Restriction | Platform],
     legal: re.Pattern[str],
 ) -> str:
@@ -169,7 +170,7 @@ def _relation(
     return f"{start}{' '.join(names)}</video:{tag}>"
 
 
-def _uploader(value: Uploader | str | None, origin: str) -> str:
+def _uploader(value: object, origin: str) -> str:
     if value is None:
         return ""
     field = "videos.uploader"

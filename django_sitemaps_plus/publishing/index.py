@@ -57,6 +57,7 @@ from django_sitemaps_plus.sitemaps.site import (
 
 from .by_position import newest_lastmod, page_bytes, position_pages
 from .compression import compressor, pack, unpack
+from .extra import extra_sitemaps
 from .freshness import fresh_bytes, hold, tag_of
 from .pages import Served, find, find_by_position, serve
 from .position_build import NotStoredError
@@ -320,16 +321,17 @@ def address(site: SiteAddress, view: str, *args: Any) -> str:
 
 def addresses(site: SiteAddress) -> list[str]:
     """Return where the site's sitemap is: one address, or those of several indexes."""
-    further = (address(site, "site-part", part) for part in _further_parts())
+    further = (address(site, "site-part", part) for part in _further_parts(site))
     return [address(site, "site"), *further]
 
 
-def _further_parts() -> range:
+def _further_parts(site: SiteAddress) -> range:
     """The numbers of the index files beside the first; nothing is counted for them."""
     try:
         # Sections that are no longer registered are in no index.
         found = pages().filter(of_sections(registry.sources()))
         count = found.exclude(entries=0).count()
+        count += len(extra_sitemaps(site, in_index=True))
     except DatabaseError:
         if tables_exist(pages().db):
             raise
@@ -338,11 +340,14 @@ def _further_parts() -> range:
 
 
 def _addressed(
-    found: Iterable[Listed], site: SiteAddress
+    found: Iterable[Listed | str], site: SiteAddress
 ) -> Iterator[tuple[str, dt.datetime | None]]:
-    """Yield the address and the lastmod of each page."""
+    """Yield the address and the lastmod of each page; others are given by address."""
     starts: dict[str, str] = {}
     for item in found:
+        if isinstance(item, str):
+            yield item, None
+            continue
         name = item.source.name
         if name not in starts:
             # Reversed once for a section: its pages' addresses differ by a number.
@@ -374,7 +379,7 @@ def _moment(seconds: float | None) -> dt.datetime | None:
     return None if seconds is None else _EPOCH + dt.timedelta(seconds=seconds)
 
 
-def parts(found: Sequence[Listed]) -> int:
+def parts(found: Sequence[Listed | str]) -> int:
     """Return how many index files these pages need."""
     return max(1, math.ceil(len(found) / MAX_INDEX_ENTRIES))
 
@@ -391,7 +396,8 @@ def document_of(
     """
     listing = listed(name, sources)
     further = [] if name else _pages_of_unusable(sources)
-    if part == 1 and not further and _entries_wanted(name, listing):
+    extra = [] if name else extra_sitemaps(site, in_index=True)
+    if part == 1 and not (further or extra) and _entries_wanted(name, listing):
         bodies = _bodies(listing.pages, site)
         if bodies is None or bodies.built:
             again = listed(name, sources)
@@ -403,7 +409,7 @@ def document_of(
         if document is not None:
             return document
         _remember(name, listing, is_index=True)
-    found = [*listing.indexed, *further]
+    found: list[Listed | str] = [*listing.indexed, *further, *extra]
     if not 1 <= part <= parts(found):
         return None
     chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
