@@ -6,14 +6,14 @@ By the raw cursor, as on the row path, whichever path the items are read on.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
 from django.core.exceptions import FieldError
 from django.db import connections
-from django.db.models import FileField, QuerySet
+from django.db.models import FileField, Q, QuerySet
 
 from django_sitemaps_plus.sitemaps.attributes import (
     MEDIA,
@@ -27,6 +27,9 @@ from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 
 from .statements import Attempt, Statement, compiled, converted, transposed
+
+#: How many times as many keys a range may have as are wanted.
+_SPARSE = 4
 
 
 def related_values(
@@ -45,9 +48,9 @@ def related_values(
     converted is noted in ``faults``, by the index of its item.
     """
     width = len(key.names)
-    keys = [(label,) for label in labels] if width == 1 else labels
     items = key.model._base_manager.using(using)
-    statement, converters = compiled(related.rows(items, key.names, key.among(keys)))
+    rows_of = related.rows(items, key.names, _among(key, labels))
+    statement, converters = compiled(rows_of)
     with connections[using].cursor() as cursor:
         cursor.execute(*statement)
         rows = cursor.fetchall()
@@ -62,20 +65,38 @@ def related_values(
         places = {label: place for place, label in enumerate(labels)}
         for index, reason in failed.items():
             faults.setdefault(places[owners[index]], reason)
-    groups: dict[Any, list[Any]] = defaultdict(list)
     values = _filled(related, kind, columns[width:])
-    for owner, value in zip(owners, values, strict=True):
-        if value is not None and value != "":
-            groups[owner].append(value)
+    # The rows of an item follow one another.
+    groups, start = {}, 0
+    for owner, number in Counter(owners).items():
+        groups[owner] = values[start : start + number]
+        start += number
+    if not all(values):
+        groups = {owner: [one for one in some if one] for owner, some in groups.items()}
     return [groups.get(label, []) for label in labels]
+
+
+def _among(key: Key, labels: Sequence[Any]) -> Q:
+    """
+    Return the condition for the items of some keys.
+
+    As a range, which databases read in half the time, where it has few others in it.
+    """
+    if key.is_whole:
+        first, last = min(labels), max(labels)
+        if last - first < _SPARSE * len(labels):
+            name = key.names[0]
+            return Q(**{f"{name}__gte": first, f"{name}__lte": last})
+    width = len(key.names)
+    return key.among([(label,) for label in labels] if width == 1 else labels)
 
 
 def _filled(
     related: Related, kind: type[Any], slots: Sequence[Sequence[Any]]
-) -> Sequence[Any]:
+) -> list[Any]:
     """Return each row's image, video or article, from the columns of its slots."""
     if related.is_plain:
-        return slots[0]
+        return list(slots[0])
     return list(map(filler(related.value, count(), kind), zip(*slots, strict=True)))
 
 

@@ -23,8 +23,9 @@ from django_sitemaps_plus.protocol.entries import Image, News, Uploader, Video
 Values = Sequence[Any]
 
 #: Names of files whose address is the storage's base address and the name.
-_SAFE_NAMES = re.compile(r"[A-Za-z0-9_~!*()'-][A-Za-z0-9_.~!*()'/\n-]*")
-_HIDDEN = re.compile(r"[/\n](?=[./\n]|\Z)")
+_SAFE_NAMES = re.compile(r"[A-Za-z0-9_.~!*()'/\n-]*")
+#: What urljoin() might change, in names with a line break before and after each.
+_CHANGED = ("//", "/.", "/\n", "\n/", "\n.")
 _PLAIN_STORAGES = (FileSystemStorage.url, InMemoryStorage.url)
 
 
@@ -61,7 +62,8 @@ class Related:
         """
         Return the related rows of ``items``, with the columns ``names`` of the item.
 
-        After these each row has a value for each slot. Raises ``FieldError`` for
+        After these each row has a value for each slot. The rows of an item follow one
+        another. Raises ``FieldError`` for
         names that the models do not have, and expressions that cannot be moved.
         """
         start = f"{self.relation}__"
@@ -87,7 +89,7 @@ class Related:
         for name, part in zip(sorted_by, order, strict=True):
             part.set_source_expressions([F(name)])
         rows: QuerySet[Any] = items.filter(found).annotate(**columns, **sorted_by)
-        return rows.order_by(*order).values_list(*names, *columns)
+        return rows.order_by(*names, *order).values_list(*names, *columns)
 
     def _order(self, model: type[Model]) -> Iterator[OrderBy]:
         given: Any = self.order_by
@@ -272,10 +274,10 @@ class FileUrl:
         given = [name for name in names if name]
         if getattr(storage.url, "__func__", None) not in _PLAIN_STORAGES or not given:
             return None
-        joined = "\n".join(given)
-        if joined.count("\n") >= len(given) or _HIDDEN.search(joined):
+        joined = "\n".join(["", *given, ""])
+        if joined.count("\n") != len(given) + 1 or not _SAFE_NAMES.fullmatch(joined):
             return None
-        if not _SAFE_NAMES.fullmatch(joined):
+        if any(changed in joined for changed in _CHANGED):
             return None
         base = storage.base_url
         if base is None or storage.url(given[0]) != f"{base}{given[0]}":
