@@ -130,6 +130,21 @@ class Region(Named):
     pass
 
 
+class Leaflet(Named):
+    """Listed or not, as a column says."""
+
+    in_sitemap = models.BooleanField(default=True)
+
+
+class Poster(Named):
+    """Listed or not, as a method says."""
+
+    def in_sitemap(self) -> bool:
+        if self.name == "broken":
+            raise ValueError("who knows")
+        return not self.name.startswith("hidden")
+
+
 class Spot(Named):
     """A tree of places, with every kind of relation."""
 
