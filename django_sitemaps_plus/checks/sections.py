@@ -59,6 +59,7 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
+from .leaving_out import check_left_out, check_news
 from .locations import check_location
 from .messages import message, of_each_site, section_names
 
@@ -163,6 +164,10 @@ def unreadable(name: str, error: Exception, cls: type) -> CheckMessage:
 
 
 def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    problems = list(check_news(name, sitemap, cls))
+    if problems:
+        yield from problems
+        return
     try:
         source = source_of(name, sitemap)
     except ConfigurationError as error:
@@ -175,6 +180,7 @@ def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckM
     yield from _check_nulls(source, cls)
     yield from _check_constants(sitemap, cls)
     yield from _check_languages(sitemap, cls)
+    yield from check_left_out(source, cls)
     if source.key is not None:
         yield from _check_database(source, source.key, cls)
         yield from _check_recording(source, cls)

@@ -97,9 +97,14 @@ def video_xml(video: Video, origin: str, loc: str, zone: tzinfo) -> str:
     return f"<video:video>{''.join(parts)}</video:video>"
 
 
+def is_news_language(code: object) -> bool:
+    """Say whether a code is one that news have: of ISO 639, ``zh-cn`` or ``zh-tw``."""
+    return matches(code, _NEWS_LANGUAGE)
+
+
 def news_xml(news: News, zone: tzinfo) -> str:
     """Return ``<news:news>``; EntryError if a field is missing or illegal."""
-    if not matches(news.language, _NEWS_LANGUAGE):
+    if not is_news_language(news.language):
         msg = (
             f"news.language {excerpt(news.language)}: not a code of ISO 639, zh-cn "
             "or zh-tw"

@@ -136,6 +136,12 @@ class Leaflet(Named):
     in_sitemap = models.BooleanField(default=True)
 
 
+class Badge(Named):
+    """Its column says something else."""
+
+    in_sitemap = models.CharField(max_length=20)
+
+
 class Poster(Named):
     """Listed or not, as a method says."""
 
