@@ -65,6 +65,7 @@ USE_I18N = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
 ALLOWED_HOSTS = ["www.example.com"]
+MEDIA_URL = "/media/"
 ROOT_URLCONF = "benchmarks.urls"
 DATABASES = {"default": database(os.environ.get("BENCHMARK_DATABASE", "sqlite"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -14,7 +14,7 @@ urlpatterns = [
     *i18n_patterns(path("guides/<slug:slug>/", views.anything, name="guide")),
     *(
         path(f"{name}s/<slug:slug>/", views.anything, name=name)
-        for name in ("product", "book", "track", "article", "volume")
+        for name in ("product", "exhibit", "book", "track", "article", "volume")
     ),
     path("smallest/", views.smallest),
     path("show/<int:pk>/", views.show),

@@ -10,6 +10,8 @@ from django.db.models import Model, QuerySet
 from .protocol.entries import Image, News, Video
 from .signals import submission_finished
 from .sitemaps.classes import GenericSitemap, Sitemap, StaticSitemap
+from .sitemaps.media import Related
+from .sitemaps.news import NewsSitemap
 from .sitemaps.registry import register
 from .sitemaps.routes import Route
 
@@ -17,6 +19,8 @@ __all__ = [
     "GenericSitemap",
     "Image",
     "News",
+    "NewsSitemap",
+    "Related",
     "Route",
     "Sitemap",
     "StaticSitemap",

@@ -23,6 +23,7 @@ from .exceptions import ConfigurationError
 from .protocol.errors import ProtocolError
 from .protocol.limits import MAX_ENTRIES
 from .protocol.locations import resolve
+from .protocol.patterns import Pattern, problem_of
 from .protocol.robots import Group, robots_txt
 
 NAME = "SITEMAPS_PLUS"
@@ -30,6 +31,7 @@ NAME = "SITEMAPS_PLUS"
 _TEXT = (str, type(None)), "text"
 _NUMBER = (int, float), "number"
 _WHOLE = (int,), "whole number"
+_LIST = (list, tuple), "list"
 #: What names a further site (a Site of the sites framework has a number), and what is
 #: said of it.
 _SITE_NAME = re.compile(r"[A-Za-z][\w-]{0,49}", re.ASCII)
@@ -38,6 +40,9 @@ _SITE_KEYS = ("BASE_URL", "URLCONF", "SITEMAPS")
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "BASE_URL": _TEXT,
     "SITEMAPS": _TEXT,
+    "PUBLICATION_NAME": _TEXT,
+    "PUBLICATION_LANGUAGE": _TEXT,
+    "EXCLUDE": _LIST,
     "CACHE_CONTROL": _TEXT,
     "HTML_SITEMAP": _TEXT,
     "MAX_BAD": _NUMBER,
@@ -46,7 +51,8 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "VERIFY_AFTER": _WHOLE,
     "SPLIT_GRACE": _WHOLE,
     "MAX_REMOVED": _WHOLE,
-    "ROBOTS": ((list, tuple), "list"),
+    "ROBOTS": _LIST,
+    "EXTRA_SITEMAPS": _LIST,
 }
 #: The options of each format that is served beside XML, and their defaults.
 _FORMATS: dict[str, dict[str, Any]] = {
@@ -88,6 +94,16 @@ class Settings:
     #: ``{"blog": {"BASE_URL": …, "URLCONF": …, "SITEMAPS": …}}``. What ``BASE_URL`` and
     #: ``SITEMAPS`` say is of the site without a name.
     SITES: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    #: Paths that no section lists: their beginnings (``"/private/"``), globs with ``*``
+    #: (``"/*/print/"``), or compiled regular expressions. A class's own ``exclude`` is
+    #: added.
+    EXCLUDE: list[Pattern] = field(default_factory=list)
+
+    #: The name and the language of the publication that a ``NewsSitemap`` is of. No
+    #: name by default: nothing is invented. The language is that of ``LANGUAGE_CODE``.
+    PUBLICATION_NAME: str | None = None
+    PUBLICATION_LANGUAGE: str | None = None
 
     #: The Cache-Control header. The default lets caches keep a page but ask
     #: whether it still holds, which costs a 304 and never shows an old page.
@@ -151,6 +167,11 @@ class Settings:
         default_factory=lambda: [{"user_agent": "*", "disallow": [""]}]
     )
 
+    #: Sitemaps of other systems: URLs, or paths of this site. robots.txt lists them,
+    #: whatever their host. The index lists ``{"url": "/blog/a.xml", "index": True}``
+    #: instead: it may have sitemaps of its own host and folder, and no other index.
+    EXTRA_SITEMAPS: list[str | dict[str, Any]] = field(default_factory=list)
+
     def __post_init__(self) -> None:
         """Refuse values that cannot work, naming setting and remedy."""
         for name, (types, words) in _TYPES.items():
@@ -188,13 +209,25 @@ class Settings:
         for name, (holds, remedy) in rules.items():
             if not holds:
                 raise _error(name, f"is {getattr(self, name)!r}; {remedy}")
+        for pattern in self.EXCLUDE:
+            if problem := problem_of(pattern):
+                raise _error("EXCLUDE", f"has {pattern!r}, which {problem}.")
         self.robots_groups()
+        self.extra_sitemaps()
         _formats(self.FORMATS)
 
     @cached_property
     def formats(self) -> Mapping[str, Format]:
         """What ``FORMATS`` asks for, with the defaults of options."""
         return _formats(self.FORMATS)
+
+    def extra_sitemaps(self) -> list[ExtraSitemap]:
+        """
+        Return ``EXTRA_SITEMAPS``.
+
+        Raises ``ConfigurationError`` for what is no address of a sitemap.
+        """
+        return [_extra(index, one) for index, one in enumerate(self.EXTRA_SITEMAPS)]
 
     def robots_groups(self) -> list[Group]:
         """
@@ -208,6 +241,33 @@ class Settings:
         except ProtocolError as error:
             raise _error("ROBOTS", f"cannot be written: {error}") from error
         return groups
+
+
+@dataclass(frozen=True)
+class ExtraSitemap:
+    """A sitemap of another system: a URL, or a path of this site."""
+
+    url: str
+    #: Whether the index is to list it, where it may.
+    in_index: bool = False
+
+
+def _extra(index: int, entry: Any) -> ExtraSitemap:
+    given = {"url": entry} if isinstance(entry, str) else entry
+    path = f"[{index}]"
+    if not isinstance(given, Mapping) or not {"url"} <= set(given) <= {"url", "index"}:
+        example = '{"url": "/blog/posts.xml", "index": True}'
+        problem = f"is {entry!r}; use a URL, a path, or {example}."
+        raise _error("EXTRA_SITEMAPS", problem, path=path)
+    url, in_index = given["url"], given.get("index", False)
+    try:
+        if not isinstance(in_index, bool):
+            raise _error("EXTRA_SITEMAPS", f"is {in_index!r}; use True or False.", path)
+        resolve(url, "https://www.example.com")
+    except ProtocolError as error:
+        problem = f"is no address of a sitemap: {error}"
+        raise _error("EXTRA_SITEMAPS", problem, path=path) from error
+    return ExtraSitemap(url, in_index)
 
 
 def _error(name: object, problem: str, path: str = "") -> ConfigurationError:

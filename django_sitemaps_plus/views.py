@@ -44,6 +44,7 @@ from .publishing.formats import (
     listed_in_robots,
     recent_document,
 )
+from .publishing.extra import extra_sitemaps
 from .publishing.freshness import fresh_state, tag_of
 from .publishing.readers import reader_counts
 from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
@@ -249,6 +250,7 @@ def robots(request: HttpRequest) -> HttpResponseBase:
         place = of_request(request)
         sitemaps += indexes.addresses(place)
         sitemaps += listed_in_robots(place)
+        sitemaps += extra_sitemaps(place, in_index=False)
     response = HttpResponse(
         robots_txt(groups, sitemaps), content_type="text/plain; charset=utf-8"
     )

@@ -23,6 +23,8 @@ def test_the_names() -> None:
         "GenericSitemap",
         "Image",
         "News",
+        "NewsSitemap",
+        "Related",
         "Route",
         "Sitemap",
         "StaticSitemap",

@@ -40,6 +40,27 @@ class Guide(Goods):
     """A page of rows, in three languages."""
 
 
+class Exhibit(Goods):
+    """A page of rows with pictures."""
+
+
+class Picture(models.Model):
+    """One of ten pictures of an exhibit."""
+
+    # Without a constraint the table of exhibits can be truncated.
+    exhibit = models.ForeignKey(
+        Exhibit, models.CASCADE, related_name="pictures", db_constraint=False
+    )
+    file = models.FileField()
+    position = models.IntegerField()
+
+    class Meta:
+        ordering = ("position",)
+
+    def __str__(self) -> str:
+        return str(self.file)
+
+
 class Book(Goods):
     """A million rows."""
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus import Related, Route, Sitemap
 
-from .models import Article, Book, Dish, Goods, Guide, Product, Track, Volume
+from .models import Article, Book, Dish, Exhibit, Goods, Guide, Product, Track, Volume
 
 
 class RowPath(Sitemap):
@@ -41,6 +41,14 @@ class GuideSitemap(RowPath):
     location = Route("guide", slug=F("slug"))
     i18n = True
     alternates = True
+
+
+class ExhibitSitemap(RowPath):
+    """Entries with images of related rows."""
+
+    model = Exhibit
+    location = Route("exhibit", slug=F("slug"))
+    images = Related("pictures", F("file"))
 
 
 class BookSitemap(RowPath):
@@ -112,6 +120,7 @@ known: dict[str, type[Sitemap]] = {
     "product": ProductSitemap,
     "dish": DishSitemap,
     "guide": GuideSitemap,
+    "exhibit": ExhibitSitemap,
     "book": BookSitemap,
     "many": ManyPagesSitemap,
     "track": TrackSitemap,

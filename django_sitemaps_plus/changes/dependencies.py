@@ -16,8 +16,13 @@ from django.db.models import CASCADE, DO_NOTHING, PROTECT, RESTRICT, Model, Quer
 from django.db.models.expressions import Col
 from django.db.models.sql import Query
 
-from django_sitemaps_plus.sitemaps.attributes import declared_expressions
+from django_sitemaps_plus.sitemaps.attributes import (
+    declared_expressions,
+    declared_related,
+)
+from django_sitemaps_plus.sitemaps.media import Related as DeclaredRelated
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
+from django_sitemaps_plus.sitemaps.sections import items_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
 #: What becomes of rows whose foreign key's target is deleted, where that is told of
@@ -55,11 +60,13 @@ class Dependencies:
 @rendering_context(PLACEHOLDER_SITE)
 def dependencies(sitemap: AnySitemap) -> Dependencies | None:
     """Return what a sitemap depends on; None if its items come from no model."""
-    items = sitemap.items()
+    items = items_of(sitemap)
     if not isinstance(items, QuerySet):
         return None
     columns = _Columns(items.model)
     columns.of_query(items.annotate(**declared_expressions(sitemap)).query)
+    for slot in declared_related(sitemap).values():
+        columns.of_related(slot)
     return Dependencies(items.model, columns.related())
 
 
@@ -101,6 +108,16 @@ class _Columns:
                     self.of_query(column, outermost=False)
                 else:
                     self._add_column(query, column, outermost)
+
+    def of_related(self, related: DeclaredRelated) -> None:
+        """Add what the query for related rows reads."""
+        table = related.model_of(self.model)._meta.db_table
+        path: str | None = f"{related.relation}__"
+        if self._paths.get(table, path) != path:
+            path = None
+        self.of_query(related.rows(self.model._base_manager.all(), ["pk"]).query)
+        # Through a table without a model of its own, the joins do not tell it.
+        self._paths[table] = path
 
     def _add_column(self, query: Query, column: Col, outermost: bool) -> None:
         target: Any = column.target

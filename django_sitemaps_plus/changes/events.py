@@ -128,6 +128,8 @@ class Comparison:
     bad: int = 0
     #: False where some pieces are yet to be built: what they list is not known.
     is_whole: bool = True
+    #: Whether a URL that is listed no longer is an event.
+    reports_removed: bool = True
 
     def events(self) -> list[Event]:
         """Return what happened to URLs: removed, added, changed, in a stable order."""
@@ -145,7 +147,7 @@ class Comparison:
         reported = self._reported
         known = reported.keys() | (self.former or {}).keys()
         missing = sorted(known - self.new.keys())
-        if not missing:
+        if not (missing and self.reports_removed):
             return
         known_since = {
             location_of(item, self.origin): self._known(item, reported.get(item))

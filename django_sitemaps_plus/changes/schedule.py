@@ -8,6 +8,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Value
+from django.db.models.expressions import Combinable, CombinedExpression
 from django.utils import timezone
 
 from django_sitemaps_plus.pagination.models import Section
@@ -72,12 +74,13 @@ def _crossed(
     source: SectionSource, key: Key, name: str, moment: Any, since: float, now: float
 ) -> list[Hint]:
     """Return what crossed a moment: some keys, or the section if they are too many."""
+    moment, later = _shifted(moment)
     # What expired is not among the items any more.
     rows = key.model._base_manager.using(database_of(source.sitemap.items()))
     found = rows.annotate(**{alias(name): moment}).filter(
         **{
-            f"{alias(name)}__gt": _datetime(since),
-            f"{alias(name)}__lte": _datetime(now),
+            f"{alias(name)}__gt": _datetime(since) - later,
+            f"{alias(name)}__lte": _datetime(now) - later,
         }
     )
     keys = list(found.order_by().values_list(*key.names)[: MOST_KEYS + 1])
@@ -88,6 +91,19 @@ def _crossed(
     return [
         Hint(source.name, key.dumps(value), created=is_new, site=site) for value in keys
     ]
+
+
+def _shifted(moment: Any) -> tuple[Any, dt.timedelta]:
+    """
+    Split ``F("published") + timedelta(days=2)``.
+
+    The column itself is compared then, with an earlier time, so that its index is used.
+    """
+    if isinstance(moment, CombinedExpression) and moment.connector == Combinable.ADD:
+        left, right = moment.get_source_expressions()
+        if isinstance(right, Value) and isinstance(right.value, dt.timedelta):
+            return left, right.value
+    return moment, dt.timedelta()
 
 
 def _datetime(seconds: float) -> dt.datetime:

@@ -32,12 +32,14 @@ from django_sitemaps_plus.protocol.writers import (
     lastmod_xml,
     priority_xml,
 )
+from django_sitemaps_plus.rendering.related_rows import statements_of
 from django_sitemaps_plus.rendering.row_path import RowPlan
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.attributes import (
     alias,
     declared,
     feed_title,
+    has_expressions,
     is_expression,
     is_method,
     moments,
@@ -48,6 +50,7 @@ from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     gives_entries,
+    items_of,
     object_path_reason,
     source_of,
 )
@@ -57,6 +60,7 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
+from .leaving_out import check_left_out, check_news
 from .locations import check_location
 from .messages import message, of_each_site, section_names
 
@@ -161,6 +165,10 @@ def unreadable(name: str, error: Exception, cls: type) -> CheckMessage:
 
 
 def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    problems = list(check_news(name, sitemap, cls))
+    if problems:
+        yield from problems
+        return
     try:
         source = source_of(name, sitemap)
     except ConfigurationError as error:
@@ -173,6 +181,7 @@ def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckM
     yield from _check_nulls(source, cls)
     yield from _check_constants(sitemap, cls)
     yield from _check_languages(sitemap, cls)
+    yield from check_left_out(source, cls)
     if source.key is not None:
         yield from _check_database(source, source.key, cls)
         yield from _check_recording(source, cls)
@@ -196,11 +205,12 @@ def _check_route(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
 
 
 def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
-    items = source.sitemap.items()
+    items = items_of(source.sitemap)
     text = hint = ""
     if source.key is not None:
         try:
             RowPlan.make(source.sitemap, items, source.key)
+            statements_of(source.sitemap, source.key)
             others = {**moments(source.sitemap), **feed_title(source.sitemap)}
             items.annotate(**{alias(n): e for n, e in others.items()})
         except FieldError as error:
@@ -209,7 +219,7 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
             )
             hint = "Use the names of the model's fields, for example F('slug')."
     elif not isinstance(items, QuerySet) and any(
-        map(is_expression, declared(source.sitemap).values())
+        has_expressions(name, value) for name, value in declared(source.sitemap).items()
     ):
         text = (
             f"Section {source.name!r} declares ORM expressions, but items() returns "
@@ -226,7 +236,7 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
 def _check_nulls(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
     """W010: a route's column that may be NULL, which reverse() writes as "None"."""
     location = getattr(source.sitemap, "location", None)
-    items = source.sitemap.items()
+    items = items_of(source.sitemap)
     if not isinstance(location, Route) or not isinstance(items, QuerySet):
         return
     if items.query.combinator:

@@ -19,7 +19,12 @@ from django.db.models import QuerySet
 
 from django_sitemaps_plus.exceptions import Filling
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, repeats
+from django_sitemaps_plus.sitemaps.sections import (
+    SectionSource,
+    bounded,
+    items_of,
+    repeats,
+)
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
 from .models import Page, Section
@@ -62,7 +67,7 @@ class KeyRange:
 
     def rows(self, lower: KeyValue | None, upper: KeyValue | None) -> QuerySet[Any]:
         """Return the rows of a range, without anything that only entries need."""
-        items = self.source.sitemap.items().order_by()
+        items = items_of(self.source.sitemap).order_by()
         return bounded(items, self.key, lower, upper)
 
     def nth_key_after(

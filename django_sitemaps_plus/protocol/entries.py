@@ -1,6 +1,7 @@
 """Google's extensions of an entry, with the tags that it reads today, no others.
 
-Plain values. They are checked where they are written (``extensions``), in one place.
+Plain values, or, where a class declares them, ORM expressions of each row's values.
+They are checked where they are written (``extensions``), in one place.
 """
 
 from __future__ import annotations
@@ -8,6 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any, Protocol
+
+
+class Expression(Protocol):
+    """An ORM expression, in place of a value that each row has of its own."""
+
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the expression as part of a query, as Django's own do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +27,7 @@ class Image:
     """
 
     #: A path, or a URL of any host.
-    loc: str
+    loc: str | Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +52,8 @@ class Platform:
 class Uploader:
     """Who uploaded a video, and a page about them on the host of the entry."""
 
-    name: str
-    info: str | None = None
+    name: str | Expression
+    info: str | Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +63,25 @@ class Video:
     https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
     """
 
-    thumbnail_loc: str
-    title: str
-    description: str
-    content_loc: str | None = None
-    player_loc: str | None = None
+    thumbnail_loc: str | Expression
+    title: str | Expression
+    description: str | Expression
+    content_loc: str | Expression | None = None
+    player_loc: str | Expression | None = None
     #: Seconds.
-    duration: int | None = None
-    expiration_date: date | datetime | str | None = None
+    duration: int | Expression | None = None
+    expiration_date: date | datetime | str | Expression | None = None
     #: From 0 to 5.
-    rating: float | Decimal | str | None = None
-    view_count: int | None = None
-    publication_date: date | datetime | str | None = None
-    family_friendly: bool | None = None
-    restriction: Restriction | None = None
-    platform: Platform | None = None
-    requires_subscription: bool | None = None
-    uploader: Uploader | str | None = None
-    live: bool | None = None
-    tags: tuple[str, ...] = ()
+    rating: float | Decimal | str | Expression | None = None
+    view_count: int | Expression | None = None
+    publication_date: date | datetime | str | Expression | None = None
+    family_friendly: bool | Expression | None = None
+    restriction: Restriction | Expression | None = None
+    platform: Platform | Expression | None = None
+    requires_subscription: bool | Expression | None = None
+    uploader: Uploader | str | Expression | None = None
+    live: bool | Expression | None = None
+    tags: tuple[str, ...] | Expression = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +92,8 @@ class News:
     """
 
     #: The publication.
-    name: str
+    name: str | Expression
     #: Of the publication: a code of ISO 639, or ``zh-cn`` or ``zh-tw``.
-    language: str
-    publication_date: date | datetime | str
-    title: str
+    language: str | Expression
+    publication_date: date | datetime | str | Expression
+    title: str | Expression

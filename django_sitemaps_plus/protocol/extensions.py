@@ -97,9 +97,14 @@ def video_xml(video: Video, origin: str, loc: str, zone: tzinfo) -> str:
     return f"<video:video>{''.join(parts)}</video:video>"
 
 
+def is_news_language(code: object) -> bool:
+    """Say whether a code is one that news have: of ISO 639, ``zh-cn`` or ``zh-tw``."""
+    return matches(code, _NEWS_LANGUAGE)
+
+
 def news_xml(news: News, zone: tzinfo) -> str:
     """Return ``<news:news>``; EntryError if a field is missing or illegal."""
-    if not matches(news.language, _NEWS_LANGUAGE):
+    if not is_news_language(news.language):
         msg = (
             f"news.language {excerpt(news.language)}: not a code of ISO 639, zh-cn "
             "or zh-tw"
@@ -107,7 +112,8 @@ def news_xml(news: News, zone: tzinfo) -> str:
         raise EntryError(msg)
     name = text_xml(news.name, "news.name")
     title = text_xml(news.title, "news.title")
-    day = date_text(news.publication_date, zone, "news.publication_date")
+    published: Any = news.publication_date
+    day = date_text(published, zone, "news.publication_date")
     return (
         f"<news:news><news:publication><news:name>{name}</news:name>"
         f"<news:language>{news.language}</news:language></news:publication>"
@@ -147,7 +153,7 @@ def _yes_no(value: object, field: str) -> str:
 
 def _relation(
     tag: str,
-    value: Restriction | Platform | None,
+    value: object,
     kind: type[Restriction | Platform],
     legal: re.Pattern[str],
 ) -> str:
@@ -169,7 +175,7 @@ def _relation(
     return f"{start}{' '.join(names)}</video:{tag}>"
 
 
-def _uploader(value: Uploader | str | None, origin: str) -> str:
+def _uploader(value: object, origin: str) -> str:
     if value is None:
         return ""
     field = "videos.uploader"

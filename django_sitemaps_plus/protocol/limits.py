@@ -34,6 +34,10 @@ MAX_PRIORITY: Final = 1
 # https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
 MAX_NEWS: Final = 1_000
 
+# Days for which an article is news.
+# https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
+NEWS_DAYS: Final = 2
+
 # <image:image> in one <url>.
 # https://developers.google.com/search/docs/crawling-indexing/sitemaps/image-sitemaps
 MAX_IMAGES: Final = 1_000

@@ -100,6 +100,7 @@ def _events(source: SectionSource, page: Page, site: SiteAddress) -> list[Event]
         now=database_time(pages().db),
         bad=bad,
         is_whole=is_whole,
+        reports_removed=source.reports_removed,
     ).events()
 
 

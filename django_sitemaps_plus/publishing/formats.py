@@ -34,6 +34,7 @@ from .compression import pack
 from .freshness import fresh_bytes, tag_of
 from .index import TEXT, Document, address, addresses, document
 from .storage import StoredBytes, address_of
+from .stylesheet import stylesheet
 from .text import SUFFIX, store_text, text_of
 
 #: The endings of feeds, and what serves each.
@@ -113,7 +114,7 @@ def recent_document(site: SiteAddress) -> Document:
     """Return a sitemap of what changed last, the newest first."""
     found = _newest(_options("recent"), registry.sources())
     chunks: list[bytes] = []
-    writer = UrlsetWriter(chunks.append, header=urlset_header())
+    writer = UrlsetWriter(chunks.append, header=urlset_header(stylesheet=stylesheet()))
     # All at once, because most have nothing to escape.
     urls = escape("\n".join(_urls(found, site))).split("\n")
     entries = [

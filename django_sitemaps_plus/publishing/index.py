@@ -58,6 +58,7 @@ from django_sitemaps_plus.sitemaps.site import (
 
 from .by_position import newest_lastmod, page_bytes, position_pages
 from .compression import compressor, pack, unpack
+from .extra import extra_sitemaps
 from .freshness import fresh_bytes, hold, tag_of
 from .pages import Served, find, find_by_position, serve
 from .position_build import NotStoredError
@@ -339,19 +340,22 @@ def addresses(site: SiteAddress, *, text: bool = False) -> list[str]:
     With ``text`` those of its text files.
     """
     prefix, ending = ("text-", ["txt"]) if text else ("", [])
-    further = [[part, *ending] for part in _further_parts()]
+    further = [[part, *ending] for part in _further_parts(site)]
     return [
         address(site, f"{prefix}site", *ending),
         *(address(site, f"{prefix}site-part", *given) for given in further),
     ]
 
 
-def _further_parts() -> range:
+
+
+def _further_parts(site: SiteAddress) -> range:
     """The numbers of the index files beside the first; nothing is counted for them."""
     try:
         # Sections that are no longer registered are in no index.
         found = pages().filter(of_sections(registry.sources()))
         count = found.exclude(entries=0).count()
+        count += len(extra_sitemaps(site, in_index=True))
     except DatabaseError:
         if tables_exist(pages().db):
             raise
@@ -360,11 +364,14 @@ def _further_parts() -> range:
 
 
 def _addressed(
-    found: Iterable[Listed], site: SiteAddress, ending: str
+    found: Iterable[Listed | str], site: SiteAddress, ending: str
 ) -> Iterator[tuple[str, dt.datetime | None]]:
-    """Yield the address and the lastmod of each page."""
+    """Yield the address and the lastmod of each page; others are given by address."""
     starts: dict[str, str] = {}
     for item in found:
+        if isinstance(item, str):
+            yield item, None
+            continue
         name = item.source.name
         if name not in starts:
             # Reversed once for a section: its pages' addresses differ by a number.
@@ -398,7 +405,7 @@ def _moment(seconds: float | None) -> dt.datetime | None:
     return None if seconds is None else _EPOCH + dt.timedelta(seconds=seconds)
 
 
-def parts(found: Sequence[Listed]) -> int:
+def parts(found: Sequence[Listed | str]) -> int:
     """Return how many index files these pages need."""
     return max(1, math.ceil(len(found) / MAX_INDEX_ENTRIES))
 
@@ -421,7 +428,8 @@ def document_of(
     """
     listing = listed(name, sources)
     further = [] if name else _pages_of_unusable(sources)
-    if part == 1 and not further and _entries_wanted(name, listing):
+    extra = [] if name else extra_sitemaps(site, in_index=True)
+    if part == 1 and not (further or extra) and _entries_wanted(name, listing):
         bodies = _bodies(listing.pages, site)
         if bodies is None or bodies.built:
             again = listed(name, sources)
@@ -433,7 +441,7 @@ def document_of(
         if whole is not None:
             return as_text(whole) if text else whole
         _remember(name, listing, is_index=True)
-    found = [*listing.indexed, *further]
+    found: list[Listed | str] = [*listing.indexed, *further, *extra]
     if not 1 <= part <= parts(found):
         return None
     chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]

@@ -322,6 +322,7 @@ class Build:
             now=self.events_at,
             bad=bad,
             is_whole=is_whole,
+            reports_removed=self.source.reports_removed,
         )
         events = comparison.events()
         url_changes.write(self.source.name, events, self.events_at)

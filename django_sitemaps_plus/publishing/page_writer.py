@@ -11,9 +11,10 @@ from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
+from django_sitemaps_plus.rendering.bulk import Texts
 from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.rendering.serializer import Texts, entries_in
+from django_sitemaps_plus.rendering.serializer import entries_in
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, base_url, rendering_context

@@ -10,9 +10,9 @@ from __future__ import annotations
 import datetime as dt
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -35,6 +35,8 @@ from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 
 #: The literal pieces of a template, and the columns of text between them.
 Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
+#: By attribute, the images, videos and news of some items.
+Media: TypeAlias = dict[str, Sequence[Any]]
 
 #: Reasons to omit a tag that are reported of a page, and what each begins with.
 MOST_OMITTED, OMITTED = 20, "listed without "
@@ -74,6 +76,9 @@ class Locations(Protocol):
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location, as a path if it is on ``origin``; raises if illegal."""
 
+    def picked(self, places: Sequence[int]) -> Locations:
+        """Return the locations of some items, by index."""
+
 
 @dataclass(frozen=True, slots=True)
 class RouteLocations:
@@ -110,6 +115,11 @@ class RouteLocations:
                 refuse_long(value)
         return local_path(self.route.exact(values), origin)
 
+    def picked(self, places: Sequence[int]) -> RouteLocations:
+        """Return the locations of some rows."""
+        columns = [picked(column, places) for column in self.columns]
+        return RouteLocations(self.route, columns)
+
 
 @dataclass(frozen=True, slots=True)
 class TextLocations:
@@ -129,6 +139,10 @@ class TextLocations:
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location as an RFC 3986 path on the origin."""
         return local_path(self.values[index], origin)
+
+    def picked(self, places: Sequence[int]) -> TextLocations:
+        """Return the locations of some items."""
+        return TextLocations(picked(self.values, places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +165,10 @@ class GivenLocations:
         path = location.removeprefix(str(origin))
         refuse_ambiguous(path)
         return path if path.startswith("/") else location
+
+    def picked(self, places: Sequence[int]) -> GivenLocations:
+        """Return the locations of some items."""
+        return GivenLocations(picked(self.values, places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +296,13 @@ class Constant(Sequence[Any]):
         return self.value
 
 
+def picked(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
+    """Return some values of a column, by index."""
+    if isinstance(column, Constant):
+        return replace(column, length=len(places))
+    return [column[place] for place in places]
+
+
 @dataclass(slots=True)
 class Batch:
     """Some items of a section, column by column."""
@@ -288,15 +313,55 @@ class Batch:
     changefreqs: Sequence[Any]
     priorities: Sequence[Any]
     #: Per language, the images, videos and news of each item.
-    media: dict[str | None, dict[str, Sequence[Any]]] = field(default_factory=dict)
+    media: dict[str | None, Media] = field(default_factory=dict)
     #: Alternates that are written as they are, the same for every item.
     links: Sequence[tuple[str, str]] = ()
     #: The entries of each item, each a batch of one, where the class gives them itself.
     entries: Sequence[Sequence[Batch]] | None = None
     #: The items, by index, whose own methods failed.
     faults: dict[int, str] = field(default_factory=dict)
+    #: The items, by index, that are not to be listed.
+    left_out: frozenset[int] = frozenset()
     #: Why items, by index, have no changefreq or priority: their methods failed.
     omitted: Sequence[tuple[int, str]] = ()
+
+    def without(self, left_out: frozenset[int]) -> Batch:
+        """Return the batch without some items, by index."""
+        places = [i for i in range(len(self.labels)) if i not in left_out]
+        renumbered = {place: new for new, place in enumerate(places)}
+
+        def some(column: Sequence[Any]) -> Sequence[Any]:
+            return picked(column, places)
+
+        return replace(
+            self,
+            labels=some(self.labels),
+            locations={
+                language: column.picked(places)
+                for language, column in self.locations.items()
+            },
+            lastmods=replace(self.lastmods, values=some(self.lastmods.values)),
+            changefreqs=some(self.changefreqs),
+            priorities=some(self.priorities),
+            media=self._media_of(places),
+            entries=None if self.entries is None else some(self.entries),
+            faults={
+                renumbered[index]: reason
+                for index, reason in self.faults.items()
+                if index in renumbered
+            },
+            left_out=frozenset(),
+        )
+
+    def _media_of(self, places: Sequence[int]) -> dict[str | None, Media]:
+        # Languages that share their columns still do.
+        made: dict[int, Media] = {}
+        for media in self.media.values():
+            if id(media) not in made:
+                made[id(media)] = {
+                    name: picked(column, places) for name, column in media.items()
+                }
+        return {language: made[id(media)] for language, media in self.media.items()}
 
 
 @dataclass(slots=True)

@@ -29,11 +29,13 @@ from django_sitemaps_plus.sitemaps.attributes import (
     moments,
 )
 from django_sitemaps_plus.sitemaps.classes import StaticSitemap
+from django_sitemaps_plus.sitemaps.leaving_out import patterns_of
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     database_of,
+    items_of,
     object_path_reason,
     source,
 )
@@ -44,6 +46,7 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
+from .related_rows import statements_of
 from .row_path import RowPlan
 
 #: How rows become bytes, counted up when that changes.
@@ -140,6 +143,8 @@ def _description(found: SectionSource) -> list[Any]:
         django_settings.TIME_ZONE,
         django_settings.USE_TZ,
     ]
+    if patterns := patterns_of(sitemap):
+        parts.append(_written(patterns))
     if isinstance(sitemap, StaticSitemap):
         parts.append(repr(sitemap.names))
     for name, value in declared(sitemap).items():
@@ -148,10 +153,11 @@ def _description(found: SectionSource) -> list[Any]:
         elif not is_method(value) and not is_expression(value):
             parts += [name, _written(value)]
     if found.key is not None:
-        queryset = found.key.order(sitemap.items())
-        statement, params = RowPlan.make(sitemap, queryset, found.key).statement
-        # Sorted: the order of a set of texts differs from process to process.
-        parts += [statement, *sorted(params, key=_written)]
+        queryset = found.key.order(items_of(sitemap))
+        own = RowPlan.make(sitemap, queryset, found.key).statement
+        for statement, params in [own, *statements_of(sitemap, found.key)]:
+            # Sorted: the order of a set of texts differs from process to process.
+            parts += [statement, *sorted(params, key=_written)]
     return parts
 
 

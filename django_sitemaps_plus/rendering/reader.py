@@ -19,25 +19,25 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings as django_settings
-from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
 from django.db import connections
-from django.db.models import FileField, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_sitemaps_plus.protocol.errors import excerpt
+from django_sitemaps_plus.protocol.patterns import matcher
 from django_sitemaps_plus.sitemaps.attributes import (
     CHUNK,
     MEDIA,
-    alias,
     declared_expressions,
-    is_expression,
+    getter,
+    has_expressions,
     is_method,
-    value_of,
 )
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.leaving_out import left_out, patterns_of
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
@@ -45,12 +45,14 @@ from django_sitemaps_plus.sitemaps.sections import (
     bounded,
     database_of,
     gives_entries,
+    items_of,
     object_path_reason,
     overridden,
     repeats,
 )
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
+from .bulk import Texts
 from .columns import (
     Batch,
     Constant,
@@ -60,8 +62,9 @@ from .columns import (
     Tally,
     TextLocations,
 )
-from .row_path import RowPlan, file_url, unchanged
-from .serializer import Serializer, Texts, describe
+from .related_rows import attach
+from .row_path import RowPlan
+from .serializer import Serializer, describe
 
 #: Entries built at a time on the row path: as fast as more, in less memory.
 BLOCK = 1_000
@@ -90,6 +93,7 @@ class Reader:
         """Return the serializer for this reader's batches."""
         sitemap = self.sitemap
         tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
+        patterns = patterns_of(sitemap)
         x_default = sitemap.i18n and sitemap.alternates and sitemap.x_default
         return Serializer(
             origin=self.site.origin,
@@ -98,6 +102,7 @@ class Reader:
             latest=tomorrow.strftime("%Y-%m-%dT%H:%M:%S"),
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=django_settings.LANGUAGE_CODE if x_default else None,
+            leaves_out=matcher(patterns) if patterns else None,
             raises=self.raises,
         )
 
@@ -120,7 +125,7 @@ class Reader:
         key = self.source.key
         if key is None:
             raise TypeError(f"the section {self.source.name!r} has no key")
-        items = self.sitemap.items()
+        items = items_of(self.sitemap)
         # A replica may not have received yet what was saved.
         queryset = bounded(items.using(database_of(items)), key, lower, upper)
         queryset = key.order(queryset)
@@ -158,7 +163,7 @@ class Reader:
         key = self.source.key
         if key is None:
             raise TypeError(f"the section {self.source.name!r} has no key")
-        items = self.sitemap.items()
+        items = items_of(self.sitemap)
         rows = items.order_by().using(database_of(items)).filter(key.among(keys))
         if object_path_reason(self.sitemap):
             objects = list(rows.annotate(**declared_expressions(self.sitemap)))
@@ -244,16 +249,31 @@ class Reader:
         if isinstance(self.sitemap, Sitemap):
             with self.source.context(self.site):
                 self.sitemap.prepare_items(items)
+                attach(self.source, items, self._attempt, faults)
+        hidden = self._left_out(items, faults)
         if gives_entries(self.sitemap):
-            yield self._given_batch(items, labels, faults)
+            batch = self._given_batch(items, labels, faults)
+            yield replace(batch, left_out=hidden)
             return
         for languages, start, stop in self._language_runs(items, faults):
-            yield self._object_batch(
+            batch = self._object_batch(
                 items[start:stop],
                 labels[start:stop],
                 languages,
                 {index - start: faults[index] for index in faults if index >= start},
             )
+            some = frozenset(i - start for i in hidden if start <= i < stop)
+            yield replace(batch, left_out=some)
+
+    def _left_out(self, items: list[Any], faults: dict[int, str]) -> frozenset[int]:
+        """Return the items, by index, that their model says are not listed."""
+        if self.source.is_live and not isinstance(self.sitemap, Sitemap):
+            return frozenset()
+
+        def attempt(ask: Callable[[Any], bool], given: Sequence[Any]) -> list[bool]:
+            return self._attempt(ask, given, faults, default=True)
+
+        return left_out(items, attempt)
 
     def _given_batch(
         self, items: list[Any], labels: Sequence[Any], faults: dict[int, str]
@@ -371,20 +391,9 @@ class Reader:
         if is_method(value):
             method: Callable[[Any], Any] = value
             return method
-        if isinstance(value, Route):
-            return lambda item: value_of(name, value, item)
-        if is_expression(value):
-            convert = self._conversion(name)
-            return lambda item: convert(value_of(name, value, item))
+        if has_expressions(name, value):
+            return getter(name, value)
         return Constant(value, 0)
-
-    def _conversion(self, name: str) -> Callable[[Any], Any]:
-        """Return how the row path, beside the ORM, converts a column's values."""
-        try:
-            output = self.source.items().query.annotations[alias(name)].output_field
-        except FieldError:
-            output = None
-        return file_url(output) if isinstance(output, FileField) else unchanged
 
 
 @dataclass(frozen=True)

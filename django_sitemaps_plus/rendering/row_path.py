@@ -8,18 +8,18 @@ is a Python method.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from itertools import count
+from typing import Any
 
 from django.conf import settings as django_settings
-from django.core.exceptions import EmptyResultSet, FieldError
+from django.core.exceptions import FieldError
 from django.db import connections
 from django.db.models import (
     CharField,
     DateField,
     DateTimeField,
-    FileField,
     Func,
     QuerySet,
 )
@@ -33,15 +33,20 @@ from django_sitemaps_plus.sitemaps.attributes import (
 )
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.media import Related, filler, is_composed, slots
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 
 from .columns import Batch, Constant, Lastmods, Locations, RouteLocations, TextLocations
-
-#: Calls a function with each value; errors go to the dict, by the value's index.
-Attempt: TypeAlias = Callable[
-    [Callable[[Any], Any], Sequence[Any], dict[int, str]], list[Any]
-]
+from .related_rows import related_values
+from .statements import (
+    Attempt,
+    Converters,
+    Statement,
+    compiled,
+    converted,
+    transposed,
+)
 
 
 class DateText(Func):
@@ -78,15 +83,17 @@ class DateText(Func):
 class RowPlan:
     """A compiled query, and what its columns hold."""
 
-    statement: tuple[str, tuple[Any, ...]]
+    statement: Statement
     key_width: int
     #: Column number of each selected alias.
     positions: dict[str, int]
     #: Converters of the columns that the ORM would convert.
-    converters: dict[int, Callable[[Any], Any]]
+    converters: Converters
     sitemap: AnySitemap
     lastmod_form: str
     vendor: str
+    divided_by: Key
+    using: str
 
     @classmethod
     def make(cls, sitemap: AnySitemap, queryset: QuerySet[Any], key: Key) -> RowPlan:
@@ -101,20 +108,17 @@ class RowPlan:
             expressions, form = textual(queryset, expressions)
         names = [*key.names, *expressions]
         selected = queryset.annotate(**expressions).values_list(*names)
-        connection = connections[queryset.db]
-        compiler = selected.query.get_compiler(connection=connection)
-        try:
-            sql, params = compiler.as_sql()
-        except EmptyResultSet:
-            sql, params = "SELECT 1 WHERE 1 = 0", ()
+        statement, converters = compiled(selected)
         return cls(
-            statement=(sql, tuple(params)),
+            statement=statement,
             key_width=len(key.names),
             positions={name: index for index, name in enumerate(names)},
-            converters=_converters(compiler, connection),
+            converters=converters,
             sitemap=sitemap,
             lastmod_form=form,
-            vendor=connection.vendor,
+            vendor=connections[queryset.db].vendor,
+            divided_by=key,
+            using=queryset.db,
         )
 
     def key(self, raw: KeyValue) -> KeyValue:
@@ -149,7 +153,7 @@ class RowPlan:
             ),
             changefreqs=self._column("changefreq", columns),
             priorities=self._column("priority", columns),
-            media=self._media(columns, languages),
+            media=self._media(columns, languages, attempt, faults),
             faults=faults,
         )
 
@@ -157,15 +161,12 @@ class RowPlan:
         self, rows: Sequence[Sequence[Any]], attempt: Attempt
     ) -> tuple[list[Sequence[Any]], dict[int, str]]:
         """Return the columns as the ORM converts them, and the errors by row."""
-        # Not zip(*rows), which creates an iterator for each row.
-        columns: list[Sequence[Any]] = [
-            [row[index] for row in rows] for index in range(len(rows[0]))
-        ]
+        columns = transposed(rows)
         faults: dict[int, str] = {}
         for index, convert in self.converters.items():
             # Keys are only compared and shown: the driver's values will do.
             if index >= self.key_width:
-                columns[index] = attempt(convert, columns[index], faults)
+                columns[index] = converted(convert, columns[index], attempt, faults)
         return columns, faults
 
     def _column(self, name: str, columns: list[Sequence[Any]]) -> Sequence[Any]:
@@ -200,12 +201,47 @@ class RowPlan:
         }
 
     def _media(
-        self, columns: list[Sequence[Any]], languages: tuple[str | None, ...]
+        self,
+        columns: list[Sequence[Any]],
+        languages: tuple[str | None, ...],
+        attempt: Attempt,
+        faults: dict[int, str],
     ) -> dict[str | None, dict[str, Sequence[Any]]]:
         if all(getattr(self.sitemap, name, None) is None for name in MEDIA):
             return {}
-        media = {name: self._column(name, columns) for name in MEDIA}
+        media = {}
+        for name, kind in MEDIA.items():
+            value = getattr(self.sitemap, name, None)
+            if not is_composed(value):
+                media[name] = self._column(name, columns)
+                continue
+            filled = [
+                related_values(
+                    slot,
+                    kind,
+                    self.divided_by,
+                    self._keys(columns),
+                    self.using,
+                    attempt,
+                    faults,
+                )
+                if isinstance(slot, Related)
+                else columns[self.positions[alias(name, index)]]
+                for index, slot in enumerate(slots(value))
+            ]
+            fill = filler(value, count(), kind)
+            media[name] = list(map(fill, zip(*filled, strict=True)))
         return dict.fromkeys(languages, media)
+
+    def _keys(self, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+        """Return the rows' keys as the ORM's values; tuples if they are several."""
+        parts = [
+            list(map(self.converters[index], column))
+            if index in self.converters
+            else column
+            for index, column in enumerate(columns[: self.key_width])
+        ]
+        return parts[0] if self.key_width == 1 else list(zip(*parts, strict=True))
 
 
 def row_zone() -> dt.tzinfo:
@@ -241,35 +277,3 @@ def textual(
     else:
         return expressions, "python"
     return {**expressions, name: DateText(expressions[name])}, form
-
-
-def _converters(compiler: Any, connection: Any) -> dict[int, Callable[[Any], Any]]:
-    """Return one function for each column that the ORM would convert."""
-    found: dict[int, Callable[[Any], Any]] = {}
-    selected = [column[0] for column in compiler.select or ()]
-    for index, (steps, expression) in compiler.get_converters(selected).items():
-        found[index] = _chain(steps, expression, connection)
-    for index, expression in enumerate(selected):
-        output = getattr(expression, "output_field", None)
-        if isinstance(output, FileField):
-            found[index] = file_url(output)
-    return found
-
-
-def _chain(steps: Any, expression: Any, connection: Any) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        for step in steps:
-            value = step(value, expression, connection)
-        return value
-
-    return convert
-
-
-def unchanged(value: Any) -> Any:
-    """Return a value as it is."""
-    return value
-
-
-def file_url(field: FileField) -> Callable[[Any], Any]:
-    """Turn a stored file's name into its address."""
-    return lambda name: field.storage.url(name) if name else None

@@ -17,12 +17,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from html import unescape
+from typing import Any
 
 from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch
 
-from django_sitemaps_plus.protocol.entries import Image, News, Video
+from django_sitemaps_plus.protocol.entries import News, Video
 from django_sitemaps_plus.protocol.errors import EntryError, excerpt
 from django_sitemaps_plus.protocol.extensions import image_xml, news_xml, video_xml
 from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MIN_LOCATION
@@ -41,28 +42,14 @@ from django_sitemaps_plus.protocol.writers import (
     priority_xml,
 )
 
-from .columns import BadRow, Batch, Constant, Lastmods, Pieces, Tally, is_after
-
-Record = TypeVar("Record", Video, News)
+from .bulk import Texts, bulk_lastmods, fill, fragments, may_hold, row_by_row
+from .columns import BadRow, Batch, Pieces, Tally, is_after
+from .media_columns import as_images, as_records, bulk_images
 
 
 def _marked(location: str) -> str:
     """Put the mark of the origin before a path; a whole URL stays as it is."""
     return ORIGIN_MARK + location if location.startswith("/") else location
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The text of a batch's items, all languages of an item together."""
-
-    #: The text of all items that are not bad.
-    whole: str
-    #: The number of these items.
-    good: int
-    #: The number of their entries.
-    entries: int
-    #: Returns the text of each item; None for a bad row.
-    each: Callable[[], Sequence[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +59,7 @@ class Serializer:
 
     ``x_default`` is the language whose location is also the ``x-default``. All paths
     must be in ``folder``, and no lastmod after ``latest``, a time in UTC.
+    Paths for which ``leaves_out`` returns something true are not listed.
     With ``raises`` the error of a bad row is raised instead of reported.
     """
 
@@ -81,6 +69,7 @@ class Serializer:
     latest: str = "9999-12-31T23:59:59"
     alternates: bool = False
     x_default: str | None = None
+    leaves_out: Callable[[str], object] | None = None
     raises: bool = False
 
     def items(self, batch: Batch, tally: Tally) -> Texts:
@@ -95,6 +84,11 @@ class Serializer:
         for part in _parts(batch):
             for index, reason in part.omitted:
                 tally.omit(_named(part.labels[index]), reason)
+        return self._texts(batch, tally)
+
+    def _texts(self, batch: Batch, tally: Tally) -> Texts:
+        if batch.left_out:
+            return self._without(batch, batch.left_out, tally)
         texts = self._bulk(batch, tally)
         if texts is not None:
             return texts
@@ -104,13 +98,29 @@ class Serializer:
         whole = "".join(good)
         return Texts(whole, len(good), entries_in(whole), lambda: each)
 
+    def _without(self, batch: Batch, left_out: frozenset[int], tally: Tally) -> Texts:
+        """Return the text of a batch of which some items have no entry."""
+        texts = self._texts(batch.without(left_out), tally)
+
+        def each() -> list[str | None]:
+            found = iter(texts.each())
+            return [
+                "" if index in left_out else next(found)
+                for index in range(len(batch.labels))
+            ]
+
+        return replace(texts, each=each)
+
     # In bulk
 
     def _bulk(self, batch: Batch, tally: Tally) -> Texts | None:
         """Return the text of a batch; None if some items may be bad."""
-        if batch.media or batch.links or batch.faults or not batch.labels:
+        if batch.links or batch.faults or not batch.labels:
             return None
         if batch.entries is not None:
+            return None
+        images = bulk_images(batch)
+        if images is None:
             return None
         locations: dict[str | None, Pieces] = {}
         for language, column in batch.locations.items():
@@ -120,8 +130,14 @@ class Serializer:
             if not self._is_inside(pieces):
                 return None
             locations[language] = pieces
+        if self.leaves_out is not None:
+            left_out = self._left_out(locations, len(batch.labels))
+            if left_out:
+                # Of an item in several languages some may be left out, others not.
+                several = len(locations) > 1
+                return None if several else self._without(batch, left_out, tally)
         links = self._bulk_links(locations) if self.alternates else []
-        lastmods = _bulk_lastmods(batch.lastmods)
+        lastmods = bulk_lastmods(batch.lastmods)
         if links is None or lastmods is None:
             return None
         if lastmods.newest is not None and lastmods.newest[:19] > self.latest:
@@ -129,13 +145,27 @@ class Serializer:
         try:
             tail = [
                 ("", lastmods.pieces),
-                _fragments(batch.changefreqs, changefreq_xml),
-                _fragments(batch.priorities, priority_xml),
+                fragments(batch.changefreqs, changefreq_xml),
+                fragments(batch.priorities, priority_xml),
             ]
         except Exception:  # also that of a __repr__; item by item it is found
             return None
         tally.see(lastmods.newest)
-        return _fill(locations, tail, links, len(batch.labels))
+        return fill(locations, tail, links, images, len(batch.labels))
+
+    def _left_out(
+        self, locations: dict[str | None, Pieces], length: int
+    ) -> frozenset[int]:
+        """Return the items, by index, of which a location is left out."""
+        found: set[int] = set()
+        for literals, columns in locations.values():
+            for index, path in enumerate(row_by_row(literals, columns, length)):
+                if self._is_left_out(unescape(path)):
+                    found.add(index)
+        return frozenset(found)
+
+    def _is_left_out(self, path: str) -> bool:
+        return self.leaves_out is not None and bool(self.leaves_out(path))
 
     def _is_long_enough(self, pieces: Pieces) -> bool:
         """Tell whether every location is certain to be as long as the schemas want."""
@@ -161,7 +191,7 @@ class Serializer:
         literals, columns = locations[self.x_default]
         segment = f"/{self.x_default}/"
         if segment not in literals[0]:
-            if _may_hold(self.x_default, literals, columns):
+            if may_hold(self.x_default, literals, columns):
                 return None
             return [*links, ("x-default", (literals, columns))]
         first = literals[0].replace(segment, "/", 1)
@@ -228,6 +258,13 @@ class Serializer:
         for path in paths.values():
             if path.startswith("/"):
                 refuse_outside(path, self.folder)
+        paths = {
+            language: path
+            for language, path in paths.items()
+            if not self._is_left_out(path)
+        }
+        if not paths:
+            return "", None
         lastmod = batch.lastmods.exact(index)
         tail = (
             (lastmod_xml(lastmod) if lastmod is not None else "")
@@ -295,136 +332,6 @@ class Serializer:
         )
 
 
-def _may_hold(
-    segment: str, literals: Sequence[str], columns: Sequence[Sequence[str]]
-) -> bool:
-    """Tell whether ``segment`` could be a whole segment of one of these paths."""
-    for literal in literals:
-        whole = literal == "" or (literal[0] == "/" and literal[-1] == "/")
-        if not whole or f"/{segment}/" in literal:
-            return True
-    for column in columns:
-        joined = "\n".join(column)
-        if "/" in joined or segment in column:
-            return True
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class _BulkLastmods:
-    """The lastmod elements of a batch, and the newest lastmod."""
-
-    pieces: Pieces | None
-    newest: str | None
-
-
-def _bulk_lastmods(lastmods: Lastmods) -> _BulkLastmods | None:
-    """Return a batch's lastmod elements; None if some lastmods may be illegal."""
-    found = lastmods.bulk()
-    if found is not None:
-        texts, suffix = found
-        pieces = ("<lastmod>", f"{suffix}</lastmod>"), [texts]
-        return _BulkLastmods(pieces=pieces, newest=max(texts) + suffix)
-    present = [value for value in lastmods.values if value is not None]
-    if not present:
-        return _BulkLastmods(pieces=None, newest=None)
-    if len(present) == len(lastmods.values):
-        return None
-    found = replace(lastmods, values=present).bulk()
-    if found is None:
-        return None
-    texts, suffix = found
-    newest = max(texts) + suffix
-    dated = iter(texts)
-    elements = [
-        "" if value is None else f"<lastmod>{next(dated)}{suffix}</lastmod>"
-        for value in lastmods.values
-    ]
-    return _BulkLastmods(pieces=(("", ""), [elements]), newest=newest)
-
-
-def _fill(
-    locations: dict[str | None, Pieces],
-    tail: Sequence[tuple[str, Pieces | None]],
-    links: Sequence[tuple[str, Pieces]],
-    length: int,
-) -> Texts:
-    """Put a batch's columns between literals; an item's languages stay together."""
-    literals: list[str] = [""]
-    columns: list[Sequence[str]] = []
-
-    def add(literal: str, pieces: Pieces | None = None) -> None:
-        literals[-1] += literal
-        if pieces is not None:
-            literals[-1] += pieces[0][0]
-            literals.extend(pieces[0][1:])
-            columns.extend(pieces[1])
-
-    for location in locations.values():
-        add(f"<url><loc>{ORIGIN_MARK}", location)
-        add("</loc>")
-        for literal, filled in tail:
-            add(literal, filled)
-        for language, link in links:
-            add(alternate_start(language) + ORIGIN_MARK, link)
-            add('"/>')
-        add("</url>\n")
-    return Texts(
-        _whole(literals, columns, length),
-        length,
-        length * len(locations),
-        lambda: _row_by_row(literals, columns, length),
-    )
-
-
-def _whole(
-    literals: Sequence[str], columns: Sequence[Sequence[str]], length: int
-) -> str:
-    """Return all rows as one text; by slices is twice as fast as row by row."""
-    if not columns:
-        return literals[0] * length
-    first, *between, last = literals
-    width = 2 * len(columns)
-    # literal, value, literal, value, …; a row's last literal and the next row's
-    # first one are one.
-    cells = [last + first] * (length * width)
-    cells[0] = first
-    for index, column in enumerate(columns):
-        cells[2 * index + 1 :: width] = column
-    for index, literal in enumerate(between, 1):
-        cells[2 * index :: width] = [literal] * length
-    return "".join(cells) + last
-
-
-def _row_by_row(
-    literals: Sequence[str], columns: Sequence[Sequence[str]], length: int
-) -> list[str]:
-    """Return the same, a text for each row."""
-    template = "%s".join(literal.replace("%", "%%") for literal in literals)
-    rows = zip(*columns, strict=True) if columns else [()] * length
-    return [template % row for row in rows]
-
-
-def alternate_start(language: str) -> str:
-    """Return an alternate's link up to its address."""
-    start, _, _ = alternate_xml(language, f"{ORIGIN_MARK}/").rpartition(ORIGIN_MARK)
-    return start
-
-
-def _fragments(
-    values: Sequence[Any], xml: Callable[[Any], str]
-) -> tuple[str, Pieces | None]:
-    """Return the fragment of each value; equal ones are written once."""
-    if isinstance(values, Constant):
-        return xml(values.value), None
-    # By spelling: 0.5 and Decimal("0.50") are equal, but are not written alike.
-    spellings = list(map(repr, values))
-    written = {
-        spelling: xml(value) for spelling, value in zip(spellings, values, strict=True)
-    }
-    return "", (("", ""), [[written[spelling] for spelling in spellings]])
-
-
 def entries_in(text: str) -> int:
     """Return how many entries a text has; values in it are escaped."""
     return text.count("<url>")
@@ -434,26 +341,6 @@ def _parts(batch: Batch) -> Sequence[Batch]:
     if batch.entries is None:
         return [batch]
     return [part for some in batch.entries for part in some]
-
-
-def as_images(value: Any) -> Sequence[Image]:
-    """Return what was declared for ``images`` as images: none, one or several."""
-    if value is None or value == "":
-        return []
-    values = value if isinstance(value, (list, tuple)) else [value]
-    return [
-        item if isinstance(item, Image) else Image(loc=str(getattr(item, "url", item)))
-        for item in values
-        if item
-    ]
-
-
-def as_records(value: Any, kind: type[Record]) -> Sequence[Record]:
-    """Return what was declared for ``videos`` or ``news``: records or dicts."""
-    if value is None or value == "":
-        return []
-    values = value if isinstance(value, (list, tuple)) else [value]
-    return [item if isinstance(item, kind) else kind(**item) for item in values]
 
 
 def _named(label: object) -> str:

@@ -6,8 +6,13 @@ Each is a constant, a method of the item, or an ORM expression.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
+from django_sitemaps_plus.protocol.entries import Image, News, Video
+
+from .media import Related, filler, is_composed, slots
 from .registry import AnySitemap
 from .routes import Route
 
@@ -24,6 +29,9 @@ ATTRIBUTES = (
 
 #: How many model instances are read at a time.
 CHUNK = 2_000
+
+#: The attributes that are records, and their kinds.
+MEDIA = {"images": Image, "videos": Video, "news": News}
 
 _ALIAS = "sitemaps_plus_"
 
@@ -43,6 +51,11 @@ def alias(name: str, part: object = None) -> str:
     return f"{_ALIAS}{name}" if part is None else f"{_ALIAS}{name}_{part}"
 
 
+def attribute_of(alias: str) -> str:
+    """Return the attribute that an alias is of."""
+    return alias.removeprefix(_ALIAS).partition("_")[0]
+
+
 def declared(sitemap: AnySitemap) -> dict[str, Any]:
     """Return what ``sitemap`` declares for each attribute of an entry."""
     return {name: getattr(sitemap, name, None) for name in ATTRIBUTES}
@@ -57,7 +70,21 @@ def declared_expressions(sitemap: AnySitemap) -> dict[str, Any]:
                 found[alias(name, parameter)] = expression
         elif is_expression(value):
             found[alias(name)] = value
+        elif name in MEDIA and is_composed(value):
+            for index, slot in enumerate(slots(value)):
+                if not isinstance(slot, Related):
+                    found[alias(name, index)] = slot
     return found
+
+
+def declared_related(sitemap: AnySitemap) -> dict[str, Related]:
+    """Return every declared ``Related`` by the alias of its values."""
+    return {
+        alias(name, index): slot
+        for name in MEDIA
+        for index, slot in enumerate(slots(getattr(sitemap, name, None)))
+        if isinstance(slot, Related)
+    }
 
 
 def moments(sitemap: AnySitemap) -> dict[str, Any]:
@@ -72,18 +99,26 @@ def feed_title(sitemap: AnySitemap) -> dict[str, Any]:
     return {"feed_title": value} if is_expression(value) else {}
 
 
-def value_of(name: str, value: Any, item: Any) -> Any:
-    """Return the value of a declared route or expression for an annotated item."""
-    if not isinstance(value, Route):
-        return getattr(item, alias(name))
-    return value.of(
-        [getattr(item, alias(name, parameter)) for parameter in value.expressions]
-    )
+def has_expressions(name: str, value: object) -> bool:
+    """Tell whether an attribute is declared by a route or by expressions."""
+    if isinstance(value, Route) or is_expression(value):
+        return True
+    return name in MEDIA and is_composed(value)
+
+
+def getter(name: str, value: Any) -> Callable[[Any], Any]:
+    """Return what gives the value of a declared route or expressions for an item."""
+    if isinstance(value, Route):
+        names = [alias(name, parameter) for parameter in value.expressions]
+        return lambda item: value.of([getattr(item, part) for part in names])
+    if is_expression(value):
+        return attrgetter(alias(name))
+    places = range(len(slots(value)))
+    fill = filler(value, iter(places), MEDIA[name])
+    names = [alias(name, place) for place in places]
+    return lambda item: fill([getattr(item, part) for part in names])
 
 
 def entries_per_item(sitemap: AnySitemap) -> int:
     """Return how many entries an item has at most: one, or one per language."""
     return max(1, len(sitemap._languages())) if sitemap.i18n else 1
-
-
-MEDIA = ("images", "videos", "news")

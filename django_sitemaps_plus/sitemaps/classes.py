@@ -19,16 +19,19 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.patterns import Pattern
 
 from .attributes import (
     ATTRIBUTES,
     CHUNK,
     alias,
     declared_expressions,
+    declared_related,
+    getter,
+    has_expressions,
     is_expression,
-    value_of,
 )
-from .routes import Route
+from .leaving_out import listed
 
 
 class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
@@ -54,6 +57,10 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     #: sends no signals: they are found when their page is compared with its rows.
     record_deletes: ClassVar[bool] = True
 
+    #: Paths that are not listed: their beginnings, globs with ``*``, or compiled
+    #: regular expressions. The setting ``EXCLUDE`` has those of all sections.
+    exclude: ClassVar[Sequence[Pattern]] = ()
+
     #: When an item appears and when it expires, as ORM expressions, if ``items()``
     #: filters by the current time: once a minute both are looked up and recorded.
     appears: ClassVar[Any] = None
@@ -68,6 +75,10 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
             return []
         return self.model._default_manager.all()
 
+    def listed_items(self) -> Any:
+        """Return the items that are listed: all but those that ``in_sitemap`` hides."""
+        return listed(self.items())
+
     def annotated_items(self) -> Any:
         """
         Return the items, each carrying the values of the declared expressions.
@@ -75,9 +86,9 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         A queryset is ordered: in its own order, or by primary key. Raises
         ``ConfigurationError`` if there are expressions but no queryset.
         """
-        items = in_order(self.items())
+        items = in_order(self.listed_items())
         expressions = declared_expressions(self)
-        if not expressions:
+        if not expressions and not declared_related(self):
             return items
         if not isinstance(items, QuerySet):
             raise ConfigurationError(
@@ -104,7 +115,7 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
             return newest["newest"]
         if not callable(lastmod):
             return lastmod
-        items = self.items()
+        items = self.listed_items()
         if isinstance(items, QuerySet):
             items = items.iterator(chunk_size=CHUNK)
         try:
@@ -161,8 +172,8 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         """Look up an attribute of an item as contrib does, with expressions."""
         declared = getattr(self, name, default)
-        if isinstance(declared, Route) or is_expression(declared):
-            return value_of(name, declared, item[0] if self.i18n else item)
+        if has_expressions(name, declared):
+            return getter(name, declared)(item[0] if self.i18n else item)
         return super()._get(name, item, default)  # type: ignore[misc]  # no stub
 
     def _items(self) -> Any:

@@ -19,6 +19,8 @@ from django_sitemaps_plus.protocol.limits import MAX_ENTRIES, MAX_NEWS
 from .attributes import MEDIA, declared, entries_per_item, is_method
 from .classes import GenericSitemap, Sitemap, in_order
 from .keys import Key, KeyValue, key_of
+from .leaving_out import IN_SITEMAP, has_method, listed
+from .news import NewsSitemap
 from .registry import AnySitemap, registry
 from .site import PLACEHOLDER_SITE, SiteAddress, rendering_context
 
@@ -26,7 +28,7 @@ from .site import PLACEHOLDER_SITE, SiteAddress, rendering_context
 BY_POSITION = "by position"
 #: What makes pages in contrib's classes, down to their host and scheme.
 _HOOKS = ("get_urls", "_urls", "_items", "paginator", "get_domain", "get_protocol")
-_OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
+_OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap, NewsSitemap)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,14 @@ class SectionSource:
     def _declared_items(self) -> Any:
         if isinstance(self.sitemap, Sitemap):
             return self.sitemap.annotated_items()
-        return in_order(self.sitemap.items())
+        # Contrib's classes in contrib's views list what contrib's do.
+        items = self.sitemap.items() if self.is_live else items_of(self.sitemap)
+        return in_order(items)
+
+    @property
+    def reports_removed(self) -> bool:
+        """Whether URLs that it lists no longer are removed: no news is no news."""
+        return not isinstance(self.sitemap, NewsSitemap)
 
     @property
     def limit(self) -> int:
@@ -130,7 +139,7 @@ def _paging(sitemap: AnySitemap) -> tuple[str, Key | None]:
     hook = _hook(sitemap)
     if hook:
         return hook, None
-    items = sitemap.items()
+    items = items_of(sitemap)
     if not isinstance(items, QuerySet):
         return f"items() returns {type(items).__name__}, not a queryset", None
     query = items.query
@@ -161,6 +170,13 @@ def overridden(sitemap: AnySitemap, name: str) -> bool:
     return definer not in _OURS
 
 
+def items_of(sitemap: AnySitemap) -> Any:
+    """Return what a section lists of its class's ``items()``."""
+    if isinstance(sitemap, Sitemap):
+        return sitemap.listed_items()
+    return listed(sitemap.items())
+
+
 def gives_entries(sitemap: AnySitemap) -> bool:
     """Tell whether a class returns the entries of an item itself."""
     return isinstance(sitemap, Sitemap) and overridden(sitemap, "get_urls_for_item")
@@ -172,6 +188,9 @@ def object_path_reason(sitemap: AnySitemap) -> str:
         return "its class is not a django_sitemaps_plus.Sitemap"
     if gives_entries(sitemap):
         return "it overrides get_urls_for_item()"
+    items = sitemap.items()
+    if isinstance(items, QuerySet) and has_method(items.model):
+        return f"{items.model.__name__}.{IN_SITEMAP} is not a boolean field"
     for name, value in declared(sitemap).items():
         if is_method(value):
             return f"{name}() is a method"

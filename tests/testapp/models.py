@@ -40,6 +40,23 @@ class Tag(models.Model):
         return self.name
 
 
+class Photo(models.Model):
+    """A picture of an article, or a film of it."""
+
+    article = models.ForeignKey(Article, models.CASCADE, related_name="photos")
+    file = models.FileField(blank=True)
+    film = models.CharField(max_length=200, blank=True)
+    title = models.CharField(max_length=100, default="A picture")
+    position = models.IntegerField(default=0)
+    public = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ("position",)
+
+    def __str__(self) -> str:
+        return str(self.file)
+
+
 class Note(models.Model):
     number = models.IntegerField(unique=True)
 
@@ -111,6 +128,27 @@ class Label(Named):
 
 class Region(Named):
     pass
+
+
+class Leaflet(Named):
+    """Listed or not, as a column says."""
+
+    in_sitemap = models.BooleanField(default=True)
+
+
+class Badge(Named):
+    """Its column says something else."""
+
+    in_sitemap = models.CharField(max_length=20)
+
+
+class Poster(Named):
+    """Listed or not, as a method says."""
+
+    def in_sitemap(self) -> bool:
+        if self.name == "broken":
+            raise ValueError("who knows")
+        return not self.name.startswith("hidden")
 
 
 class Spot(Named):

@@ -1,0 +1,159 @@
+"""Checks of news, and of what sections leave out, as far as classes alone tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage, register
+from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.db.models import BooleanField, QuerySet
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
+from django_sitemaps_plus.protocol.extensions import is_news_language
+from django_sitemaps_plus.protocol.locations import quote
+from django_sitemaps_plus.protocol.patterns import Pattern, start_of
+from django_sitemaps_plus.sitemaps.attributes import is_expression
+from django_sitemaps_plus.sitemaps.leaving_out import IN_SITEMAP, own_patterns
+from django_sitemaps_plus.sitemaps.news import NewsSitemap
+from django_sitemaps_plus.sitemaps.registry import AnySitemap
+from django_sitemaps_plus.sitemaps.routes import Route
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+
+from .messages import message, of_each_site, section_names
+
+
+def check_news(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+    """E051: a ``NewsSitemap`` that cannot tell what is news, or of what."""
+    if not isinstance(sitemap, NewsSitemap):
+        return
+    problem = hint = ""
+    news = sitemap.news
+    try:
+        sitemap.listed_items()
+    except (ConfigurationError, FieldError) as error:
+        problem = str(error)
+        hint = 'Set publication_date to the date\'s field, for example F("published").'
+    else:
+        if not news.name:
+            problem = "publication_name is not set, which news sitemaps require."
+            hint = 'Set it, or SITEMAPS_PLUS["PUBLICATION_NAME"], to its name.'
+        elif not (is_expression(news.language) or is_news_language(news.language)):
+            problem = (
+                f"publication_language {news.language!r} is not a code of ISO 639."
+            )
+            hint = "Use two or three letters such as 'en', or zh-cn or zh-tw."
+    if problem:
+        yield message("E051", f"Section {name!r}: {problem}", hint, cls)
+
+
+def check_left_out(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    """E050, W050 to W052: patterns, and a column ``in_sitemap``, of a section."""
+    try:
+        patterns = own_patterns(source.sitemap)
+    except ConfigurationError as error:
+        hint = "Use paths such as '/private/' or '/*/print/', or re.compile(…)."
+        yield message("E050", str(error), hint, cls)
+        return
+    starts = _starts(source)
+    for pattern in patterns:
+        where = f"{cls.__name__}.exclude of section {source.name!r}"
+        if starts and not _may_match(pattern, starts):
+            yield message(
+                "W050",
+                f"{where}: {pattern!r} leaves nothing out, because the URLs begin "
+                f"with {starts[0]!r}.",
+                "Correct it, or remove it.",
+                cls,
+            )
+        elif starts and _matches_all(pattern, starts):
+            yield message(
+                "W051",
+                f"{where}: {pattern!r} leaves everything out.",
+                "Give a longer path, or do not register the section.",
+                cls,
+            )
+    yield from _check_column(source, cls)
+
+
+def _check_column(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+    """W052: a column ``in_sitemap`` that is not a boolean."""
+    items: Any = source.sitemap.items()
+    if not isinstance(items, QuerySet):
+        return
+    try:
+        field = items.model._meta.get_field(IN_SITEMAP)
+    except FieldDoesNotExist:
+        return
+    if not isinstance(field, BooleanField):
+        yield message(
+            "W052",
+            f"{items.model._meta.label}.{IN_SITEMAP} is not a BooleanField, so section "
+            f"{source.name!r} does not heed it.",
+            "Make it a BooleanField, give it another name, or silence this check.",
+            cls,
+        )
+
+
+@register("sitemaps_plus")
+@of_each_site
+def check_settings_patterns(**kwargs: Any) -> list[CheckMessage]:
+    """W050 and W051 of ``EXCLUDE``: patterns that match no section's URLs, or all."""
+    try:
+        patterns = get_settings().EXCLUDE
+    except ConfigurationError:
+        return []  # E001 says so
+    if not patterns:
+        return []
+    each = [_starts_of(name) for name in section_names()]
+    known = [start for starts in each for start in starts]
+    found = []
+    for pattern in patterns:
+        where = f"SITEMAPS_PLUS['EXCLUDE']: {pattern!r}"
+        if each and all(each) and not _may_match(pattern, known):
+            text = f"{where} leaves nothing out: no section has such URLs."
+            found.append(message("W050", text, "Correct it, or remove it."))
+        elif start_of(pattern) == "/" and _matches_all(pattern, ["/"]):
+            text = f"{where} leaves everything out."
+            found.append(message("W051", text, "Give a longer path."))
+    return found
+
+
+def _starts_of(name: str) -> list[str]:
+    try:
+        return _starts(source(name))
+    except Exception:  # E005, E006 or E013 says so
+        return []
+
+
+def _starts(source: SectionSource) -> list[str]:
+    """Return what a section's URLs begin with, in each language; empty if not known."""
+    location = getattr(source.sitemap, "location", None)
+    if not isinstance(location, Route):
+        return []
+    found = []
+    try:
+        for language in source.languages:
+            with rendering_context(PLACEHOLDER_SITE, language):
+                found.append(quote(location.compile().pieces[0]))
+    except RouteError:
+        return []  # E007 says so
+    return found
+
+
+def _may_match(pattern: Pattern, starts: list[str]) -> bool:
+    """Tell whether a pattern may match a path that begins with one of ``starts``."""
+    begin = start_of(pattern)
+    if begin is None:
+        return True
+    return any(s.startswith(begin) or begin.startswith(s) for s in starts)
+
+
+def _matches_all(pattern: Pattern, starts: list[str]) -> bool:
+    """Tell whether a pattern matches every path that begins with one of ``starts``."""
+    if not isinstance(pattern, str) or "*" in pattern.removesuffix("*"):
+        return False
+    begin = quote(pattern.removesuffix("*"))
+    return all(start.startswith(begin) for start in starts)

@@ -1,0 +1,157 @@
+"""
+The values of related rows: one query for some hundreds of items.
+
+By the raw cursor, as on the row path, whichever path the items are read on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from django.core.exceptions import FieldError
+from django.db import connections
+from django.db.models import FileField, Q, QuerySet
+
+from django_sitemaps_plus.sitemaps.attributes import (
+    MEDIA,
+    attribute_of,
+    declared_expressions,
+    declared_related,
+)
+from django_sitemaps_plus.sitemaps.keys import Key, key_of
+from django_sitemaps_plus.sitemaps.media import FileUrl, Related, filler
+from django_sitemaps_plus.sitemaps.registry import AnySitemap
+from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
+
+from .statements import Attempt, Statement, compiled, converted, transposed
+
+#: How many times as many keys a range may have as are wanted.
+_SPARSE = 4
+
+
+def related_values(
+    related: Related,
+    kind: type[Any],
+    key: Key,
+    labels: Sequence[Any],
+    using: str,
+    attempt: Attempt,
+    faults: dict[int, str],
+) -> list[list[Any]]:
+    """
+    Return what ``related`` declares for each of the items whose keys are ``labels``.
+
+    These are the ORM's values, tuples for a key of several columns. What cannot be
+    converted is noted in ``faults``, by the index of its item.
+    """
+    width = len(key.names)
+    items = key.model._base_manager.using(using)
+    rows_of = related.rows(items, key.names, _among(key, labels))
+    statement, converters = compiled(rows_of)
+    with connections[using].cursor() as cursor:
+        cursor.execute(*statement)
+        rows = cursor.fetchall()
+    if not rows:
+        return [[]] * len(labels)
+    columns = transposed(rows)
+    failed: dict[int, str] = {}
+    for index, convert in converters.items():
+        columns[index] = converted(convert, columns[index], attempt, failed)
+    owners = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
+    if failed:
+        places = {label: place for place, label in enumerate(labels)}
+        for index, reason in failed.items():
+            faults.setdefault(places[owners[index]], reason)
+    values = _filled(related, kind, columns[width:])
+    # The rows of an item follow one another.
+    groups, start = {}, 0
+    for owner, number in Counter(owners).items():
+        groups[owner] = values[start : start + number]
+        start += number
+    if not all(values):
+        groups = {owner: [one for one in some if one] for owner, some in groups.items()}
+    return [groups.get(label, []) for label in labels]
+
+
+def _among(key: Key, labels: Sequence[Any]) -> Q:
+    """
+    Return the condition for the items of some keys.
+
+    As a range, which databases read in half the time, where it has few others in it.
+    """
+    if key.is_whole:
+        first, last = min(labels), max(labels)
+        if last - first < _SPARSE * len(labels):
+            name = key.names[0]
+            return Q(**{f"{name}__gte": first, f"{name}__lte": last})
+    width = len(key.names)
+    return key.among([(label,) for label in labels] if width == 1 else labels)
+
+
+def _filled(
+    related: Related, kind: type[Any], slots: Sequence[Sequence[Any]]
+) -> list[Any]:
+    """Return each row's image, video or article, from the columns of its slots."""
+    if related.is_plain:
+        return list(slots[0])
+    return list(map(filler(related.value, count(), kind), zip(*slots, strict=True)))
+
+
+def statements_of(sitemap: AnySitemap, key: Key) -> list[Statement]:
+    """
+    Return the statements that read all related rows of a section.
+
+    Raises Django's ``FieldError`` for what cannot be resolved.
+    """
+    items = key.model._base_manager.all()
+    return [
+        compiled(slot.rows(items, key.names))[0]
+        for slot in declared_related(sitemap).values()
+    ]
+
+
+def attach(
+    source: SectionSource, items: list[Any], attempt: Attempt, faults: dict[int, str]
+) -> None:
+    """
+    Give each item what expressions alone do not: related rows, files' addresses.
+
+    On the object path, under the names that the values of expressions have.
+    """
+    expressions = declared_expressions(source.sitemap)
+    related = declared_related(source.sitemap)
+    if not items or not (expressions or related):
+        return
+    queryset = source.items()
+    columns: dict[str, Sequence[Any]] = {}
+    for name in expressions:
+        convert = _file_url(queryset, name)
+        if convert is not None:
+            names = [getattr(item, name) for item in items]
+            columns[name] = converted(convert, names, attempt, faults)
+    key = key_of(queryset, "pk")
+    for name, slot in related.items():
+        columns[name] = related_values(
+            slot,
+            MEDIA[attribute_of(name)],
+            key,
+            key.labels(items),
+            database_of(queryset),
+            attempt,
+            faults,
+        )
+    for name, column in columns.items():
+        for item, value in zip(items, column, strict=True):
+            setattr(item, name, value)
+
+
+def _file_url(queryset: QuerySet[Any], name: str) -> FileUrl | None:
+    """Return what gives the addresses of an annotation's files, if it has files."""
+    try:
+        output = queryset.query.annotations[name].output_field
+    except FieldError:
+        return None
+    return FileUrl(output) if isinstance(output, FileField) else None

@@ -1,0 +1,101 @@
+"""
+What a section leaves out of its items: by ``in_sitemap``, and by patterns of URLs.
+
+A boolean field ``in_sitemap`` of the model is a condition of the query. A method of
+that name, and the patterns, are asked of each item and of each URL: what they leave
+out counts where pages are divided, so that a page may list fewer entries than it could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import BooleanField, Model, QuerySet
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.patterns import Pattern, problem_of
+
+from .registry import AnySitemap
+
+IN_SITEMAP = "in_sitemap"
+
+
+# Items
+
+
+def listed(items: Any) -> Any:
+    """Return those of some items of which a boolean field says that they are listed."""
+    if not isinstance(items, QuerySet) or not _can_filter(items):
+        return items
+    return items.filter(**{IN_SITEMAP: True}) if has_field(items.model) else items
+
+
+def _can_filter(items: QuerySet[Any]) -> bool:
+    query = items.query
+    return not (query.is_sliced or query.combinator)
+
+
+def has_field(model: type[Model]) -> bool:
+    """Tell whether a model has a boolean column ``in_sitemap``."""
+    try:
+        return isinstance(model._meta.get_field(IN_SITEMAP), BooleanField)
+    except FieldDoesNotExist:
+        return False
+
+
+def has_method(model: type[Model]) -> bool:
+    """Tell whether a model has a method or a property ``in_sitemap``."""
+    try:
+        model._meta.get_field(IN_SITEMAP)
+    except FieldDoesNotExist:
+        return hasattr(model, IN_SITEMAP)
+    return False
+
+
+def left_out(
+    items: Sequence[Any],
+    attempt: Callable[[Callable[[Any], bool], Sequence[Any]], Sequence[bool]],
+) -> frozenset[int]:
+    """
+    Return which items, by index, their models do not want to be listed.
+
+    ``attempt`` calls a function with each of them.
+    """
+    kinds = {type(item) for item in items}
+    models = [kind for kind in kinds if issubclass(kind, Model)]
+    if not any(has_field(model) or has_method(model) for model in models):
+        return frozenset()
+    listed = attempt(_is_listed, items)
+    return frozenset(index for index, is_in in enumerate(listed) if not is_in)
+
+
+def _is_listed(item: Any) -> bool:
+    found = getattr(item, IN_SITEMAP, True)
+    return bool(found() if callable(found) else found)
+
+
+# URLs
+
+
+def patterns_of(sitemap: AnySitemap) -> tuple[Pattern, ...]:
+    """
+    Return the patterns of the settings and of a section.
+
+    Raises ``ConfigurationError`` for what is no pattern.
+    """
+    return (*get_settings().EXCLUDE, *own_patterns(sitemap))
+
+
+def own_patterns(sitemap: AnySitemap) -> tuple[Pattern, ...]:
+    """Return the patterns that a class declares; raises as ``patterns_of``."""
+    given: Any = getattr(sitemap, "exclude", ())
+    where = f"{type(sitemap).__qualname__}.exclude"
+    if not isinstance(given, (list, tuple)):
+        raise ConfigurationError(f"{where} is {given!r}, which is no list.")
+    for pattern in given:
+        if problem := problem_of(pattern):
+            raise ConfigurationError(f"{where}: {pattern!r} {problem}.")
+    return tuple(given)

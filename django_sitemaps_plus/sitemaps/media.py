@@ -1,0 +1,285 @@
+"""
+Images, videos and news by expressions: of the row itself, or of related rows.
+
+What a class declares for them may hold expressions anywhere, in a ``Video`` as in a
+list. Each of them, and each ``Related``, is a **slot**: the rows' values are read for
+all slots, and ``filler`` puts them where the slots are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from operator import itemgetter
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.core.files.storage import FileSystemStorage, InMemoryStorage
+from django.db.models import F, FileField, Model, OrderBy, Q, QuerySet
+
+from django_sitemaps_plus.protocol.entries import Image, News, Uploader, Video
+
+Values = Sequence[Any]
+
+#: Names of files whose address is the storage's base address and the name.
+_SAFE_NAMES = re.compile(r"[A-Za-z0-9_.~!*()'/\n-]*")
+#: What urljoin() might change, in names with a line break before and after each.
+_CHANGED = ("//", "/.", "/\n", "\n/", "\n.")
+_PLAIN_STORAGES = (FileSystemStorage.url, InMemoryStorage.url)
+
+
+@dataclass(frozen=True)
+class Related:
+    """
+    What an entry has of related rows: one image or video for each of them.
+
+    ``relation`` is the relation's name in queries, and all else is said from the
+    related row's point of view::
+
+        images = Related("photos", F("file"), order_by="position")
+        videos = Related("clips", Video(title=F("title"), …), filter=Q(public=True))
+
+    ``order_by`` is a name or several, by default the ``ordering`` of the related
+    model; rows that are equal in it are in the order of their primary keys. Related
+    rows are read by one query for some hundreds of items.
+    """
+
+    relation: str
+    value: Any
+    filter: Q | None = None
+    order_by: str | Sequence[Any] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a related row gives the value of an expression, as it is."""
+        value = self.value.loc if isinstance(self.value, Image) else self.value
+        return is_slot(value)
+
+    def rows(
+        self, items: QuerySet[Any], names: Sequence[str], condition: Q | None = None
+    ) -> QuerySet[Any]:
+        """
+        Return the related rows of ``items``, with the columns ``names`` of the item.
+
+        After these each row has a value for each slot. The rows of an item follow one
+        another. Raises ``FieldError`` for
+        names that the models do not have, and expressions that cannot be moved.
+        """
+        start = f"{self.relation}__"
+        # All in one filter(): so it is one join, which the columns then use.
+        found = Q(**{f"{start}isnull": False})
+        if condition is not None:
+            found = condition & found
+        if self.filter is not None:
+            found &= _moved(self.filter, start)
+        order = [_moved(part, start) for part in self._order(items.model)]
+        if any(isinstance(slot, Related) for slot in slots(self.value)):
+            msg = f"Related({self.relation!r}) has another Related in it"
+            raise FieldError(msg)
+        columns = {
+            f"sitemaps_plus_slot_{index}": _moved(slot, start)
+            for index, slot in enumerate(slots(self.value))
+        }
+        # Annotated, so that whoever looks at the query sees what it is ordered by.
+        sorted_by = {
+            f"sitemaps_plus_order_{index}": part.expression
+            for index, part in enumerate(order)
+        }
+        for name, part in zip(sorted_by, order, strict=True):
+            part.set_source_expressions([F(name)])
+        rows: QuerySet[Any] = items.filter(found).annotate(**columns, **sorted_by)
+        return rows.order_by(*names, *order).values_list(*names, *columns)
+
+    def _order(self, model: type[Model]) -> Iterator[OrderBy]:
+        given: Any = self.order_by
+        if given is None:
+            given = self.model_of(model)._meta.ordering or ()
+        for part in [given] if isinstance(given, str) else given:
+            if not isinstance(part, str):
+                yield part if isinstance(part, OrderBy) else part.asc()
+            elif part.startswith("-"):
+                yield F(part[1:]).desc()
+            else:
+                yield F(part).asc()
+        yield F("pk").asc()
+
+    def model_of(self, model: type[Model]) -> type[Model]:
+        """Return the related model; ``FieldError`` if there is no such relation."""
+        for name in self.relation.split("__"):
+            try:
+                related: Any = model._meta.get_field(name).related_model
+            except FieldDoesNotExist as error:
+                msg = f"Related({self.relation!r}): {error}"
+                raise FieldError(msg) from error
+            if related is None:
+                msg = f"Related({self.relation!r}): {name!r} is no relation"
+                raise FieldError(msg)
+            model = related
+        return model
+
+
+def _moved(expression: Any, start: str) -> Any:
+    """Return an expression of a related row as one of the row that it belongs to."""
+    if isinstance(expression, Q):
+        children = [
+            (f"{start}{child[0]}", _moved(child[1], start))
+            if isinstance(child, tuple)
+            else _moved(child, start)
+            for child in expression.children
+        ]
+        return Q.create(
+            children=children,
+            connector=expression.connector,
+            negated=expression.negated,
+        )
+    if type(expression) is F:
+        return F(f"{start}{expression.name}")  # type: ignore[attr-defined]  # no stub
+    if isinstance(expression, (F, QuerySet)) or hasattr(expression, "query"):
+        msg = f"Related() cannot read {expression!r}: use F() and database functions"
+        raise FieldError(msg)
+    if not hasattr(expression, "get_source_expressions"):
+        return expression
+    made = expression.copy()
+    made.set_source_expressions(
+        [
+            None if part is None else _moved(part, start)
+            for part in expression.get_source_expressions()
+        ]
+    )
+    return made
+
+
+# Slots
+
+
+def is_slot(value: object) -> bool:
+    """Tell whether ``value`` stands for values that are read: an expression."""
+    if isinstance(value, (type, Related)):
+        return isinstance(value, Related)
+    return hasattr(value, "resolve_expression")
+
+
+def slots(declared: Any) -> list[Any]:
+    """Return the expressions and the ``Related`` in what a class declares."""
+    if is_slot(declared):
+        return [declared]
+    return [slot for part in _parts(declared) for slot in slots(part)]
+
+
+def is_composed(declared: Any) -> bool:
+    """Tell whether ``declared`` has slots, and is not an expression itself."""
+    if is_slot(declared):
+        return isinstance(declared, Related)
+    return bool(slots(declared))
+
+
+def _parts(declared: Any) -> list[Any]:
+    if isinstance(declared, type):
+        return []
+    if is_dataclass(declared):
+        return [getattr(declared, known.name) for known in fields(declared)]
+    if isinstance(declared, Mapping):
+        return list(declared.values())
+    return list(declared) if isinstance(declared, (list, tuple)) else []
+
+
+def filler(
+    declared: Any, places: Iterator[int], kind: type[Any]
+) -> Callable[[Values], Any]:
+    """
+    Return what puts a row's values for the slots into ``declared``.
+
+    ``places`` counts the slots; a dict is read as a ``kind``. The result is None for
+    a row that has no image, video or article.
+    """
+    if is_slot(declared):
+        return itemgetter(next(places))
+    if isinstance(declared, Image):
+        return filler(declared.loc, places, kind)
+    if isinstance(declared, Mapping):
+        return _record(kind, declared, places)
+    if is_dataclass(declared):
+        values = {
+            known.name: getattr(declared, known.name) for known in fields(declared)
+        }
+        made = type(declared)
+        return _record(made, values, places)
+    if isinstance(declared, (list, tuple)) and slots(declared):
+        parts = [filler(part, places, kind) for part in declared]
+        return lambda row: _flat(part(row) for part in parts)
+    return lambda row: declared
+
+
+def _record(
+    kind: type[Any], declared: Mapping[str, Any], places: Iterator[int]
+) -> Callable[[Values], Any]:
+    constants = {name: value for name, value in declared.items() if not slots(value)}
+    parts = {
+        name: filler(value, places, kind)
+        for name, value in declared.items()
+        if name not in constants
+    }
+
+    def fill(row: Values) -> Any:
+        found = {name: part(row) for name, part in parts.items()}
+        # An empty text is how most columns say that there is none.
+        values = {name: None if v == "" else v for name, v in found.items()}
+        made = kind(**constants, **values)
+        return None if _is_missing(made) else made
+
+    return fill
+
+
+def _is_missing(record: Any) -> bool:
+    """Tell whether a row has no video, uploader or article."""
+    if isinstance(record, Video):
+        return record.content_loc is None and record.player_loc is None
+    if isinstance(record, Uploader):
+        return record.name is None
+    return isinstance(record, News) and record.publication_date is None
+
+
+def _flat(values: Iterator[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found += value
+        elif value is not None and value != "":
+            found.append(value)
+    return found
+
+
+# Files
+
+
+@dataclass(frozen=True)
+class FileUrl:
+    """Turns the names of stored files into their addresses."""
+
+    field: FileField
+
+    def __call__(self, name: str | None) -> str | None:
+        """Return the address of one file, None if there is none."""
+        return self.field.storage.url(name) if name else None
+
+    def many(self, names: Sequence[Any]) -> list[Any] | None:
+        """
+        Return the addresses of many; None if they have to be asked for one by one.
+
+        Those of Django's own storages are a base address and the name, unless
+        something in a name has to be quoted.
+        """
+        storage: Any = self.field.storage
+        given = [name for name in names if name]
+        if getattr(storage.url, "__func__", None) not in _PLAIN_STORAGES or not given:
+            return None
+        joined = "\n".join(["", *given, ""])
+        if joined.count("\n") != len(given) + 1 or not _SAFE_NAMES.fullmatch(joined):
+            return None
+        if any(changed in joined for changed in _CHANGED):
+            return None
+        base = storage.base_url
+        if base is None or storage.url(given[0]) != f"{base}{given[0]}":
+            return None
+        return [f"{base}{name}" if name else None for name in names]

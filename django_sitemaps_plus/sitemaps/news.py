@@ -1,0 +1,115 @@
+"""News: the articles of the last two days, without anybody's doing."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, ClassVar
+
+from django.conf import settings as django_settings
+from django.db.models import DateField, DateTimeField, F, QuerySet
+from django.utils import timezone
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.entries import News
+from django_sitemaps_plus.protocol.limits import NEWS_DAYS
+
+from .attributes import is_expression
+from .classes import Sitemap
+
+#: How long an article is news.
+NEWS_AGE = dt.timedelta(days=NEWS_DAYS)
+
+_MOMENT = "sitemaps_plus_publication_date"
+#: Languages of which the code of ISO 639 is not what news sitemaps want.
+_CHINESE = {"zh-hans": "zh-cn", "zh-hant": "zh-tw", "zh-cn": "zh-cn", "zh-tw": "zh-tw"}
+
+
+class NewsSitemap(Sitemap):
+    """
+    The articles of ``items()`` that were published in the last two days.
+
+    They are filtered by the database, at most 1,000 to a page, and leave the sitemap
+    when they are too old, though nobody saves them. All attributes are expressions or
+    constants::
+
+        @register(name="news")
+        class StoryNewsSitemap(NewsSitemap):
+            model = Story
+            publication_date = F("published")
+    """
+
+    #: When an article was published: the column of a date or a datetime.
+    publication_date: ClassVar[Any] = None
+    #: The title of an article.
+    title: ClassVar[Any] = F("title")
+    #: The name of the publication; by default that of ``PUBLICATION_NAME``.
+    publication_name: ClassVar[Any] = None
+    #: Its language; by default ``PUBLICATION_LANGUAGE``, or that of ``LANGUAGE_CODE``.
+    publication_language: ClassVar[Any] = None
+
+    @property
+    def news(self) -> News:
+        """What an entry says of its article."""
+        known = get_settings()
+        name: Any = self.publication_name or known.PUBLICATION_NAME
+        return News(
+            name=name,
+            language=self.publication_language
+            or known.PUBLICATION_LANGUAGE
+            or language_of(django_settings.LANGUAGE_CODE),
+            publication_date=self.publication_date,
+            title=self.title,
+        )
+
+    @property
+    def appears(self) -> Any:
+        """When an article appears: once it is published."""
+        return self.publication_date
+
+    @property
+    def expires(self) -> Any:
+        """When an article is no news any more."""
+        if not is_expression(self.publication_date):
+            return None
+        return self.publication_date + NEWS_AGE
+
+    def listed_items(self) -> Any:
+        """
+        Return the items that are news now.
+
+        Raises ``ConfigurationError`` where the database cannot be asked that.
+        """
+        items = super().listed_items()
+        if not isinstance(items, QuerySet) or not is_expression(self.publication_date):
+            name = type(self).__qualname__
+            what = type(items).__name__
+            raise ConfigurationError(
+                f"{name} lists what is news, and cannot tell when an item was "
+                f"published: publication_date is {self.publication_date!r}, and "
+                f"items() returns {what}."
+            )
+        dated = items.alias(**{_MOMENT: self.publication_date})
+        column = dated.query.annotations[_MOMENT].output_field
+        now = timezone.now()
+        since: dt.date = now - NEWS_AGE
+        until: dt.date = now
+        if isinstance(column, DateField) and not isinstance(column, DateTimeField):
+            since, until = day_of(now - NEWS_AGE), day_of(now)
+        return dated.filter(**{f"{_MOMENT}__gt": since, f"{_MOMENT}__lte": until})
+
+
+def day_of(moment: dt.datetime) -> dt.date:
+    """Return the day of a moment in the project's time zone."""
+    if timezone.is_naive(moment):
+        return moment.date()
+    return timezone.localdate(moment, timezone.get_default_timezone())
+
+
+def language_of(code: str) -> str:
+    """Return a language as news sitemaps have it: "en" for "en-us"."""
+    lower = code.lower()
+    for start, language in _CHINESE.items():
+        if lower.startswith(start):
+            return language
+    return lower.partition("-")[0]

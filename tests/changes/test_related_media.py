@@ -1,0 +1,171 @@
+"""Photos of an article that are saved and deleted: which pages show it, and what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db.models import F, Q
+from django.test import Client
+
+from django_sitemaps_plus import Related, Route, Sitemap
+from django_sitemaps_plus.changes.assignment import assign
+from django_sitemaps_plus.changes.dependencies import dependencies
+from django_sitemaps_plus.models import Change, Page, Section
+from django_sitemaps_plus.sitemaps.sections import source
+from tests.conftest import Register
+from tests.support.helpers import ArticleSitemap, told, urlset
+from tests.testapp.models import Article, Label, Photo, Spot
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+PHOTOS = Related("photos", F("title"), filter=Q(public=True), order_by="position")
+
+
+class Pictured(ArticleSitemap):
+    """Two articles a page, with the titles of their photos for addresses."""
+
+    limit = 3
+    images = PHOTOS
+
+
+class Labelled(Sitemap):
+    """Two spots a page, with the names of their labels."""
+
+    model = Spot
+    location = Route("article", slug=F("name"))
+    limit = 3
+    images = Related("labels", F("name"))
+
+
+def pages(client: Client) -> list[list[tuple[str, tuple[str, ...]]]]:
+    """Return the last part of each location, and the images, of each page."""
+    numbers = Page.objects.order_by("number").values_list("number", flat=True)
+    return [
+        [
+            (
+                entry.loc.rsplit("/", 2)[-2],
+                tuple(image.rsplit("/", 1)[1] for image in entry.images),
+            )
+            for entry in urlset(client.get(f"/sitemap-news-{number}.xml"))
+        ]
+        for number in numbers
+    ]
+
+
+@pytest.fixture
+def album(register: Register, client: Client) -> list[Photo]:
+    """Four articles on two pages, all built; the first and the third have photos."""
+    articles = [Article.objects.create(slug=slug) for slug in "abcd"]
+    made = [
+        Photo.objects.create(article=articles[index], title=f"/{index}-{number}")
+        for index in (0, 2)
+        for number in (1, 2)
+    ]
+    register("news", Pictured)
+    client.get("/sitemap-news.xml")
+    assert pages(client) == [
+        [("a", ("0-1", "0-2")), ("b", ())],
+        [("c", ("2-1", "2-2")), ("d", ())],
+    ]
+    told()
+    return made
+
+
+def concerned() -> list[int]:
+    """Return the pages that are to be built again."""
+    assign(source("news"), Section.objects.get(name="news"))
+    waiting = set(Change.objects.values_list("page", flat=True))
+    marked = Page.objects.filter(verified_at=0).values_list("number", flat=True)
+    return sorted(waiting | {*marked})
+
+
+def test_the_fields_of_photos_that_are_read_are_known() -> None:
+    found = dependencies(Pictured())
+    assert found is not None
+    photo = found.related[Photo]
+    assert photo.fields == {"title", "public", "position", "article_id"}
+    assert (photo.link, photo.path) == ("article_id", "photos")
+
+
+def test_a_new_photo_rebuilds_the_page_of_its_article(
+    album: list[Photo], client: Client
+) -> None:
+    Photo.objects.create(article=album[0].article, title="/new", position=-1)
+    assert pages(client)[0] == [("a", ("new", "0-1", "0-2")), ("b", ())]
+    assert told() == [("changed", "/articles/a/")]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("title", "/x", ("x", "0-2")),
+        ("position", 9, ("0-2", "0-1")),
+        ("public", False, ("0-2",)),
+    ],
+)
+def test_a_saved_photo_rebuilds_only_the_page_of_its_article(
+    album: list[Photo], client: Client, field: str, value: Any, expected: Any
+) -> None:
+    setattr(album[0], field, value)
+    album[0].save()
+    assert concerned() == [1]
+    assert pages(client)[0][0] == ("a", expected)
+    assert told() == [("changed", "/articles/a/")]
+
+
+def test_a_photo_that_moves_concerns_both_articles(
+    album: list[Photo], client: Client
+) -> None:
+    album[0].save()
+    pages(client)
+    told()
+    album[0].article = Article.objects.get(slug="d")
+    album[0].save()
+    assert pages(client) == [
+        [("a", ("0-2",)), ("b", ())],
+        [("c", ("2-1", "2-2")), ("d", ("0-1",))],
+    ]
+    assert told() == [("changed", "/articles/a/"), ("changed", "/articles/d/")]
+
+
+def test_a_deleted_photo_is_gone_from_its_page(
+    album: list[Photo], client: Client
+) -> None:
+    album[2].delete()
+    assert pages(client)[1] == [("c", ("2-2",)), ("d", ())]
+    assert told() == [("changed", "/articles/c/")]
+
+
+def test_a_save_of_a_field_that_no_entry_reads_is_not_recorded(
+    album: list[Photo],
+) -> None:
+    album[0].film = "/x.mp4"
+    album[0].save(update_fields=["film"])
+    assert not Change.objects.exists()
+
+
+def test_labels_that_several_rows_share_rebuild_the_pages_of_these(
+    register: Register, client: Client
+) -> None:
+    spots = [Spot.objects.create(name=name) for name in "abcdef"]
+    shared, lonely = (Label.objects.create(name=f"/{name}") for name in ("s", "l"))
+    for spot in (spots[0], spots[5]):
+        spot.labels.add(shared)
+    spots[3].labels.add(lonely)
+    register("news", Labelled)
+    client.get("/sitemap-news.xml")
+    pages(client)
+    for label in (shared, lonely):
+        label.save()
+    pages(client)
+    shared.name = "/t"
+    shared.save()
+    assert concerned() == [1, 3]
+    first, second, third = pages(client)
+    assert (first[0], third[1]) == (("a", ("t",)), ("f", ("t",)))
+    assert second == [("c", ()), ("d", ("l",))]
+    spots[2].labels.add(shared)
+    assert pages(client)[1] == [("c", ("t",)), ("d", ("l",))]
+    spots[3].labels.clear()
+    assert pages(client)[1] == [("c", ("t",)), ("d", ())]

@@ -1,0 +1,218 @@
+"""``NewsSitemap``: the last two days, without anybody's doing."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from typing import Any
+
+import pytest
+from django.core.signals import setting_changed
+from django.db import connection
+from django.db.models import CharField, F, Value
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_sitemaps_plus import NewsSitemap, Route
+from django_sitemaps_plus.checks.sections import check_section
+from django_sitemaps_plus.models import Section
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.news import day_of, language_of
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import (
+    object_path_reason,
+    source,
+    source_of,
+)
+from tests.conftest import Register
+from tests.support.helpers import body, locations, told
+from tests.testapp.models import Article, Category
+
+PAGE = "/sitemap-news-1.xml"
+
+
+class Daily(NewsSitemap):
+    """By the moment of publication."""
+
+    location = Route("article", slug=F("slug"))
+    publication_date = F("updated")
+    publication_name = "The Example"
+
+    def items(self) -> Any:
+        return Article.objects.filter(live=True)
+
+
+class ByDay(Daily):
+    """By the day of publication."""
+
+    publication_date = F("day")
+
+
+def slugs(client: Client) -> list[str]:
+    return [location.rsplit("/", 2)[-2] for location in locations(client.get(PAGE))]
+
+
+def ago(**ages: float) -> dt.datetime:
+    return timezone.now() - dt.timedelta(**ages)
+
+
+def published(slug: str, when: dt.datetime | None, **values: Any) -> Article:
+    return Article.objects.create(slug=slug, updated=when, title=f"On {slug}", **values)
+
+
+@pytest.mark.django_db
+def test_articles_of_the_last_two_days_are_listed(
+    client: Client, register: Register
+) -> None:
+    published("new", ago(minutes=1))
+    published("yesterday", ago(hours=47))
+    published("old", ago(hours=49))
+    published("to-come", ago(hours=-1))
+    published("undated", None)
+    published("draft", ago(hours=1), live=False)
+    register("news", Daily)
+    assert slugs(client) == ["new", "yesterday"]
+    page = body(client.get(PAGE))
+    assert page.count(b"<news:news>") == 2
+    assert (
+        b"<news:name>The Example</news:name><news:language>en</news:language>"
+    ) in page
+    assert b"<news:title>On new</news:title>" in page
+
+
+@pytest.mark.django_db
+def test_a_date_without_a_time_is_news_today_and_yesterday(
+    client: Client, register: Register
+) -> None:
+    today = day_of(timezone.now())
+    for days in (-1, 0, 1, 2):
+        day = today - dt.timedelta(days=days)
+        Article.objects.create(slug=f"a{days}", title="x", day=day)
+    register("news", ByDay)
+    assert slugs(client) == ["a0", "a1"]
+
+
+def test_the_day_is_that_of_the_project_s_time_zone(settings: Any) -> None:
+    settings.TIME_ZONE = "Asia/Tokyo"
+    late = dt.datetime(2026, 1, 1, 20, tzinfo=dt.UTC)
+    with timezone.override("America/New_York"):
+        assert day_of(late) == dt.date(2026, 1, 2)
+
+
+def test_it_is_on_the_row_path_with_a_thousand_to_a_page() -> None:
+    assert not object_path_reason(Daily())
+    assert source_of("news", Daily()).limit == 1_000
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("cls", "field"), [(Daily, "updated"), (ByDay, "day")])
+def test_an_article_grows_old_without_a_save(
+    client: Client, register: Register, cls: type[NewsSitemap], field: str
+) -> None:
+    young: Any = ago(hours=1)
+    old: Any = ago(days=2, seconds=30)
+    since = time.time() - 61
+    if field == "day":
+        young, old = day_of(ago(days=1)), day_of(ago(days=2))
+        since -= 86_400
+    first, second = (
+        Article.objects.create(slug=slug, title="x", **{field: young}) for slug in "ab"
+    )
+    register("news", cls)
+    assert slugs(client) == ["a", "b"]
+    told()
+    Article.objects.filter(pk=first.pk).update(**{field: old})
+    assert slugs(client) == ["a", "b"], "nobody has looked at the clock"
+    Section.objects.filter(name="news").update(ticked_at=since)
+    with CaptureQueriesContext(connection) as queries:
+        assert slugs(client) == ["b"]
+    assert told() == [], "it is still on the site"
+    looks = [q["sql"] for q in queries if "testapp_article" in q["sql"]]
+    assert not any("INTERVAL" in sql.upper() or "86400" in sql for sql in looks), (
+        "the column itself is compared, so that its index is used"
+    )
+    second.delete()
+    assert slugs(client) == []
+    assert told() == []
+
+
+def test_the_clock_alone_does_not_make_pages_stale(register: Register) -> None:
+    register("news", Daily)
+    known = definition("news")
+    assert known.ticks
+    time.sleep(0.001)
+    registry.changed()
+    setting_changed.send(None, setting="NOTHING", value=None, enter=True)
+    assert definition("news") == known
+
+
+@pytest.mark.parametrize(
+    ("code", "language"),
+    [
+        ("en-us", "en"),
+        ("de", "de"),
+        ("zh-hans", "zh-cn"),
+        ("zh-Hant-TW", "zh-tw"),
+        ("zh-tw", "zh-tw"),
+    ],
+)
+def test_a_language_is_written_as_news_have_it(code: str, language: str) -> None:
+    assert language_of(code) == language
+
+
+def test_the_publication_is_that_of_the_class_or_of_the_settings(settings: Any) -> None:
+    class Plain(Daily):
+        publication_name = None
+
+    settings.LANGUAGE_CODE = "fr-be"
+    assert Plain().news.name is None
+    assert Plain().news.language == "fr"
+    settings.SITEMAPS_PLUS = {
+        **settings.SITEMAPS_PLUS,
+        "PUBLICATION_NAME": "The Setting",
+        "PUBLICATION_LANGUAGE": "nl",
+    }
+    assert (Plain().news.name, Plain().news.language) == ("The Setting", "nl")
+    assert Daily().news.name == "The Example"
+
+
+@pytest.mark.django_db
+def test_the_name_and_the_language_may_be_those_of_the_row(
+    client: Client, register: Register
+) -> None:
+    class Papers(Daily):
+        publication_name = F("category__slug")
+        publication_language = Value("sv", output_field=CharField())
+
+    paper = Category.objects.create(slug="dagens")
+    published("a", ago(hours=1), category=paper)
+    register("news", Papers)
+    page = body(client.get(PAGE))
+    assert b"<news:name>dagens</news:name><news:language>sv</news:language>" in page
+    assert source("news").reports_removed is False
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ({"publication_date": None}, "publication_date"),
+        ({"publication_date": dt.date(2026, 1, 1)}, "publication_date"),
+        ({"publication_date": F("when")}, "when"),
+        ({"items": lambda self: []}, "items() returns list"),
+        ({"publication_name": None}, "publication_name"),
+        ({"publication_language": "english"}, "english"),
+    ],
+)
+def test_what_cannot_be_news_is_a_check_error(
+    register: Register, declared: dict[str, Any], text: str
+) -> None:
+    register("news", type("Wrong", (Daily,), declared))
+    (found,) = check_section("news")
+    assert found.id == "sitemaps_plus.E051"
+    assert text in found.msg
+
+
+def test_what_is_declared_well_passes_the_checks(register: Register) -> None:
+    register("news", Daily)
+    assert list(check_section("news")) == []
