@@ -18,8 +18,9 @@ from django.urls.resolvers import ResolverMatch, RoutePattern
 from . import views
 from .conf import get_settings
 from .delivery.engines import known_files
-from .publishing.stylesheet import PATH
+from .exceptions import ConfigurationError
 from .publishing.formats import ENDINGS, served
+from .publishing.stylesheet import PATH
 from .sitemaps.registry import registry
 
 app_name = "django_sitemaps_plus"
@@ -99,6 +100,25 @@ class RecentConverter(_FormatConverter):
 register_converter(TextConverter, "sitemaps_plus_text")
 register_converter(FeedConverter, "sitemaps_plus_feed")
 register_converter(RecentConverter, "sitemaps_plus_recent")
+
+
+class LlmsConverter(StringConverter):
+    """``llms.txt``, where the settings ask for it."""
+
+    regex = r"llms\.txt"
+
+    def to_python(self, value: str) -> str:
+        """Return the name; ``ValueError`` lets the next pattern try."""
+        try:
+            is_asked_for = get_settings().LLMS is not None
+        except ConfigurationError:
+            is_asked_for = False  # E001 says so
+        if not is_asked_for:
+            raise ValueError(value)
+        return value
+
+
+register_converter(LlmsConverter, "sitemaps_plus_llms")
 register_converter(SectionConverter, "sitemaps_plus_section")
 register_converter(FileConverter, "sitemaps_plus_file")
 register_converter(PageConverter, "sitemaps_plus_page")
@@ -157,5 +177,6 @@ urlpatterns = [
     ),
     path(PATH, views.style, name="style"),
     path("robots.txt", views.robots, name="robots"),
+    path("<sitemaps_plus_llms:name>", views.llms, name="llms"),
     path("<sitemaps_plus_file:name>", views.engine_file, name="engine-file"),
 ]

@@ -89,6 +89,9 @@ class UrlChange(models.Model):
     on_hold = models.BooleanField(default=False)
     #: When it was put into the outbox. Null: not yet.
     queued_at = models.FloatField(null=True, blank=True)
+    #: When ``urls_changed`` may be sent for it, or when the claim of a process that is
+    #: sending it ends. Null: it was sent, or nobody listened.
+    announce_at = models.FloatField(null=True, blank=True)
 
     class Meta:
         app_label = "sitemaps_plus"
@@ -106,6 +109,10 @@ class UrlChange(models.Model):
             models.Index(fields=["site", "at"], name="sitemaps_plus_url_newest"),
             models.Index(
                 fields=["site", "section", "at"], name="sitemaps_plus_url_section"
+            ),
+            models.Index(
+                fields=["site", "announce_at", "id"],
+                name="sitemaps_plus_url_announce",
             ),
         ]
         verbose_name = _("URL change")

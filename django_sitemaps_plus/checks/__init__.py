@@ -8,13 +8,23 @@ The ids are listed in ``docs/checks.md``. Checks that ask a database run only wi
 from __future__ import annotations
 
 # Each module registers its checks.
-from . import database, engines, leaving_out, registration, sections, settings, urls
+from . import (
+    database,
+    engines,
+    leaving_out,
+    registration,
+    robots,
+    sections,
+    settings,
+    urls,
+)
 
 __all__ = [
     "database",
     "engines",
     "leaving_out",
     "registration",
+    "robots",
     "sections",
     "settings",
     "urls",

@@ -127,6 +127,7 @@ class Submission(models.Model):
         CHANGED = "changed", _("changed")
         REMOVED = "removed", _("removed")
         SITEMAP = "sitemap", _("sitemap")
+        FEED = "feed", _("feed")
         REQUESTED = "requested", _("requested")
 
     class State(models.TextChoices):

@@ -284,6 +284,7 @@ class Migration(migrations.Migration):
                             ("changed", "changed"),
                             ("removed", "removed"),
                             ("sitemap", "sitemap"),
+                            ("feed", "feed"),
                             ("requested", "requested"),
                         ],
                         max_length=9,
@@ -376,6 +377,7 @@ class Migration(migrations.Migration):
                 ("at", models.FloatField()),
                 ("on_hold", models.BooleanField(default=False)),
                 ("queued_at", models.FloatField(blank=True, null=True)),
+                ("announce_at", models.FloatField(blank=True, null=True)),
             ],
             options={
                 "verbose_name": "URL change",
@@ -398,6 +400,10 @@ class Migration(migrations.Migration):
                     models.Index(
                         fields=["site", "section", "at"],
                         name="sitemaps_plus_url_section",
+                    ),
+                    models.Index(
+                        fields=["site", "announce_at", "id"],
+                        name="sitemaps_plus_url_announce",
                     ),
                 ],
             },

@@ -347,8 +347,6 @@ def addresses(site: SiteAddress, *, text: bool = False) -> list[str]:
     ]
 
 
-
-
 def _further_parts(site: SiteAddress) -> range:
     """The numbers of the index files beside the first; nothing is counted for them."""
     try:
