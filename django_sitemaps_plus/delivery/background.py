@@ -51,6 +51,7 @@ from django_sitemaps_plus.sitemaps.site import (
 )
 
 from . import guards, outbox, reports
+from .announcing import announce
 from .dispatcher import deliver
 from .results import DeliveryOptions, Report
 
