@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.translation.template import templatize
 
 import django_sitemaps_plus
 from tests.support.factories import articles
