@@ -131,7 +131,13 @@ def test_every_command_that_is_named_exists() -> None:
 
 def test_every_public_name_is_explained() -> None:
     pages = [
-        ROOT / "docs" / name for name in ("sitemaps.md", "changes.md", "notifying.md")
+        ROOT / "docs" / name
+        for name in (
+            "sitemaps.md",
+            "images-videos-news.md",
+            "changes.md",
+            "notifying.md",
+        )
     ]
     text = "".join(page.read_text() for page in pages)
     for name in django_sitemaps_plus.__all__:

@@ -26,7 +26,7 @@ from .messages import message, of_each_site, section_names
 
 
 def check_news(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
-    """E051: a ``NewsSitemap`` that cannot tell what is news, or of what."""
+    """E061: a ``NewsSitemap`` that cannot tell what is news, or of what."""
     if not isinstance(sitemap, NewsSitemap):
         return
     problem = hint = ""
@@ -46,23 +46,23 @@ def check_news(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessa
             )
             hint = "Use two or three letters such as 'en', or zh-cn or zh-tw."
     if problem:
-        yield message("E051", f"Section {name!r}: {problem}", hint, cls)
+        yield message("E061", f"Section {name!r}: {problem}", hint, cls)
 
 
 def check_left_out(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
-    """E050, W050 to W052: patterns, and a column ``in_sitemap``, of a section."""
+    """E060, W060 to W062: patterns, and a column ``in_sitemap``, of a section."""
     try:
         patterns = own_patterns(source.sitemap)
     except ConfigurationError as error:
         hint = "Use paths such as '/private/' or '/*/print/', or re.compile(…)."
-        yield message("E050", str(error), hint, cls)
+        yield message("E060", str(error), hint, cls)
         return
     starts = _starts(source)
     for pattern in patterns:
         where = f"{cls.__name__}.exclude of section {source.name!r}"
         if starts and not _may_match(pattern, starts):
             yield message(
-                "W050",
+                "W060",
                 f"{where}: {pattern!r} leaves nothing out, because the URLs begin "
                 f"with {starts[0]!r}.",
                 "Correct it, or remove it.",
@@ -70,7 +70,7 @@ def check_left_out(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
             )
         elif starts and _matches_all(pattern, starts):
             yield message(
-                "W051",
+                "W061",
                 f"{where}: {pattern!r} leaves everything out.",
                 "Give a longer path, or do not register the section.",
                 cls,
@@ -79,7 +79,7 @@ def check_left_out(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
 
 
 def _check_column(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
-    """W052: a column ``in_sitemap`` that is not a boolean."""
+    """W062: a column ``in_sitemap`` that is not a boolean."""
     items: Any = source.sitemap.items()
     if not isinstance(items, QuerySet):
         return
@@ -89,7 +89,7 @@ def _check_column(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
         return
     if not isinstance(field, BooleanField):
         yield message(
-            "W052",
+            "W062",
             f"{items.model._meta.label}.{IN_SITEMAP} is not a BooleanField, so section "
             f"{source.name!r} does not heed it.",
             "Make it a BooleanField, give it another name, or silence this check.",
@@ -100,7 +100,7 @@ def _check_column(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
 @register("sitemaps_plus")
 @of_each_site
 def check_settings_patterns(**kwargs: Any) -> list[CheckMessage]:
-    """W050 and W051 of ``EXCLUDE``: patterns that match no section's URLs, or all."""
+    """W060 and W061 of ``EXCLUDE``: patterns that match no section's URLs, or all."""
     try:
         patterns = get_settings().EXCLUDE
     except ConfigurationError:
@@ -114,10 +114,10 @@ def check_settings_patterns(**kwargs: Any) -> list[CheckMessage]:
         where = f"SITEMAPS_PLUS['EXCLUDE']: {pattern!r}"
         if each and all(each) and not _may_match(pattern, known):
             text = f"{where} leaves nothing out: no section has such URLs."
-            found.append(message("W050", text, "Correct it, or remove it."))
+            found.append(message("W060", text, "Correct it, or remove it."))
         elif start_of(pattern) == "/" and _matches_all(pattern, ["/"]):
             text = f"{where} leaves everything out."
-            found.append(message("W051", text, "Give a longer path."))
+            found.append(message("W061", text, "Give a longer path."))
     return found
 
 

@@ -9,6 +9,8 @@ from django.core.checks import CheckMessage, register
 
 from django_sitemaps_plus.conf import advice, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.locations import resolve
+from django_sitemaps_plus.publishing.extra import may_be_in_index
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import (
     base_url,
@@ -43,6 +45,35 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
     except ConfigurationError as error:
         return [message("E002", str(error), SET_BASE_URL)]
     return []
+
+
+@register("sitemaps_plus")
+@of_each_site
+def check_extra_sitemaps(**kwargs: Any) -> list[CheckMessage]:
+    """W063: further sitemaps that the index may not list."""
+    try:
+        given = base_url()
+        site = parse_base_url(given) if given else None
+        extra = get_settings().extra_sitemaps()
+    except ConfigurationError:
+        return []  # E001 or E002 says so
+    if site is None:
+        return []  # of which host the site is, only a request or the database knows
+    wrong = [
+        one.url
+        for one in extra
+        if one.in_index
+        and not may_be_in_index(resolve(one.url, str(site.origin)), site)
+    ]
+    return [
+        message(
+            "W063",
+            f"SITEMAPS_PLUS['EXTRA_SITEMAPS']: the index may list sitemaps in "
+            f"{site.origin}{site.folder} only, so robots.txt lists {url!r}.",
+            'Remove "index", or serve that sitemap there.',
+        )
+        for url in wrong
+    ]
 
 
 @register("sitemaps_plus")

@@ -14,10 +14,14 @@ def extra_sitemaps(site: SiteAddress, *, in_index: bool) -> list[str]:
     An index may list sitemaps of its own host, in its folder.
     https://www.sitemaps.org/protocol.html#index
     """
-    start = f"{site.origin}{site.folder}"
     found = []
     for extra in get_settings().extra_sitemaps():
         url = resolve(extra.url, str(site.origin))
-        if (extra.in_index and url.startswith(start)) is in_index:
+        if (extra.in_index and may_be_in_index(url, site)) is in_index:
             found.append(url)
     return found
+
+
+def may_be_in_index(url: str, site: SiteAddress) -> bool:
+    """Tell whether the index of a site may list a sitemap."""
+    return url.startswith(f"{site.origin}{site.folder}")

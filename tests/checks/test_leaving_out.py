@@ -39,12 +39,12 @@ def found() -> list[tuple[str, str]]:
         ("/*/print/", "", ""),
         ("*draft", "", ""),
         (re.compile("x"), "", ""),
-        ("/private/", "W050", "because the URLs begin with '/articles/'"),
-        ("/private/*/x", "W050", "leaves nothing out"),
-        ("/articles/", "W051", "leaves everything out"),
-        ("/art*", "W051", "leaves everything out"),
-        ("articles", "E050", "begins with neither / nor *"),
-        (re.compile(b"x"), "E050", "pattern of bytes"),
+        ("/private/", "W060", "because the URLs begin with '/articles/'"),
+        ("/private/*/x", "W060", "leaves nothing out"),
+        ("/articles/", "W061", "leaves everything out"),
+        ("/art*", "W061", "leaves everything out"),
+        ("articles", "E060", "begins with neither / nor *"),
+        (re.compile(b"x"), "E060", "pattern of bytes"),
     ],
 )
 def test_a_pattern_of_a_class_is_held_against_its_route(
@@ -63,7 +63,7 @@ def test_a_pattern_of_one_language_may_match(register: Register) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "number"),
-    [("/articles/draft", ""), ("/nothing/", "W050"), ("/", "W051"), ("/*", "W051")],
+    [("/articles/draft", ""), ("/nothing/", "W060"), ("/", "W061"), ("/*", "W061")],
 )
 def test_a_pattern_of_the_settings_is_held_against_all_routes(
     register: Register, settings: Any, pattern: str, number: str
@@ -84,7 +84,7 @@ def test_nothing_is_said_where_not_all_urls_are_known(
 
 def test_a_list_that_is_none_is_a_check_error(register: Register) -> None:
     register("rows", type("Some", (ArticleSitemap,), {"exclude": "/private/"}))
-    assert [name for name, _ in found()] == ["E050"]
+    assert [name for name, _ in found()] == ["E060"]
 
 
 def test_a_column_in_sitemap_that_is_no_boolean_is_a_warning(
@@ -96,4 +96,4 @@ def test_a_column_in_sitemap_that_is_no_boolean_is_a_warning(
         lastmod = None
 
     register("rows", Badges)
-    assert [name for name, _ in found()] == ["W052"]
+    assert [name for name, _ in found()] == ["W062"]

@@ -209,7 +209,7 @@ def test_what_cannot_be_news_is_a_check_error(
 ) -> None:
     register("news", type("Wrong", (Daily,), declared))
     (found,) = check_section("news")
-    assert found.id == "sitemaps_plus.E051"
+    assert found.id == "sitemaps_plus.E061"
     assert text in found.msg
 
 
