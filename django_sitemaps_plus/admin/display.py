@@ -122,6 +122,7 @@ _HEALTH: dict[Health, Any] = {
     Health.REFUSED: _("nothing is sent"),
     Health.BLOCKED: _("needs attention"),
     Health.PAUSED: _("paused"),
+    Health.EXHAUSTED: _("quota used up"),
     Health.UNUSED: _("ready, nothing sent yet"),
     Health.FINE: _("works"),
     Health.UNKNOWN: _("not in the settings"),
@@ -131,8 +132,9 @@ _HEALTH: dict[Health, Any] = {
 def health(found: EngineHealth) -> str:
     """Return how an engine is doing: a word, why, and when it is tried again."""
     parts = [found.reason]
-    if found.health in (Health.PAUSED, Health.BLOCKED):
-        at = max(found.state.paused_until, time.time())
+    if found.health in (Health.PAUSED, Health.BLOCKED, Health.EXHAUSTED):
+        known = found.state
+        at = max(known.paused_until, known.exhausted_until, time.time())
         parts.append(gettext("Next try %(time)s.") % {"time": until(at)})
     rest = " ".join(filter(None, parts))
     return state(_HEALTH[found.health], found.health.value, rest)

@@ -32,6 +32,8 @@ class Health(enum.Enum):
     BLOCKED = "blocked"
     #: It failed, and is tried again later.
     PAUSED = "paused"
+    #: It takes no more for now, by its quota.
+    EXHAUSTED = "exhausted"
     #: It was never notified.
     UNUSED = "unused"
     #: It answers.
@@ -104,6 +106,8 @@ def health_of(
         health, reason = Health.BLOCKED, engine.redact(state.problem)
     elif state.failures or state.paused_until > time.time():
         health, reason = Health.PAUSED, engine.redact(state.message)
+    elif state.exhausted_until > time.time():
+        health = Health.EXHAUSTED
     else:
         health = Health.FINE if state.answered_at else Health.UNUSED
     return EngineHealth(

@@ -23,6 +23,7 @@ _WORDS = {
     Health.REFUSED: "nothing is sent",
     Health.BLOCKED: "needs attention",
     Health.PAUSED: "paused",
+    Health.EXHAUSTED: "quota used up",
     Health.UNUSED: "ready, nothing sent yet",
     Health.FINE: "works",
     Health.UNKNOWN: "not in the settings",
@@ -46,8 +47,8 @@ def of_engine(one: EngineHealth) -> Block:
     message = state.message if engine is None else engine.redact(state.message)
     health = _WORDS[one.health]
     rest = [one.reason] if one.reason else []
-    if one.health in (Health.PAUSED, Health.BLOCKED):
-        left = state.paused_until - time.time()
+    if one.health in (Health.PAUSED, Health.BLOCKED, Health.EXHAUSTED):
+        left = max(state.paused_until, state.exhausted_until) - time.time()
         rest.append(f"Next try {f'in {in_words(left)}' if left > 0 else 'now'}.")
     answered = ago(state.answered_at)
     if answered and state.status:

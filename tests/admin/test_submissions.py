@@ -118,6 +118,8 @@ def test_engines_at_a_glance(told: Any, admin_client: Client, settings: Any) -> 
     assert "Next try now." in text(admin_client, "enginestate/")
     EngineState.objects.update(failures=0)
     assert ">works</strong>" in text(admin_client, "enginestate/")
+    EngineState.objects.update(exhausted_until=time.time() + 30)
+    assert ">quota used up</strong>" in text(admin_client, "enginestate/")
     state = EngineState.objects.get()
     detail = text(admin_client, f"enginestate/{state.pk}/change/")
     assert 'name="_save"' not in detail

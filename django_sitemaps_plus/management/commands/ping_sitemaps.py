@@ -406,6 +406,7 @@ def _state(one: EngineHealth) -> dict[str, Any]:
         "last_success": _when(state.succeeded_at),
         "last_answer": _when(state.answered_at),
         "paused_until": _when(state.paused_until),
+        "exhausted_until": _when(state.exhausted_until),
         "status": state.status,
         "problem": engine.redact(state.problem),
         "message": engine.redact(state.message),
