@@ -29,7 +29,7 @@ def found() -> list[tuple[str, str]]:
         (str(check.id).removeprefix("sitemaps_plus."), check.msg)
         for check in (*check_sections(), *check_settings_patterns())
     ]
-    return [(name, text) for name, text in checks if name[1:3] == "05"]
+    return [(name, text) for name, text in checks if name[1:3] == "06"]
 
 
 @pytest.mark.parametrize(
