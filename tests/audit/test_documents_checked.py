@@ -128,6 +128,17 @@ def test_a_listed_alternate_that_does_not_link_back_is_named() -> None:
     assert found([alternates("/en/", *both)]) == []
 
 
+def test_links_that_are_returned_take_no_place_among_those_that_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checking, "MOST", 1)
+    both = [[("en", f"/en/{n}/"), ("de", f"/de/{n}/")] for n in range(40)]
+    english = [alternates(f"/en/{n}/", *some) for n, some in enumerate(both)]
+    german = [alternates(f"/de/{n}/", *some) for n, some in enumerate(both)]
+    german[17] = alternates("/de/17/", ("de", "/de/17/"))
+    assert found(english, german) == [(kinds.NOT_RETURNED, "/en/17/")]
+
+
 @pytest.mark.parametrize(
     "language",
     ["en", "de-ch", "zh-Hans-TW", "sr-latn", "es-419", "x-default", "hsb", "he", "iw"],

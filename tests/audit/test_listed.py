@@ -10,6 +10,7 @@ from django.db.models import F
 
 from django_sitemaps_plus import Sitemap, StaticSitemap
 from django_sitemaps_plus.audit import kinds, repeats
+from django_sitemaps_plus.audit.queries import last_audit
 from django_sitemaps_plus.management import auditing
 from tests.support.factories import articles
 from tests.support.helpers import run_command
@@ -57,6 +58,12 @@ def test_urls_that_repeat_are_named_with_their_pages(
         (kinds.REPEATED, f"{SITE}/a&b/", "listed twice: on article-1 and article-4"),
         (kinds.REPEATED, f"{SITE}/c/", "listed twice: on article-5"),
         (kinds.SHARED, f"{SITE}/about/", "also on pages-1"),
+    }
+    audit = last_audit()
+    assert audit is not None
+    assert audit.counts == {
+        kinds.REPEATED: {"article": 2},
+        kinds.SHARED: {"article": 1},
     }
 
 

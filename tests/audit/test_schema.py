@@ -109,6 +109,19 @@ def test_one_wrong_entry_among_many_is_found_once_and_the_others_are_read() -> N
     assert found == [(f"{SITE}/15000/", "<priority> is 1.5, not within 0 and 1")]
 
 
+def test_a_document_is_as_valid_as_its_beginning_and_end() -> None:
+    """However valid its entries are."""
+    body = write_urlset([url_xml("/a/", alternates=[("en", "/a/")])])
+    (end,) = faults(body.replace(b"</urlset>", b"</urlsez>"))
+    assert "not well-formed XML: mismatched tag" in end
+    (cut,) = faults(body.removesuffix(b"</urlset>\n"))
+    assert "not well-formed XML: no element found" in cut
+    (space,) = faults(body.replace(b'/0.9"', b'/0.8"', 1))
+    assert space == "it is <urlset>, and no sitemap"
+    (unbound,) = faults(body.replace(b"xmlns:xhtml", b"xmlns:html"))
+    assert "not well-formed XML: unbound prefix" in unbound
+
+
 @pytest.mark.parametrize(
     "inside",
     [

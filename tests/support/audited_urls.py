@@ -35,8 +35,10 @@ def robots(request: HttpRequest) -> HttpResponse:
 
 
 def page(request: HttpRequest, rest: str = "") -> HttpResponse:
-    """Answer as the first folder says."""
-    kind = request.path.split("/")[1]
+    """Answer as the first folder says; whoever has been here before gets nothing."""
+    if request.COOKIES:
+        return HttpResponse("You have been here.", status=410)
+    kind = request.path_info.split("/")[1]
     own = escape(request.get_full_path())
     good = GOOD.format(path=own, words="word " * 200)
     if kind == "missing":
@@ -54,6 +56,7 @@ def page(request: HttpRequest, rest: str = "") -> HttpResponse:
     if kind == "copy":
         return HttpResponse(good.replace(own, "/good/original/"))
     response = HttpResponse(good)
+    response.set_cookie("visited", "1")
     headers: dict[str, Any] = {
         "hidden": "max-snippet: 5, noindex",
         "none": "none",
