@@ -23,7 +23,10 @@ from tests.support.outbox_world import BASE, happened
 
 SECRETS = {
     name: f"{name}-0123456789abcdef"
-    for name in ("key", "old", "host", "client", "refresh", "private", "hub")
+    for name in (
+        *("key", "old", "host", "client", "refresh", "private", "hub"),
+        *("bing", "yandex", "baidu"),
+    )
 }
 ENGINES: dict[str, Any] = {
     "indexnow": {
@@ -40,6 +43,18 @@ ENGINES: dict[str, Any] = {
             "url": "https://hub.example/ping?token={token}&sitemap=",
             "token": SECRETS["hub"],
         },
+    },
+    "bing": {
+        "BACKEND": "django_sitemaps_plus.engines.bing.BingWebmaster",
+        "OPTIONS": {"site": f"{BASE}/", "key": SECRETS["bing"]},
+    },
+    "yandex": {
+        "BACKEND": "django_sitemaps_plus.engines.yandex.YandexWebmaster",
+        "OPTIONS": {"token": SECRETS["yandex"], "recrawl": True},
+    },
+    "baidu": {
+        "BACKEND": "django_sitemaps_plus.engines.baidu.Baidu",
+        "OPTIONS": {"site": "www.example.com", "token": SECRETS["baidu"]},
     },
 }
 GOOGLE: dict[str, Any] = {
@@ -85,6 +100,9 @@ def with_options(alias: str, **options: Any) -> dict[str, Any]:
         ({"ENGINES": with_options("indexnow", timeout=0)}, engines),
         ({"ENGINES": with_options("indexnow", key=f"_{SECRETS['key']}")}, engines),
         ({"ENGINES": with_options("ping", url="https://hub.example/?s=")}, engines),
+        ({"ENGINES": with_options("bing", site="x")}, engines),
+        ({"ENGINES": with_options("yandex", token=SECRETS["yandex"] + "\n")}, engines),
+        ({"ENGINES": with_options("baidu", site="/")}, engines),
         ({"ENGINES": {"picky": PICKY}}, engines),
     ],
 )
@@ -120,24 +138,38 @@ def test_a_repr_shows_none(settings: Any) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("alias", "secret", "option", "path"),
+    [
+        ("ping", "hub", "url", "/ping?token={token}&sitemap="),
+        ("bing", "bing", "endpoint", ""),
+        ("yandex", "yandex", "endpoint", ""),
+        ("baidu", "baidu", "endpoint", "/urls"),
+    ],
+)
 def test_rows_logs_and_the_admin_show_none(
-    settings: Any, caplog: Any, admin_client: Client
+    settings: Any,
+    caplog: Any,
+    admin_client: Client,
+    alias: str,
+    secret: str,
+    option: str,
+    path: str,
 ) -> None:
     """Not even where an engine's answer repeats them."""
     caplog.set_level(logging.DEBUG)
     body = "You said " + " ".join(SECRETS.values())
     with FakeServer() as server:
         server.fault = reply(500, body)
-        hub = f"{server.origin}/ping?token={{token}}&sitemap="
-        settings.SITEMAPS_PLUS = {
-            "BASE_URL": BASE,
-            "ENGINES": {"ping": with_options("ping", url=hub)["ping"]},
-        }
+        given = with_options(alias, **{option: f"{server.origin}{path}"})
+        settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": {alias: given[alias]}}
         happened("/a/")
         out, err, code = run_command("ping_sitemaps", "--force")
         status = run_command("ping_sitemaps", "--status")
+        checked = run_command("ping_sitemaps", "--check", "--force")
     assert code == 1
-    row, state = Submission.objects.get(), EngineState.objects.get()
+    row = Submission.objects.exclude(status=None).get()
+    state = EngineState.objects.get()
     assert "…" in row.excerpt
     pages = [
         admin_client.get(f"/admin/sitemaps_plus/{path}").content.decode()
@@ -148,5 +180,6 @@ def test_rows_logs_and_the_admin_show_none(
             f"enginestate/{state.pk}/change/",
         )
     ]
-    texts = [out, err, *map(str, status), str(vars(row)), str(vars(state)), caplog.text]
-    assert not any(SECRETS["hub"] in text for text in [*texts, *pages])
+    texts = [out, err, str(vars(row)), str(vars(state)), caplog.text]
+    texts += [*map(str, status), *map(str, checked), *pages]
+    assert not any(SECRETS[secret] in text for text in texts)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.checks import CheckMessage, register
+from django.urls import Resolver404, resolve
 
 from django_sitemaps_plus.conf import NAME, advice, get_settings
 from django_sitemaps_plus.delivery import background, engines
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.sitemaps.site import base_url, parse_base_url, urlconf
 
 from .messages import message, section_names
 from .settings import SET_BASE_URL, has_address
@@ -17,7 +19,7 @@ from .settings import SET_BASE_URL, has_address
 
 @register("sitemaps_plus")
 def check_engines(**kwargs: Any) -> list[CheckMessage]:
-    """E030 to E034, W030 and W031: the engines in the settings."""
+    """E030 to E034 and W030 to W032: the engines in the settings."""
     try:
         aliases = list(get_settings().ENGINES)
     except ConfigurationError:
@@ -65,6 +67,14 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
                     f"{advice(section, known, 'sections')}",
                     "Correct the name, or remove it.",
                 )
+    for feed in engine.feeds_of_site():
+        if feed.startswith("/") and not _is_served(feed):
+            yield message(
+                "W032",
+                f"{NAME}['ENGINES'][{name!r}] submits the feed {feed!r}, which no URL "
+                "pattern serves.",
+                "Correct the path, or give the whole URL if another server has it.",
+            )
     for option, sentence in engines.retired_addresses(engine):
         yield message(
             "E032",
@@ -72,6 +82,18 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
             f"that no longer works. {sentence}",
             "Remove the engine, or use the one that took its place.",
         )
+
+
+def _is_served(path: str) -> bool:
+    """Tell whether the site's URLconf has a pattern for a path."""
+    given = base_url()
+    prefix = parse_base_url(given).prefix if given else "/"
+    inner = path.partition("?")[0].removeprefix(prefix.rstrip("/"))
+    try:
+        resolve(inner, urlconf())
+    except Resolver404:
+        return False
+    return True
 
 
 def _check_workers() -> Iterator[CheckMessage]:

@@ -16,9 +16,12 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from django.db.models import F
+
 from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.engines.base import (
     EXCERPT,
+    RENEWED_IN,
     Answer,
     Batch,
     CheckResult,
@@ -208,6 +211,10 @@ class Dispatcher:
                 break
             batch = batches.pop()
             answer, said = self._submit(batch)
+            if answer.taken and answer.taken < len(batch):
+                # As much as the quota allowed. What is left finds out what follows.
+                batches.append(batch[answer.taken :])
+                batch = batch[: answer.taken]
             is_rejected = answer.outcome == Outcome.REJECTED
             if is_rejected and answer.is_divisible and len(batch) > 1:
                 middle = len(batch) // 2
@@ -261,7 +268,11 @@ class Dispatcher:
     ) -> None:
         """Store that URLs were accepted, or rejected for good."""
         accepted = answer.outcome == Outcome.ACCEPTED
-        self._finish(rows, State.ACCEPTED if accepted else State.REJECTED, answer, said)
+        good = [row for row in rows if accepted and row.url not in answer.refused]
+        bad = [row for row in rows if not accepted or row.url in answer.refused]
+        for some, state in ((good, State.ACCEPTED), (bad, State.REJECTED)):
+            if some:
+                self._finish(some, state, answer, said)
         pk, now, last = self.state.pk, self.now(), _last(said)
         _retrying(lambda: states().answered(pk, succeeded=accepted, now=now, **last))
         self.state.failures = 0
@@ -273,7 +284,9 @@ class Dispatcher:
         answer: Answer,
         said: dict[str, Any],
     ) -> None:
-        ids, interval = _ids(rows), self.engine.interval
+        ids = _ids(rows)
+        is_sitemap = rows[0].kind == Submission.Kind.SITEMAP
+        interval = self.engine.interval_of(is_sitemap=is_sitemap)
         _retrying(
             lambda: submissions().settle(ids, self.owner, state, interval, **said)
         )
@@ -295,6 +308,9 @@ class Dispatcher:
         said: dict[str, Any],
     ) -> None:
         """Pause the engine; submit URLs later, or give up those too old."""
+        if answer.outcome == Outcome.EXHAUSTED:
+            self._wait_for_quota([*rows, *rest], answer, said)
+            return
         now = self.now()
         wait = pause(self.state.failures)
         if answer.retry_after is not None and answer.retry_after > 0:
@@ -312,6 +328,16 @@ class Dispatcher:
         later = wait if is_known else max(wait, self.engine.interval)
         self._put_back([row for row in rows if not _is_over(row, now)], later, **said)
         self._put_back(rest, wait)
+
+    def _wait_for_quota(
+        self, rows: Sequence[Submission], answer: Answer, said: dict[str, Any]
+    ) -> None:
+        """Pause the engine without blaming it: nothing was sent, and nothing failed."""
+        now, wait = self.now(), min(AWAY, answer.retry_after or RENEWED_IN)
+        self.state.failures = 0
+        pk, last = self.state.pk, _last(said)
+        _retrying(lambda: states().pause(pk, now + wait, now, 0, **last))
+        self._put_back(rows, wait, attempts=F("attempts") - 1, **said)
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
         due_at, ids = self.now() + wait, _ids(rows)
@@ -341,11 +367,16 @@ def in_words(seconds: float) -> str:
 
 
 def _batches(rows: Sequence[Submission]) -> list[list[Submission]]:
-    """Divide rows into batches: all URLs together, each sitemap by itself."""
-    kind = Submission.Kind.SITEMAP
-    sitemaps = [[row] for row in rows if row.kind == kind]
-    urls = [row for row in rows if row.kind != kind]
-    return sitemaps + ([urls] if urls else [])
+    """
+    Divide rows into batches: URLs and feeds together, each sitemap by itself.
+
+    The last is sent first: a quota of URLs must not hold up sitemaps.
+    """
+    special = (Submission.Kind.SITEMAP, Submission.Kind.FEED)
+    sitemaps = [[row] for row in rows if row.kind == special[0]]
+    feeds = [row for row in rows if row.kind == special[1]]
+    urls = [row for row in rows if row.kind not in special]
+    return [some for some in (urls, feeds) if some] + sitemaps
 
 
 def _is_over(row: Submission, now: float) -> bool:

@@ -126,6 +126,7 @@ class Submission(models.Model):
         CHANGED = "changed"
         REMOVED = "removed"
         SITEMAP = "sitemap"
+        FEED = "feed"
         REQUESTED = "requested"
 
     class State(models.TextChoices):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from urllib.parse import urlsplit
@@ -61,6 +61,8 @@ class Notice:
     host: str
     kind: Submission.Kind
     section: str = ""
+    #: The alias of the only engine that is to be notified; empty for all.
+    only: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +146,16 @@ def notice(
 
 
 def sitemap_notices(site: SiteAddress) -> list[Notice]:
-    """Return the notices of the site's sitemap, if an engine takes sitemaps."""
-    if not any(engine.takes_sitemaps for engine in engines().values()):
-        return []
-    host = site.origin.host
-    return [Notice(url, host, Kind.SITEMAP) for url in index.addresses(site)]
+    """Return the notices of the site's sitemap and feeds that engines take."""
+    found = [
+        replace(notice(feed, site, Kind.FEED, ""), only=alias)
+        for alias, engine in engines().items()
+        for feed in engine.feeds_of_site()
+    ]
+    if any(engine.takes_sitemaps for engine in engines().values()):
+        host = site.origin.host
+        found += [Notice(url, host, Kind.SITEMAP) for url in index.addresses(site)]
+    return found
 
 
 # What somebody requests
@@ -253,6 +260,8 @@ def put(
 
 def takes(engine: Engine, item: Notice) -> bool:
     """Tell whether an engine takes a notice, and is to be notified of such."""
+    if item.only:
+        return item.only == engine.alias
     if item.kind == Kind.SITEMAP:
         return engine.takes_sitemaps
     return engine.takes_urls and engine.wants(item.section, item.kind.value)
@@ -276,7 +285,7 @@ def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
 
 def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
-    sent = sent_at(alias, list(notices), now - engine.interval)
+    due_at = due_times(alias, engine, notices, now)
     submissions().bulk_create(
         (
             Submission(
@@ -287,13 +296,29 @@ def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) 
                 kind=item.kind,
                 section=item.section,
                 created_at=now,
-                due_at=max(now, sent.get(digest, 0.0) + engine.interval),
+                due_at=due_at[digest],
             )
             for digest, item in notices.items()
         ),
         batch_size=ROWS,
         ignore_conflicts=True,
     )
+
+
+def due_times(
+    alias: str, engine: Engine, notices: Mapping[str, Notice], now: float
+) -> dict[str, float]:
+    """Return when each notice may be sent, by digest: now, or after its interval."""
+    intervals = {
+        digest: engine.interval_of(is_sitemap=item.kind == Kind.SITEMAP)
+        for digest, item in notices.items()
+    }
+    since = now - max(intervals.values(), default=0.0)
+    sent = sent_at(alias, list(notices), since) if notices else {}
+    return {
+        digest: max(now, sent.get(digest, 0.0) + interval)
+        for digest, interval in intervals.items()
+    }
 
 
 def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
@@ -361,9 +386,17 @@ def backlog(
 
 
 def late(seconds: float) -> int:
-    """Return how many submissions have been due for longer than some seconds."""
+    """
+    Return how many submissions have been due for longer than some seconds.
+
+    What waits for an engine's quota is not late.
+    """
     before = database_time(submissions().db) - seconds
-    return sum(rows.filter(due_at__lt=before).count() for _, rows in queues())
+    return sum(
+        rows.filter(due_at__lt=before).count()
+        for state, rows in queues()
+        if state.failures or state.problem or state.paused_until <= before
+    )
 
 
 def prune() -> int:

@@ -143,11 +143,9 @@ class _Plans:
                 new = {digest_of(item.url): item for item in own}
                 for digest in [d for d in new if (alias, d) in self._known]:
                     del new[digest]
-                since = self._now - engine.interval
-                sent = outbox.sent_at(alias, list(new), since) if new else {}
+                due_at = outbox.due_times(alias, engine, new, self._now)
                 for digest, item in new.items():
-                    due_at = sent.get(digest, 0.0) + engine.interval
-                    self._count(alias, item.host, item.url, due_at)
+                    self._count(alias, item.host, item.url, due_at[digest])
                 if remember:
                     self._known.update((alias, digest) for digest in new)
 

@@ -13,7 +13,7 @@ import enum
 import re
 import urllib.parse
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -23,6 +23,9 @@ from .errors import OptionError, TransportError
 EXCERPT = 500
 #: What can happen to a URL.
 EVENTS = ("added", "changed", "removed")
+#: Seconds after which a quota that was used up is asked for again. Hardly an engine
+#: says when it renews a day's quota.
+RENEWED_IN = 3_600.0
 #: Replaces secrets in everything that is stored or shown.
 REDACTED = "…"
 
@@ -41,6 +44,8 @@ class Outcome(enum.Enum):
     THROTTLED = "throttled"
     #: Not now: the network or the engine fails, or somebody has to fix something.
     UNAVAILABLE = "unavailable"
+    #: The quota is used up, which is no failure: retry when it may be renewed.
+    EXHAUSTED = "exhausted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +65,20 @@ class Answer:
     is_divisible: bool = False
     #: Whether the engine cannot have received it, so that a retry may be immediate.
     is_unsent: bool = False
+    #: How many URLs were submitted, the first of the batch, as many as the quota
+    #: allows. None for all.
+    taken: int | None = None
+    #: URLs that were refused for good, although the others were accepted.
+    refused: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """The URLs of one submission: at most ``max_urls`` of one host, or one sitemap."""
+    """
+    The URLs of one submission: at most ``max_urls`` of one host, or one sitemap.
+
+    For an engine that takes feeds: all feeds that changed.
+    """
 
     #: Scheme and host of the site, ``https://www.example.com``.
     origin: str
@@ -118,6 +132,8 @@ class Engine(ABC):
     takes_urls: ClassVar[bool] = False
     #: Whether it accepts sitemaps that changed.
     takes_sitemaps: ClassVar[bool] = False
+    #: Whether it accepts feeds that changed: those that ``feeds_of_site()`` names.
+    takes_feeds: ClassVar[bool] = False
     #: The most URLs per request.
     max_urls: ClassVar[int] = 1
 
@@ -160,8 +176,17 @@ class Engine(ABC):
         if not all(isinstance(part, str) for part in parts):
             raise OptionError(option, f"is {value!r}, not a list of texts.")
         if value and not self.takes_urls:
-            problem = f"does nothing: {self.name} takes sitemaps only. Remove it."
+            problem = f"does nothing: {self.name} takes no URLs of pages. Remove it."
             raise OptionError(option, problem)
+
+    def _has_text(self, option: str) -> bool:
+        """Tell whether an option is a text with more than spaces."""
+        value: object = getattr(self, option)
+        return isinstance(value, str) and bool(value.strip())
+
+    def feeds_of_site(self) -> Sequence[str]:
+        """Return the feeds to submit after a change: paths on the site, or URLs."""
+        return ()
 
     def wants(self, section: str, event: str) -> bool:
         """
@@ -174,6 +199,10 @@ class Engine(ABC):
         if section and self.sections and section not in self.sections:
             return False
         return event not in EVENTS or not self.events or event in self.events
+
+    def interval_of(self, *, is_sitemap: bool) -> float:
+        """Return the least seconds between two submissions of the same URL."""
+        return self.interval
 
     @abstractmethod
     def submit(self, batch: Batch) -> Answer:
@@ -240,6 +269,8 @@ class Engine(ABC):
         retry_after: float | None = None,
         is_divisible: bool = False,
         is_unsent: bool = False,
+        taken: int | None = None,
+        refused: Collection[str] = (),
     ) -> Answer:
         """Return an answer without secrets; the excerpt is the start of ``body``."""
         return Answer(
@@ -251,6 +282,21 @@ class Engine(ABC):
             retry_after=retry_after,
             is_divisible=is_divisible,
             is_unsent=is_unsent,
+            taken=taken,
+            refused=refused,
+        )
+
+    def _exhausted(
+        self, message: str, *, status: int | None = None, body: str = ""
+    ) -> Answer:
+        """Return what is said where the quota is used up: nothing was submitted."""
+        return self._answer(
+            Outcome.EXHAUSTED,
+            message,
+            status=status,
+            body=body,
+            retry_after=RENEWED_IN,
+            is_unsent=True,
         )
 
     def _unreachable(self, error: TransportError) -> Answer:

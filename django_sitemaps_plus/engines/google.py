@@ -7,8 +7,6 @@ google-auth, see ``google_auth``.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +15,7 @@ from typing import Any, ClassVar
 
 from . import google_auth, http
 from .addresses import check_url
+from .answers import as_count, as_mappings, as_text, json_object
 from .base import (
     REDACTED,
     Answer,
@@ -91,7 +90,7 @@ class SearchConsole(Engine):
                 "'https://www.example.com/' with the slash, or 'sc-domain:example.com'."
             )
             raise OptionError("site", problem)
-        if not _is_given(self.credentials):
+        if not google_auth.is_given(self.credentials):
             problem = "is neither the path of a JSON file nor a dict of its contents."
             raise OptionError("credentials", problem)
         check_url("endpoint", self.endpoint)
@@ -134,7 +133,7 @@ class SearchConsole(Engine):
             return [self._finding(str(error), "Check the option 'credentials'.")]
         if not response.is_success:
             return [self._finding(self._explain(response)[1])]
-        sites = _mappings((_object(response) or {}).get("siteEntry"))
+        sites = as_mappings((json_object(response) or {}).get("siteEntry"))
         return [self._permission(sites)]
 
     def check_machine(self) -> list[CheckResult]:
@@ -262,18 +261,18 @@ class SearchConsole(Engine):
         if response.status == 404:
             problem = f"The sitemap was never submitted for {self.site}."
             return SitemapStatus(location=location, problem=problem)
-        said = _object(response)
+        said = json_object(response)
         if said is None:
             problem = "Google's answer is not a JSON object."
             return SitemapStatus(location=location, problem=problem)
         pending = said.get("isPending")
         return SitemapStatus(
             location=location,
-            last_submitted=_text(said.get("lastSubmitted")),
-            last_downloaded=_text(said.get("lastDownloaded")),
+            last_submitted=as_text(said.get("lastSubmitted")),
+            last_downloaded=as_text(said.get("lastDownloaded")),
             is_pending=pending if isinstance(pending, bool) else None,
-            errors=_count(said.get("errors")),
-            warnings=_count(said.get("warnings")),
+            errors=as_count(said.get("errors")),
+            warnings=as_count(said.get("warnings")),
             submitted=dict(_contents(said.get("contents"))),
         )
 
@@ -284,42 +283,13 @@ def _is_property(value: object) -> bool:
     )
 
 
-def _is_given(value: object) -> bool:
-    return value is None or isinstance(value, (str, os.PathLike, Mapping))
-
-
 def _has(text: str, words: Iterable[str]) -> bool:
     return any(word in text for word in words)
 
 
-def _object(response: http.Response) -> dict[str, Any] | None:
-    """Return the JSON object in a body; None if there is none."""
-    try:
-        said = json.loads(response.body)
-    except (ValueError, RecursionError):
-        return None
-    return said if isinstance(said, dict) else None
-
-
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    parts = value if isinstance(value, list) else []
-    return [part for part in parts if isinstance(part, dict)]
-
-
 def _contents(value: object) -> Iterator[tuple[str, int]]:
     """Yield the kinds of content, normalized: "web", "rssfeed"."""
-    for part in _mappings(value):
-        count = _count(part.get("submitted"))
-        if count is not None:
-            yield str(part.get("type", "")).replace("_", "").lower(), count
-
-
-def _count(value: object) -> int | None:
-    """Parse a number, which the API writes as a string."""
-    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,18}", str(value)):
-        return None
-    return int(str(value))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    for part in as_mappings(value):
+        submitted = as_count(part.get("submitted"))
+        if submitted is not None:
+            yield str(part.get("type", "")).replace("_", "").lower(), submitted

@@ -28,6 +28,8 @@ except ImportError:
 
 #: The scope for submitting sitemaps, and for reading their status.
 SCOPE = "https://www.googleapis.com/auth/webmasters"
+#: The scope of the Indexing API.
+INDEXING_SCOPE = "https://www.googleapis.com/auth/indexing"
 
 #: How to install google-auth.
 INSTALL = (
@@ -57,10 +59,16 @@ def is_installed() -> bool:
     return _auth is not None
 
 
+def is_given(value: object) -> bool:
+    """Return whether a value has the form of credentials; None is the machine's own."""
+    return value is None or isinstance(value, (str, os.PathLike, Mapping))
+
+
 class Tokens:
     """The access token of one engine, reused until it expires."""
 
-    def __init__(self) -> None:
+    def __init__(self, scope: str = SCOPE) -> None:
+        self._scopes = [scope]
         self._credentials: Any = None
         self._info: Mapping[str, Any] = {}
 
@@ -114,16 +122,18 @@ class Tokens:
     ) -> Any:
         """Return credentials of google-auth."""
         if credentials is None:
-            return _auth.default(scopes=[SCOPE], request=_Fetch(timeout))[0]
+            return _auth.default(scopes=self._scopes, request=_Fetch(timeout))[0]
         info = _read(credentials)
         self._info = info
         if endpoint is not None:
             info["token_uri"] = endpoint
         kind = info.get("type")
         if kind == "service_account":
-            return _services.Credentials.from_service_account_info(info, scopes=[SCOPE])
+            account = _services.Credentials
+            return account.from_service_account_info(info, scopes=self._scopes)
         if kind == "authorized_user":
-            user = _users.Credentials.from_authorized_user_info(info, scopes=[SCOPE])
+            users = _users.Credentials
+            user = users.from_authorized_user_info(info, scopes=self._scopes)
             # google-auth ignores the URL in the file.
             uri = info.get("token_uri")
             return user.with_token_uri(uri) if uri else user

@@ -274,6 +274,7 @@ class Migration(migrations.Migration):
                             ("changed", "Changed"),
                             ("removed", "Removed"),
                             ("sitemap", "Sitemap"),
+                            ("feed", "Feed"),
                             ("requested", "Requested"),
                         ],
                         max_length=9,

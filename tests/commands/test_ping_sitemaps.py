@@ -255,7 +255,7 @@ def test_engines_that_take_no_urls_are_asked_for_none(
     assert ping(*asked)[2] == 0
     out, err, code = ping("--engine", "maps", *asked)
     assert (out, code) == ("", 2)
-    assert err.startswith("CommandError: No URL can be submitted to maps: sitemaps on")
+    assert err.startswith("CommandError: No URL of a page can be submitted to maps. Le")
 
 
 def test_engines_and_sections_can_be_chosen(settings: Any, register: Any) -> None:

@@ -100,6 +100,64 @@ def test_a_rejected_url_does_not_take_others_along(settings: Any) -> None:
     assert (run().total("requests"), outcomes().count("rejected")) == (1, 4), "whole"
 
 
+def test_urls_that_an_answer_names_are_refused_without_the_others(
+    settings: Any,
+) -> None:
+    engine = use(settings, one="Scripted")
+    engine.answers.append(
+        Answer(outcome=Outcome.ACCEPTED, status=200, refused=[f"{BASE}/1/"])
+    )
+    urls(3)
+    report = run()
+    assert rows() == [("/0/", "accepted"), ("/1/", "rejected"), ("/2/", "accepted")]
+    assert (report.total("accepted"), report.total("rejected")) == (2, 1)
+    assert len(engine.sent) == 1
+
+
+# Quotas
+
+
+def test_as_much_is_submitted_as_the_quota_allows_and_the_rest_waits(
+    settings: Any,
+) -> None:
+    engine = use(settings, one="Limited")
+    engine.quota[0] = 2
+    urls(5)
+    [result] = run().results
+    assert sent(engine) == [["/sitemap.xml"], ["/0/", "/1/"]], "the sitemap comes first"
+    assert (result.accepted, result.postponed) == (3, 3)
+    assert 3500 < rest() <= 3600
+    assert (state().failures, state().message) == (0, "No more today.")
+    happened("/new/")
+    assert run().results[0].note == "No more today. Paused, next try in 60 minutes."
+    engine.quota[0] = 5
+    later(3601)
+    run()
+    assert sorted(sent(engine)[-1]) == ["/2/", "/3/", "/4/", "/new/"]
+    assert set(outcomes()) == {"accepted"}
+
+
+def test_what_waits_for_a_quota_is_neither_late_nor_ever_given_up(
+    settings: Any,
+) -> None:
+    use(settings, one="Limited")
+    urls(2)
+    for _ in range(dispatcher.ATTEMPTS + 1):
+        run()
+        later(3601)
+    later(dispatcher.GIVE_UP)
+    run()
+    assert outcomes().count("pending") == 2
+    assert set(Submission.objects.filter(state="pending").values_list("attempts")) == {
+        (0,)
+    }
+    assert outbox.late(900) == 0
+    [waiting] = outbox.backlog()
+    assert (waiting.problem, waiting.failures) == ("", 0)
+    later(4601)
+    assert outbox.late(900) == 2, "nobody asked for the quota again"
+
+
 def test_many_rejected_urls_are_found_in_several_runs(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,10 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.delivery import background, outbox
+from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.results import DeliveryOptions
 from django_sitemaps_plus.models import EngineState, Page, Submission, UrlChange
 from tests.conftest import Register
 from tests.support.factories import articles
+from tests.support.fakes.yandex import FakeYandex
 from tests.support.helpers import ArticleSitemap
 from tests.support.ledger_world import age, place
 from tests.support.outbox_world import BASE, Kind, happened, later, rows, run, sent, use
@@ -164,6 +166,40 @@ def test_a_sitemap_is_submitted_once_in_an_interval(settings: Any) -> None:
     later(601)
     run()
     assert len(engine.sent) == 2, "nothing has changed since"
+
+
+def test_feeds_are_submitted_together_to_the_engine_that_names_them(
+    settings: Any,
+) -> None:
+    feeds = use(settings, feeds="Feeds", other="Scripted")
+    happened("/a/")
+    run()
+    other = ["https://blog.example.com/feed.atom"]
+    assert sorted(sent(feeds)) == [["/feed.atom", "/news.atom"], other]
+    assert sent(engines()["other"]) == [["/a/"]]
+    assert set(Submission.objects.values_list("kind", flat=True)) == {"feed", "changed"}
+    happened("/b/")
+    run()
+    assert len(feeds.sent) == 2, "not within the interval"
+    later(601)
+    run()
+    assert len(feeds.sent) == 4
+
+
+def test_a_sitemap_may_have_a_longer_interval_than_urls(settings: Any) -> None:
+    path = "django_sitemaps_plus.engines.yandex.YandexWebmaster"
+    with FakeYandex("token") as yandex:
+        options = {"token": "token", "recrawl": True, "endpoint": yandex.endpoint}
+        use(settings, yandex=(path, options))
+        for _ in range(2):
+            happened("/a/")
+            run()
+            later(601)
+        assert yandex.calls.count("POST user-added-sitemaps") == 1
+        assert yandex.calls.count("POST queue") == 2
+        later(86_400)
+        run()
+        assert yandex.calls.count("POST user-added-sitemaps") == 2
 
 
 def test_many_changes_are_queued_by_few_statements(

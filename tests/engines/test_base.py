@@ -65,7 +65,7 @@ def test_what_it_is_notified_of_has_to_be_known(
 
 
 def test_an_engine_that_takes_sitemaps_only_has_no_choice() -> None:
-    with pytest.raises(OptionError, match="Ping takes sitemaps only"):
+    with pytest.raises(OptionError, match="Ping takes no URLs of pages"):
         Ping(alias="it", url="https://hub.example/?s=", sections=["article"])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus.engines.base import EXCERPT, Answer, Outcome
-from tests.engines.setups import REMOTE, SETUPS, Setup, found
+from tests.engines.setups import GOOGLE, REMOTE, SETUPS, Setup, found
 from tests.support.fakes.faults import (
     Cut,
     Drip,
@@ -52,7 +52,7 @@ def submit(setup: Setup) -> Answer:
 
 
 def test_every_engine_has_a_setup() -> None:
-    known = {*SETUPS, "google"}  # which needs an extra
+    known = {*SETUPS, *GOOGLE}
     assert set(ENGINES) == known
 
 
@@ -60,7 +60,7 @@ def test_every_engine_has_a_setup() -> None:
 def test_an_engine_declares_what_it_accepts_and_its_options(name: str) -> None:
     engine = ENGINES[name]
     assert engine.name
-    assert engine.takes_urls or engine.takes_sitemaps
+    assert engine.takes_urls or engine.takes_sitemaps or engine.takes_feeds
     assert engine.max_urls >= 1
     assert engine.__doc__
     assert inspect.getdoc(inspect.getmodule(engine))

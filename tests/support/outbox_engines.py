@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -50,6 +51,36 @@ class Few(Scripted):
     """Takes three URLs at a time."""
 
     max_urls: ClassVar[int] = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited(Scripted):
+    """Takes URLs until its quota is used up, and sitemaps always."""
+
+    takes_sitemaps: ClassVar[bool] = True
+
+    quota: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
+
+    def submit(self, batch: Batch) -> Answer:
+        if batch.are_sitemaps:
+            return super().submit(batch)
+        taken = min(self.quota[0], len(batch.urls))
+        if not taken:
+            return self._exhausted("No more today.", status=200)
+        self.quota[0] -= taken
+        super().submit(dataclasses.replace(batch, urls=batch.urls[:taken]))
+        return dataclasses.replace(ACCEPTED, taken=taken)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feeds(Scripted):
+    """Takes two feeds, one of them on another host."""
+
+    takes_urls: ClassVar[bool] = False
+    takes_feeds: ClassVar[bool] = True
+
+    def feeds_of_site(self) -> Sequence[str]:
+        return ["/feed.atom", "/news.atom", "https://blog.example.com/feed.atom"]
 
 
 @dataclass(frozen=True, kw_only=True)

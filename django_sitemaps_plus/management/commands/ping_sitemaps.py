@@ -150,8 +150,8 @@ class Command(SitemapsCommand):
         if is_asked and not any(engines()[alias].takes_urls for alias in self.aliases):
             names = ", ".join(self.aliases)
             raise CommandError(
-                f"No URL can be submitted to {names}: sitemaps only. Leave out --url, "
-                "--all and --since.",
+                f"No URL of a page can be submitted to {names}. Leave out --url, --all "
+                "and --since.",
                 returncode=MISUSED,
             )
 

@@ -59,6 +59,10 @@ class FakeGoogle(FakeServer):
     the requests to the API. ``grants`` counts the tokens that were issued.
     """
 
+    #: Where the API is, and the scope of its tokens.
+    root = _ROOT
+    scope = SCOPE
+
     def __init__(
         self,
         properties: Mapping[str, str] | None = None,
@@ -75,7 +79,7 @@ class FakeGoogle(FakeServer):
 
     @property
     def endpoint(self) -> str:
-        return f"{self.origin}{_ROOT}"
+        return f"{self.origin}{self.root}"
 
     @property
     def token_endpoint(self) -> str:
@@ -83,7 +87,7 @@ class FakeGoogle(FakeServer):
 
     @property
     def calls(self) -> list[Request]:
-        return [r for r in self.requests if r.route.startswith(_ROOT)]
+        return [r for r in self.requests if r.route.startswith(self.root)]
 
     @property
     def credentials(self) -> dict[str, str]:
@@ -127,7 +131,7 @@ class FakeGoogle(FakeServer):
     def answer(self, request: Request) -> Reply:
         if request.route == "/token":
             return self._grant(request)
-        if not request.route.startswith(f"{_ROOT}/"):
+        if not request.route.startswith(f"{self.root}/"):
             return Reply(status=404, body=b"<html>Not Found</html>")
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         with self.lock:
@@ -146,7 +150,8 @@ class FakeGoogle(FakeServer):
         if self.is_revoked:
             problem = "Invalid grant: account not found"
         elif form.get("grant_type") == _GRANT:
-            problem = _jwt_problem(form.get("assertion", ""), self.token_endpoint)
+            claim = form.get("assertion", "")
+            problem = _jwt_problem(claim, self.token_endpoint, self.scope)
         elif form.get("grant_type") == "refresh_token":
             problem = self._user_problem(form)
         else:
@@ -245,7 +250,7 @@ def _covers(site: str, feed: str) -> bool:
     return feed.startswith(site)
 
 
-def _jwt_problem(assertion: str, endpoint: str) -> str:
+def _jwt_problem(assertion: str, endpoint: str, scope: str) -> str:
     """Return what is wrong with a signed claim (RFC 7523); empty if nothing is."""
     try:
         head, payload, signature = assertion.split(".")
@@ -265,7 +270,7 @@ def _jwt_problem(assertion: str, endpoint: str) -> str:
         return "Invalid JWT"
     if claims.get("aud") not in (endpoint, AUDIENCE):
         return "Invalid JWT: wrong audience"
-    if SCOPE not in claims.get("scope", "").split():
+    if scope not in claims.get("scope", "").split():
         return "Invalid JWT: no scope"
     is_now = claims["iat"] <= now + 60 and now < claims["exp"] <= claims["iat"] + 3600
     return "" if is_now else "Invalid JWT: Token must be a short-lived token"

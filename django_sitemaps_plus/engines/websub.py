@@ -1,0 +1,152 @@
+"""
+WebSub: tell a hub that feeds have changed, for crawlers that subscribe to them.
+
+https://www.w3.org/TR/websub/#publishing leaves publishing to hubs; this is the request
+that Google's hub and others take: https://pubsubhubbub.appspot.com/. The hub then reads
+the feed, which names the hub in turn.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import urllib.parse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from . import http
+from .addresses import Target, check_url
+from .base import Answer, Batch, CheckResult, Engine, Outcome
+from .errors import OptionError, TransportError
+
+#: The hub of Google, whose crawlers subscribe to feeds there.
+HUB = "https://pubsubhubbub.appspot.com/"
+#: The most bytes of a feed that the check reads.
+_LIMIT = 5_000_000
+
+_LINK = re.compile(r"<(?:\w+:)?link\s([^>]*)>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""([\w:]+)\s*=\s*("[^"]*"|'[^']*')""")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebSub(Engine):
+    """Publish feeds that changed to a hub; any 2xx status is a success."""
+
+    name: ClassVar[str] = "WebSub"
+    takes_feeds: ClassVar[bool] = True
+    max_urls: ClassVar[int] = 100
+
+    #: The feeds: paths on the site, or URLs.
+    feeds: Sequence[str] = ("/sitemap.atom",)
+    #: The URL of the hub.
+    hub: str = HUB
+
+    def __post_init__(self) -> None:
+        """
+        Check the options.
+
+        Raises:
+            OptionError: One of them is invalid.
+        """
+        super().__post_init__()
+        check_url("hub", self.hub)
+        if not isinstance(self.feeds, (list, tuple)) or not self.feeds:
+            problem = f"is {self.feeds!r}; use a list of paths, as ['/feed.atom']."
+            raise OptionError("feeds", problem)
+        for feed in self.feeds:
+            is_url = isinstance(feed, str) and feed.startswith(("https://", "http://"))
+            if is_url:
+                check_url("feeds", feed, plain=True)
+            elif not isinstance(feed, str) or not re.fullmatch(r"/(?!/)[!-~]*", feed):
+                problem = f"has {feed!r}; use a path, for example '/feed.atom'."
+                raise OptionError("feeds", problem)
+
+    def feeds_of_site(self) -> Sequence[str]:
+        """Return the feeds to submit after a change."""
+        return self.feeds
+
+    def submit(self, batch: Batch) -> Answer:
+        """Publish feeds."""
+        form = [("hub.mode", "publish"), *(("hub.url", url) for url in batch.urls)]
+        try:
+            response = http.send(
+                "POST",
+                self.hub,
+                headers={"Content-Type": "application/x-www-form-urlencoded"},
+                body=urllib.parse.urlencode(form).encode(),
+                timeout=self.timeout,
+            )
+        except TransportError as error:
+            return self._unreachable(error)
+        outcome, problem = _explained(response.status)
+        return self._answer(
+            outcome,
+            f"{Target.parse(self.hub).authority} {problem}",
+            status=response.status,
+            body=response.text,
+            retry_after=None if response.is_success else response.retry_after,
+            # One feed that the hub cannot read may be to blame.
+            is_divisible=outcome == Outcome.REJECTED,
+        )
+
+    def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
+        """Check that each feed can be read and names the hub, and itself."""
+        return [self._check_feed(origin, feed, force=force) for feed in self.feeds]
+
+    def _check_feed(self, origin: str, feed: str, *, force: bool) -> CheckResult:
+        url = f"{origin}{feed}" if feed.startswith("/") else feed
+        try:
+            response = http.send(
+                "GET",
+                url,
+                timeout=self.timeout,
+                limit=_LIMIT,
+                plain=True,
+                public=not force,
+            )
+        except TransportError as error:
+            return self._finding(str(error), "Make the feed reachable.")
+        if response.status != 200:
+            text = f"The feed {feed} answers with status {response.status}."
+            return self._finding(text, "Correct 'feeds'.")
+        links = _links(response.text)
+        if ("hub", self.hub) not in links:
+            text = f"The feed {feed} has no link to the hub {self.hub}."
+            return self._finding(
+                text, f'Add <link rel="hub" href="{self.hub}"/> to it.'
+            )
+        if not any(rel == "self" for rel, _ in links):
+            text = f"The feed {feed} has no link to itself."
+            return self._finding(text, 'Add <link rel="self" href="…"/> to it.')
+        return CheckResult(is_good=True, text=f"The feed {feed} names the hub.")
+
+
+def _explained(status: int) -> tuple[Outcome, str]:
+    if 200 <= status < 300:
+        return Outcome.ACCEPTED, "accepted the feeds."
+    if status == 429:
+        return Outcome.THROTTLED, "asks for fewer requests (429)."
+    if status in (400, 413, 422):
+        return Outcome.REJECTED, f"rejected the feeds ({status})."
+    if 300 <= status < 400:
+        problem = f"redirects ({status}): set 'hub' to the new address."
+    elif status in (404, 405, 410):
+        problem = f"is no hub at this address ({status}): check 'hub'."
+    elif status >= 500:
+        problem = f"has an internal error ({status})."
+    else:
+        problem = f"refuses the request ({status})."
+    return Outcome.UNAVAILABLE, problem
+
+
+def _links(text: str) -> set[tuple[str, str]]:
+    """Return the relation and the address of each link in a feed."""
+    found = set()
+    for link in _LINK.findall(text):
+        named = {
+            name.lower(): html.unescape(value[1:-1])
+            for name, value in _ATTRIBUTE.findall(link)
+        }
+        found |= {(rel, named.get("href", "")) for rel in named.get("rel", "").split()}
+    return found
