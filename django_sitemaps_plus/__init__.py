@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from .protocol.entries import Image, News, Video
-from .signals import submission_finished
+from .signals import submission_finished, urls_changed
 from .sitemaps.classes import GenericSitemap, Sitemap, StaticSitemap
 from .sitemaps.registry import register
 from .sitemaps.routes import Route
@@ -24,6 +24,7 @@ __all__ = [
     "register",
     "submission_finished",
     "touch",
+    "urls_changed",
 ]
 
 

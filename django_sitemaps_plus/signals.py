@@ -12,6 +12,17 @@ receiver raises is logged, and nothing else happens. Its arguments:
 - ``urls``: the list of URLs that were submitted
 - ``answer``: the ``engines.base.Answer``
 
+``urls_changed`` is sent for what happened to URLs: to purge a cache, or feed a search,
+within the project. It is sent after the commit, by whoever works in the background (a
+thread, a worker, ``ping_sitemaps``), once for at most 500 URLs of a section. At least
+once: if the process is killed while receivers run, the same is sent again some minutes
+later, after newer ones perhaps. What a receiver raises is logged, and not sent to it
+again. Its arguments:
+
+- ``sender``: None
+- ``section``: the name of the section
+- ``added``, ``changed``, ``removed``: lists of whole URLs, none of them in two lists
+
 ``changes_written`` is for this package itself: changes, or what happened to URLs, were
 written, and the background may look for them.
 """
@@ -22,6 +33,9 @@ from django.dispatch import Signal
 
 #: An engine's answer was final for some URLs.
 submission_finished = Signal()
+
+#: Something happened to URLs of a section.
+urls_changed = Signal()
 
 #: Changes were written, after the commit.
 changes_written = Signal()

@@ -30,6 +30,7 @@ def test_the_names() -> None:
         "register",
         "submission_finished",
         "touch",
+        "urls_changed",
     ]
 
 

@@ -83,6 +83,9 @@ class UrlChange(models.Model):
     on_hold = models.BooleanField(default=False)
     #: When it was put into the outbox. Null: not yet.
     queued_at = models.FloatField(null=True, blank=True)
+    #: When ``urls_changed`` may be sent for it, or when the claim of a process that is
+    #: sending it ends. Null: it was sent, or nobody listened.
+    announce_at = models.FloatField(null=True, blank=True)
 
     class Meta:
         app_label = "sitemaps_plus"
@@ -95,6 +98,10 @@ class UrlChange(models.Model):
             models.Index(
                 fields=["site", "queued_at", "on_hold", "id"],
                 name="sitemaps_plus_url_queue",
+            ),
+            models.Index(
+                fields=["site", "announce_at", "id"],
+                name="sitemaps_plus_url_announce",
             ),
         ]
         verbose_name = "URL change"

@@ -13,6 +13,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import sections
+from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.site import declared_sites, may_share_database
 
 from .models import UrlChange
@@ -66,13 +67,16 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
     Write what happened to URLs of a section; in the transaction that found it out.
 
     Where more than ``MAX_REMOVED`` are removed from it within an hour, these are put
-    on hold. Where no engine is configured, nothing waits for one that is added later.
+    on hold. Where no engine is configured, or nobody listens to ``urls_changed``,
+    nothing waits for one that is added later.
     """
     if not events:
         return
     removed = sum(event.kind == Kind.REMOVED for event in events)
     on_hold = _is_too_much(section, removed, now)
+    held = [on_hold and event.kind == Kind.REMOVED for event in events]
     queued_at = None if get_settings().ENGINES else now
+    announce_at = now if urls_changed.has_listeners() else None
     url_changes().bulk_create(
         (
             UrlChange(
@@ -81,10 +85,11 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
                 location=event.location,
                 digest=location_digest(event.location),
                 at=event.at,
-                on_hold=on_hold and event.kind == Kind.REMOVED,
+                on_hold=is_held,
                 queued_at=queued_at,
+                announce_at=None if is_held else announce_at,
             )
-            for event in events
+            for event, is_held in zip(events, held, strict=True)
         ),
         batch_size=ROWS,
     )
@@ -103,7 +108,7 @@ def _is_too_much(section: str, removed: int, now: float) -> bool:
     lately = _removed_lately(section, rows, now)
     if lately.count() + removed <= get_settings().MAX_REMOVED:
         return False
-    lately.filter(queued_at=None).update(on_hold=True)
+    lately.filter(queued_at=None).update(on_hold=True, announce_at=None)
     return True
 
 
@@ -186,7 +191,8 @@ def confirm(section: str, now: float) -> int:
     for start in range(0, len(again), ROWS):
         some = url_changes().filter(pk__in=again[start : start + ROWS])
         some.update(kind=Kind.CHANGED)
-    return held.update(on_hold=False)
+    announce_at = now if urls_changed.has_listeners() else None
+    return held.update(on_hold=False, announce_at=announce_at)
 
 
 def prune() -> int:

@@ -49,6 +49,7 @@ from django_sitemaps_plus.sitemaps.site import (
 )
 
 from . import guards, outbox
+from .announcing import announce
 from .dispatcher import deliver
 from .results import DeliveryOptions, Report
 
@@ -58,7 +59,8 @@ logger = logging.getLogger("django_sitemaps_plus")
 LOOK = 60.0
 #: Seconds for which the thread waits for more work before it ends.
 IDLE = 10.0
-#: Seconds for which the thread notifies engines before it looks for changes again.
+#: Seconds for which the thread notifies receivers, and engines, before it looks for
+#: changes again.
 STINT = 30.0
 #: The least seconds between two looks for what is due.
 PAUSE = 0.1
@@ -292,18 +294,25 @@ def problem(how: str) -> str:
 
 def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """
-    Notify engines of what is due for a while, and delete what is old.
+    Notify receivers and engines of what is due for a while, and delete what is old.
 
     Return the seconds until more is due, None if nothing waits or may be submitted. It
     stops early where the process ``is_ending``.
     """
+    is_announced = announce(_for_a_stint(is_ending))
+    wait = None if is_announced else 0.0
     if not get_settings().ENGINES or guards.refusal():
-        return None
-    end = time.monotonic() + STINT
+        return wait
     outbox.enqueue()
-    deliver(DeliveryOptions(is_over=lambda: is_ending() or time.monotonic() > end))
+    deliver(DeliveryOptions(is_over=_for_a_stint(is_ending)))
     outbox.prune()
-    return outbox.next_due()
+    return outbox.next_due() if is_announced else wait
+
+
+def _for_a_stint(is_ending: Callable[[], bool]) -> Callable[[], bool]:
+    """Return what tells whether a stint is over that begins now."""
+    end = time.monotonic() + STINT
+    return lambda: is_ending() or time.monotonic() > end
 
 
 def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
@@ -370,6 +379,7 @@ def drain(
     compare_by_position(sources, site, at_once=True)
     refresh_all(sources, site, progress=progress)
     url_changes.prune()
+    announce()
     if options.force or not guards.refusal():
         outbox.enqueue()
     report = deliver(options)

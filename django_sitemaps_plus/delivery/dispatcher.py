@@ -68,7 +68,8 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     last answer is the oldest comes first.
     """
     options = options or DeliveryOptions()
-    report = Report(refusal="" if options.force else guards.refusal())
+    is_free = options.force or not engines()
+    report = Report(refusal="" if is_free else guards.refusal())
     site = configured()
     if report.refusal or site is None:
         return report

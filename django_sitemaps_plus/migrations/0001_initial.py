@@ -363,6 +363,7 @@ class Migration(migrations.Migration):
                 ("at", models.FloatField()),
                 ("on_hold", models.BooleanField(default=False)),
                 ("queued_at", models.FloatField(blank=True, null=True)),
+                ("announce_at", models.FloatField(blank=True, null=True)),
             ],
             options={
                 "verbose_name": "URL change",
@@ -378,6 +379,10 @@ class Migration(migrations.Migration):
                     models.Index(
                         fields=["site", "queued_at", "on_hold", "id"],
                         name="sitemaps_plus_url_queue",
+                    ),
+                    models.Index(
+                        fields=["site", "announce_at", "id"],
+                        name="sitemaps_plus_url_announce",
                     ),
                 ],
             },

@@ -39,6 +39,7 @@ from django_sitemaps_plus.management.utils import (
 )
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.publishing import index, status
+from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import configured
 
@@ -125,7 +126,7 @@ class Command(SitemapsCommand):
         self.sections = utils.sections(options["section"])
         if options["confirm"]:
             return self._confirm()
-        if not engines():
+        if not engines() and not urls_changed.has_listeners():
             raise CommandError(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
                 '{"indexnow": {"BACKEND": '
@@ -141,7 +142,8 @@ class Command(SitemapsCommand):
         self.site = site_address()
         if options["status"]:
             return self._status()
-        self.refusal = "" if options["force"] else guards.refusal()
+        is_free = options["force"] or not engines()
+        self.refusal = "" if is_free else guards.refusal()
         return self._dry_run() if options["dry_run"] else self._deliver()
 
     def _refuse_urls(self) -> None:

@@ -1,0 +1,76 @@
+"""
+``urls_changed`` is sent for what happened to URLs, by whoever works in the background.
+
+A batch is claimed, and the claim committed, before it is sent: receivers run outside of
+our transactions, and what a killed process had claimed is sent again when that ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from django_sitemaps_plus.changes.models import UrlChange
+from django_sitemaps_plus.changes.queries import url_changes
+from django_sitemaps_plus.db import retrying
+from django_sitemaps_plus.signals import urls_changed
+from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
+
+from .outbox import locked
+
+Kind = UrlChange.Kind
+
+#: URLs of a batch.
+BATCH = 500
+#: Seconds for which a claim lasts: no receiver should take that long.
+CLAIM = 600.0
+
+
+def announce(is_over: Callable[[], bool] = lambda: False) -> bool:
+    """
+    Send ``urls_changed`` for what it was not sent for yet; return whether all is sent.
+
+    Nothing is sent while the site's address is not known, or nobody listens.
+    """
+    site = configured()
+    if site is None or not urls_changed.has_listeners():
+        return True
+    using = url_changes().db
+    while not is_over():
+        some = retrying(using, _claim)
+        if not some:
+            return True
+        _send(some, site)
+        sent = url_changes().filter(pk__in=[row.pk for row in some])
+        retrying(using, partial(sent.update, announce_at=None))
+    return False
+
+
+def _claim() -> list[UrlChange]:
+    """Claim the next batch, which nobody else gets meanwhile."""
+    due = url_changes().filter(announce_at__isnull=False)
+    if not due.exists():
+        return []
+    with locked() as now:
+        rows = due.filter(announce_at__lte=now).order_by("announce_at", "pk")
+        some = list(rows[:BATCH])
+        claimed = url_changes().filter(pk__in=[row.pk for row in some])
+        claimed.update(announce_at=now + CLAIM)
+    return some
+
+
+def _send(rows: Iterable[UrlChange], site: SiteAddress) -> None:
+    """Send a signal for each section, in which each URL is once."""
+    sections: dict[str, dict[str, str]] = {}
+    for row in sorted(rows, key=lambda row: row.pk):
+        known = sections.setdefault(row.section, {})
+        url = site.url(row.location)
+        former = known.pop(url, None)
+        is_new = former == Kind.ADDED and row.kind == Kind.CHANGED
+        known[url] = Kind.ADDED if is_new else row.kind
+    for section, kinds in sections.items():
+        lists = {
+            str(kind): [url for url, known in kinds.items() if known == kind]
+            for kind in Kind
+        }
+        urls_changed.send_robust(sender=None, section=section, **lists)

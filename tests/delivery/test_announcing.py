@@ -1,0 +1,179 @@
+"""``urls_changed``: the project's own code hears what happened to URLs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from django_sitemaps_plus import urls_changed
+from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.changes.url_changes import Event
+from django_sitemaps_plus.delivery import announcing, background
+from django_sitemaps_plus.delivery.announcing import announce
+from django_sitemaps_plus.models import UrlChange
+from tests.conftest import Register
+from tests.support.factories import articles
+from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.outbox_world import BASE, Kind, use
+from tests.support.processes import at_once
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+Heard = list[tuple[str, dict[str, list[str]]]]
+
+
+@pytest.fixture
+def listen() -> Iterator[Callable[[Callable[..., object]], None]]:
+    """Connect receivers until the test ends."""
+    receivers = []
+
+    def connect(receiver: Callable[..., object]) -> None:
+        receivers.append(receiver)
+        urls_changed.connect(receiver, weak=False)
+
+    yield connect
+    for receiver in receivers:
+        urls_changed.disconnect(receiver)
+
+
+@pytest.fixture
+def heard(listen: Any, settings: Any) -> Heard:
+    """What a receiver heard: sections, and paths by what happened to them."""
+    use(settings)
+    found: Heard = []
+
+    def receiver(section: str, **given: Any) -> None:
+        assert not connection.in_atomic_block
+        kinds = {
+            kind: [url.removeprefix(BASE) for url in given[kind]]
+            for kind in ("added", "changed", "removed")
+        }
+        found.append((section, {kind: urls for kind, urls in kinds.items() if urls}))
+
+    listen(receiver)
+    return found
+
+
+def happened(*kinds_and_paths: str, section: str = "article") -> None:
+    """Write what happened as reports and builds do: "added /a/"."""
+    now = time.time()
+    pairs = [text.split() for text in kinds_and_paths]
+    events = [Event(Kind(kind), path, now) for kind, path in pairs]
+    with transaction.atomic():
+        url_changes.write(section, events, now)
+
+
+def test_what_happened_is_heard_once_by_section_and_kind(heard: Heard) -> None:
+    happened("added /a/", "changed /b/", "removed /c/", "changed /d/")
+    happened("removed /x/", section="news")
+    assert announce()
+    assert announce()
+    assert heard == [
+        ("article", {"added": ["/a/"], "changed": ["/b/", "/d/"], "removed": ["/c/"]}),
+        ("news", {"removed": ["/x/"]}),
+    ]
+
+
+def test_of_several_events_of_a_url_the_last_is_heard(heard: Heard) -> None:
+    happened("added /a/", "changed /a/", "added /b/", "removed /b/")
+    happened("removed /c/", "changed /c/")
+    announce()
+    expected = {"added": ["/a/"], "changed": ["/c/"], "removed": ["/b/"]}
+    assert heard == [("article", expected)]
+
+
+def test_batches_are_bounded(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcing, "BATCH", 3)
+    happened(*(f"changed /{n}/" for n in range(7)))
+    assert not announce(lambda: bool(heard))
+    announce()
+    assert [len(kinds["changed"]) for _, kinds in heard] == [3, 3, 1]
+
+
+def test_what_a_receiver_raises_is_logged_and_stops_nobody(
+    heard: Heard, listen: Any, caplog: Any
+) -> None:
+    def broken(**kwargs: Any) -> None:
+        raise LookupError("the cache is away")
+
+    listen(broken)
+    happened("added /a/")
+    assert announce()
+    assert announce()
+    assert len(heard) == 1
+    assert "the cache is away" in caplog.text
+
+
+def test_what_a_killed_process_was_sending_is_sent_again(
+    heard: Heard, listen: Any
+) -> None:
+    def killed(**kwargs: Any) -> None:
+        raise SystemExit
+
+    listen(killed)
+    happened("added /a/")
+    with pytest.raises(SystemExit):
+        announce()
+    urls_changed.disconnect(killed)
+    assert announce()
+    assert len(heard) == 1, "its claim has not ended"
+    UrlChange.objects.update(announce_at=time.time())
+    announce()
+    assert [kinds for _, kinds in heard] == [{"added": ["/a/"]}] * 2
+
+
+def test_two_processes_do_not_send_the_same(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announcing, "BATCH", 2)
+    happened(*(f"changed /{n}/" for n in range(10)))
+    at_once(2, lambda _: announce())
+    assert sorted(url for _, kinds in heard for url in kinds["changed"]) == [
+        f"/{n}/" for n in range(10)
+    ]
+
+
+def test_removals_on_hold_are_heard_when_they_are_confirmed(
+    heard: Heard, settings: Any
+) -> None:
+    use(settings, MAX_REMOVED=2)
+    happened("changed /a/", *(f"removed /{n}/" for n in range(3)))
+    announce()
+    assert heard == [("article", {"changed": ["/a/"]})]
+    url_changes.confirm("article", time.time())
+    announce()
+    assert heard[1] == ("article", {"removed": ["/0/", "/1/", "/2/"]})
+
+
+def test_nothing_waits_for_a_receiver_that_is_connected_later(
+    settings: Any, listen: Any
+) -> None:
+    use(settings)
+    happened("added /a/")
+    heard: list[Any] = []
+    listen(lambda **kwargs: heard.append(kwargs))
+    announce()
+    assert heard == []
+
+
+def test_a_save_is_heard_without_any_engine_and_in_debug(
+    heard: Heard, settings: Any, register: Register, client: Any
+) -> None:
+    settings.DEBUG = True
+    register("article", ArticleSitemap)
+    articles(2)
+    client.get("/sitemap-article-1.xml")
+    first, second = Article.objects.order_by("pk")
+    first.slug = "saved"
+    first.save()
+    background.notify_all()
+    assert heard.pop() == ("article", {"changed": ["/articles/saved/"]})
+    second.delete()
+    assert run_command("ping_sitemaps")[2] == 0
+    gone = {path for _, kinds in heard for path in kinds.get("removed", [])}
+    assert f"/articles/{second.slug}/" in gone
