@@ -20,8 +20,9 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
 from .exceptions import ConfigurationError
+from .protocol.crawlers import PRESETS
 from .protocol.errors import ProtocolError
-from .protocol.robots import Group, robots_txt
+from .protocol.robots import SIGNALS, Group, robots_txt
 
 NAME = "SITEMAPS_PLUS"
 
@@ -32,6 +33,10 @@ _WHOLE = (int,), "whole number"
 #: said of it.
 _SITE_NAME = re.compile(r"[A-Za-z][\w-]{0,49}", re.ASCII)
 _SITE_KEYS = ("BASE_URL", "URLCONF", "SITEMAPS")
+#: The keys of a group of robots.txt.
+_GROUP_KEYS = {
+    *("user_agent", "crawlers", "allow", "disallow", "crawl_delay", "content_signal"),
+}
 #: What the value of a setting may be, and what that is called.
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "BASE_URL": _TEXT,
@@ -109,6 +114,10 @@ class Settings:
     #: all server processes together: after each page they rest accordingly.
     BACKGROUND_SHARE: float = 0.05
 
+    #: Title and description of the site for ``/llms.txt``: ``{"title": …,
+    #: "description": …}``. None by default: no search engine is known to read it.
+    LLMS: dict[str, str] | None = None
+
     #: Groups of robots.txt, in order. The default allows everything.
     ROBOTS: list[dict[str, Any]] = field(
         default_factory=lambda: [{"user_agent": "*", "disallow": [""]}]
@@ -126,6 +135,7 @@ class Settings:
             # Its value is not shown: it may hold a key.
             raise _error("ENGINES", "is no dict of engines by alias.")
         _check_sites(self.SITES)
+        _check_llms(self.LLMS)
         is_bool = isinstance(self.BACKGROUND, bool)
         header = self.CACHE_CONTROL or ""
         rules = {
@@ -194,22 +204,57 @@ def _check_sites(sites: Any) -> None:
             raise _error("SITES", problem, path=path)
 
 
+def _check_llms(given: Any) -> None:
+    """Refuse what cannot be the head of ``/llms.txt``."""
+    if given is None:
+        return
+    keys = {"title", "description"}
+    is_dict = isinstance(given, Mapping) and set(given) <= keys
+    if not is_dict or not given.get("title"):
+        raise _error("LLMS", f"is {given!r}; use {{'title': …, 'description': …}}.")
+
+
 def _group(index: int, entry: Any) -> Group:
-    keys = {"user_agent", "allow", "disallow", "crawl_delay"}
-    if not isinstance(entry, Mapping) or not set(entry) <= keys:
-        raise _error(
-            "ROBOTS",
-            f"is {entry!r}; use a dict with the keys 'user_agent', 'allow', "
-            "'disallow' and 'crawl_delay'.",
-            path=f"[{index}]",
-        )
-    agents = _texts(index, "user_agent", entry.get("user_agent", "*"))
+    if not isinstance(entry, Mapping) or not set(entry) <= _GROUP_KEYS:
+        known = ", ".join(map(repr, sorted(_GROUP_KEYS)))
+        problem = f"is {entry!r}; use a dict with some of the keys {known}."
+        raise _error("ROBOTS", problem, path=f"[{index}]")
+    is_for_all = not {"user_agent", "crawlers"} & set(entry)
+    agents = _texts(index, "user_agent", entry.get("user_agent", ()))
     return Group(
-        user_agents=agents,
+        user_agents=("*",) if is_for_all else (*agents, *_crawlers(index, entry)),
         allow=_texts(index, "allow", entry.get("allow", ())),
         disallow=_texts(index, "disallow", entry.get("disallow", ())),
         crawl_delay=entry.get("crawl_delay"),
+        signals=_signals(index, entry.get("content_signal", {})),
     )
+
+
+def _crawlers(index: int, entry: Mapping[str, Any]) -> list[str]:
+    """Return the names of the crawlers of presets."""
+    found = []
+    for preset in _texts(index, "crawlers", entry.get("crawlers", ())):
+        if preset not in PRESETS:
+            problem = f"has {preset!r}. {advice(preset, PRESETS, 'presets')}"
+            raise _error("ROBOTS", problem, path=f"[{index}]['crawlers']")
+        found += [crawler.name for crawler in PRESETS[preset]]
+    return found
+
+
+def _signals(index: int, given: Any) -> tuple[tuple[str, bool], ...]:
+    """Return what Content-Signal says, in a fixed order."""
+    path = f"[{index}]['content_signal']"
+    if not isinstance(given, Mapping):
+        example = "{'search': True, 'ai-train': False}"
+        raise _error("ROBOTS", f"is {given!r}; use {example}.", path=path)
+    for name, value in given.items():
+        if name not in SIGNALS:
+            problem = f"has {name!r}. {advice(name, SIGNALS, 'signals')}"
+            raise _error("ROBOTS", problem, path=path)
+        if not isinstance(value, bool):
+            problem = f"is {value!r}; use True or False."
+            raise _error("ROBOTS", problem, path=f"{path}[{name!r}]")
+    return tuple((name, given[name]) for name in SIGNALS if name in given)
 
 
 def _texts(index: int, key: str, value: Any) -> tuple[str, ...]:

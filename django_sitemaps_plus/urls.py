@@ -15,7 +15,9 @@ from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
 from . import views
+from .conf import get_settings
 from .delivery.engines import known_files
+from .exceptions import ConfigurationError
 from .sitemaps.registry import registry
 
 app_name = "django_sitemaps_plus"
@@ -62,6 +64,23 @@ class FileConverter(StringConverter):
         return value
 
 
+class LlmsConverter(StringConverter):
+    """``llms.txt``, where the settings ask for it."""
+
+    regex = r"llms\.txt"
+
+    def to_python(self, value: str) -> str:
+        """Return the name; ``ValueError`` lets the next pattern try."""
+        try:
+            is_asked_for = get_settings().LLMS is not None
+        except ConfigurationError:
+            is_asked_for = False  # E001 says so
+        if not is_asked_for:
+            raise ValueError(value)
+        return value
+
+
+register_converter(LlmsConverter, "sitemaps_plus_llms")
 register_converter(SectionConverter, "sitemaps_plus_section")
 register_converter(FileConverter, "sitemaps_plus_file")
 register_converter(PageConverter, "sitemaps_plus_page")
@@ -84,5 +103,6 @@ urlpatterns = [
     *_both(f"sitemap-{_SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
     *_both("sitemap-<sitemaps_plus_page:page>.xml", views.page, "page"),
     path("robots.txt", views.robots, name="robots"),
+    path("<sitemaps_plus_llms:name>", views.llms, name="llms"),
     path("<sitemaps_plus_file:name>", views.engine_file, name="engine-file"),
 ]

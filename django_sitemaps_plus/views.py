@@ -30,6 +30,7 @@ from .exceptions import ConfigurationError, NotReady, TooManyBadRows
 from .pagination.bounds import fill
 from .pagination.queries import pages
 from .protocol.errors import PageFull
+from .protocol.llms import Link, llms_txt
 from .protocol.robots import closed, robots_txt
 from .publishing import index as indexes
 from .publishing.by_position import by_position, position_pages
@@ -42,6 +43,7 @@ from .sitemaps.sections import SectionSource, live_source, source
 from .sitemaps.site import (
     SiteAddress,
     of_request,
+    rendering_context,
     requested_address,
     site_of_request,
     working_for,
@@ -188,6 +190,30 @@ def robots(request: HttpRequest) -> HttpResponseBase:
     response = HttpResponse(
         robots_txt(groups, sitemaps), content_type="text/plain; charset=utf-8"
     )
+    cache_control(response)
+    return response
+
+
+@_guarded
+def llms(request: HttpRequest, name: str) -> HttpResponseBase:
+    """``/llms.txt``: sections with a title, where the settings ask for it."""
+    settings = get_settings()
+    if settings.LLMS is None or closed(settings.robots_groups()):
+        raise Http404("This site has no llms.txt.")
+    place = of_request(request)
+    with rendering_context(place):
+        links = [
+            Link(
+                str(found.sitemap.section_title),
+                indexes.address(place, "section", found.name),
+                str(found.sitemap.section_description),
+            )
+            for found in indexes.all_sources()
+            if getattr(found.sitemap, "section_title", "")
+        ]
+        head = settings.LLMS
+        text = llms_txt(str(head["title"]), str(head.get("description", "")), links)
+    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     cache_control(response)
     return response
 

@@ -13,7 +13,11 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 
 KNOWN = ", ".join(field.name for field in dataclasses.fields(Settings))
 LINE = "a header is one line of ASCII, for example 'public, max-age=600'."
-KEYS = "use a dict with the keys 'user_agent', 'allow', 'disallow' and 'crawl_delay'."
+HEAD = "use {'title': …, 'description': …}."
+KEYS = (
+    "use a dict with some of the keys 'allow', 'content_signal', 'crawl_delay', "
+    "'crawlers', 'disallow', 'user_agent'."
+)
 
 
 def refusal(settings: Any, value: Any) -> str:
@@ -94,6 +98,9 @@ def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
         ("BACKGROUND_SHARE", 0, "is 0; use a share above 0 and up to 1."),
         ("ROBOTS", "User-agent: *", "is 'User-agent: *', which is no list."),
         ("ROBOTS", {"allow": []}, "is {'allow': []}, which is no list."),
+        ("LLMS", True, f"is True; {HEAD}"),
+        ("LLMS", {"description": "x"}, f"is {{'description': 'x'}}; {HEAD}"),
+        ("LLMS", {"title": "x", "url": 1}, f"is {{'title': 'x', 'url': 1}}; {HEAD}"),
     ],
 )
 def test_a_value_that_cannot_work_is_refused(
@@ -111,6 +118,24 @@ def test_a_value_that_cannot_work_is_refused(
         ({"disallow": [None]}, "[1]['disallow'] is [None]; use a list of texts."),
         ({"user_agent": {"*"}}, "[1]['user_agent'] is {'*'}; use a list of texts."),
         ({"user_agent": []}, " cannot be written: user_agents: none"),
+        ({"crawlers": []}, " cannot be written: user_agents: none"),
+        (
+            {"crawlers": ["ai-training", "ai-trainings"]},
+            "[1]['crawlers'] has 'ai-trainings'. Did you mean 'ai-training'?",
+        ),
+        (
+            {"content_signal": "search=yes"},
+            "[1]['content_signal'] is 'search=yes'; use "
+            "{'search': True, 'ai-train': False}.",
+        ),
+        (
+            {"content_signal": {"ai_train": False}},
+            "[1]['content_signal'] has 'ai_train'. Did you mean 'ai-train'?",
+        ),
+        (
+            {"content_signal": {"search": "yes"}},
+            "[1]['content_signal']['search'] is 'yes'; use True or False.",
+        ),
         (
             {"user_agent": "a:b"},
             " cannot be written: user_agents 'a:b': not the name of a crawler",

@@ -17,6 +17,7 @@ from django.db.models import F
 from django.test import AsyncClient, Client
 from django.urls import include, path
 from django.utils.http import http_date, parse_http_date
+from django.utils.translation import gettext_lazy
 
 from django_sitemaps_plus import Route
 from django_sitemaps_plus.models import Page, PageFile, Section
@@ -551,9 +552,22 @@ SITEMAP = f"\nSitemap: {BASE}/sitemap.xml\n"
             "User-agent: *\nAllow: /a/\nDisallow: /intern/\nDisallow: /*?\n"
             f"Crawl-delay: 2\n{SITEMAP}",
         ),
+        (
+            {
+                "ROBOTS": [
+                    {"content_signal": {"ai-train": False, "search": True}},
+                    {"crawlers": "ai-search", "user_agent": "You", "disallow": "/"},
+                ]
+            },
+            "User-agent: *\nContent-Signal: search=yes, ai-train=no\nDisallow:\n\n"
+            "User-agent: You\nUser-agent: OAI-SearchBot\nUser-agent: Claude-SearchBot\n"
+            "User-agent: PerplexityBot\nUser-agent: Meta-WebIndexer\n"
+            "User-agent: Amzn-SearchBot\nUser-agent: MistralAI-Index\n"
+            f"Disallow: /\n{SITEMAP}",
+        ),
         ({"ROBOTS": [{"disallow": ["/"]}]}, "User-agent: *\nDisallow: /\n"),
     ],
-    ids=["default", "rules", "closed"],
+    ids=["default", "rules", "signals and presets", "closed"],
 )
 def test_robots_txt(
     client: Client, article: list[Article], change: Any, given: Any, expected: str
@@ -562,6 +576,38 @@ def test_robots_txt(
     response = client.get("/robots.txt")
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert response.content.decode() == expected
+
+
+# llms.txt
+
+
+def test_llms_txt_lists_sections_with_a_title_where_it_is_asked_for(
+    client: Client, register: Any, change: Any
+) -> None:
+    texts = {"section_title": gettext_lazy("Yes"), "section_description": "All."}
+    register("article", type("Titled", (ArticleSitemap,), texts))
+    register("other", ArticleSitemap)
+    assert client.get("/llms.txt").status_code == 404
+    change(LLMS={"title": "Example", "description": "News."})
+    response = client.get("/llms.txt", headers={"accept-language": "de"})
+    assert response.headers["Content-Type"] == "text/markdown; charset=utf-8"
+    assert response.headers["Cache-Control"] == "no-cache"
+    assert response.content.decode() == (
+        "# Example\n\n> News.\n\n## Sitemaps\n\n"
+        f"- [Yes]({BASE}/sitemap-article.xml): All.\n"
+    )
+    change(LLMS={"title": "Example"}, ROBOTS=[{"disallow": "/"}])
+    assert client.get("/llms.txt").status_code == 404
+
+
+def test_without_llms_the_project_s_own_address_is_served(
+    client: Client, urlconf: Callable[..., None]
+) -> None:
+    urlconf(
+        path("", include("django_sitemaps_plus.urls")),
+        path("<path:rest>", anything),
+    )
+    assert client.get("/llms.txt").status_code == 200
 
 
 # Queries

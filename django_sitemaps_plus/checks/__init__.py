@@ -8,6 +8,14 @@ The ids are listed in ``docs/checks.md``. Checks that ask a database run only wi
 from __future__ import annotations
 
 # Each module registers its checks.
-from . import database, engines, registration, sections, settings, urls
+from . import database, engines, registration, robots, sections, settings, urls
 
-__all__ = ["database", "engines", "registration", "sections", "settings", "urls"]
+__all__ = [
+    "database",
+    "engines",
+    "registration",
+    "robots",
+    "sections",
+    "settings",
+    "urls",
+]

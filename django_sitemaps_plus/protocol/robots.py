@@ -20,6 +20,10 @@ from .values import matches, number, several
 _USER_AGENT = re.compile(r"\*|[!-\"$-9;-~](?:[ -\"$-9;-~]*[!-\"$-9;-~])?")
 _LINE = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
 _WHOLE_SITE = frozenset({"/", "/*", "*"})
+#: The signals of Content-Signal lines: to be found by a search, to be put into a
+#: model's prompt, and to train models. https://contentsignals.org and
+#: https://datatracker.ietf.org/doc/draft-romm-aipref-contentsignals
+SIGNALS = ("search", "ai-input", "ai-train")
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Group:
     disallow: tuple[str, ...] = ()
     #: Seconds between requests. Not of the RFC; Google ignores it, others do not.
     crawl_delay: float | Decimal | None = None
+    #: What may be done with what they read, by the name of the signal.
+    signals: tuple[tuple[str, bool], ...] = ()
 
 
 def robots_txt(groups: Iterable[Group], sitemaps: Sequence[str]) -> str:
@@ -76,6 +82,28 @@ def closed(groups: Iterable[Group]) -> bool:
     )
 
 
+def not_repeated(groups: Sequence[Group]) -> dict[str, list[str]]:
+    """Return rules of ``*`` that do not hold for crawlers which groups name.
+
+    By the crawler's name. It follows the groups that name it, and no others:
+    https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1. A site that is closed to all
+    but some is meant to be.
+    """
+    rules: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    for group in groups:
+        for name in group.user_agents:
+            names.setdefault(name.lower(), name)
+            rules.setdefault(name.lower(), []).extend(filter(None, group.disallow))
+    common = [rule for rule in rules.pop("*", []) if rule not in _WHOLE_SITE]
+    found = {
+        names[key]: [rule for rule in common if rule not in own]
+        for key, own in rules.items()
+        if not _WHOLE_SITE.intersection(own)
+    }
+    return {name: missing for name, missing in found.items() if missing}
+
+
 def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     """Return what says whether the groups for all crawlers forbid a path.
 
@@ -111,6 +139,9 @@ def _lines(group: Group) -> Iterator[str]:
         if not matches(name, _USER_AGENT):
             raise EntryError(f"user_agents {excerpt(name)}: not the name of a crawler")
         yield f"User-agent: {name}\n"
+    if group.signals:
+        said = (f"{name}={'yes' if may else 'no'}" for name, may in group.signals)
+        yield f"Content-Signal: {', '.join(said)}\n"
     yield from _rules("Allow", group.allow)
     yield from _rules("Disallow", group.disallow)
     if not group.allow and not group.disallow:

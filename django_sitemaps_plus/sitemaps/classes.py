@@ -53,6 +53,11 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     appears: ClassVar[Any] = None
     expires: ClassVar[Any] = None
 
+    #: What the section is called in ``/llms.txt``, and what it has. Without a title it
+    #: is not listed there.
+    section_title: ClassVar[str] = ""
+    section_description: ClassVar[str] = ""
+
     def items(self) -> Any:
         """Return the items: a queryset, a list, or anything that can be sliced."""
         if self.model is None:

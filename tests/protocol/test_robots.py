@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from django_sitemaps_plus.protocol.errors import EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
-from django_sitemaps_plus.protocol.robots import Group, closed, forbids, robots_txt
+from django_sitemaps_plus.protocol.robots import (
+    SIGNALS,
+    Group,
+    closed,
+    forbids,
+    not_repeated,
+    robots_txt,
+)
 from django_sitemaps_plus.protocol.robots import read as read_groups
 from tests.protocol.strategies import any_text, anything
 
@@ -51,6 +58,51 @@ def test_a_group_without_rules_does_not_take_the_next_groups_rules() -> None:
     text = robots_txt([Group(("GoodBot",)), Group(("*",), disallow=("/",))], [])
 
     assert text == "User-agent: GoodBot\nDisallow:\n\nUser-agent: *\nDisallow: /\n"
+
+
+def test_signals_are_one_line_of_the_group_that_other_parsers_pass_over() -> None:
+    given = tuple(zip(SIGNALS, (True, False, False), strict=True))
+    text = robots_txt([Group(("*",), disallow=("/a/",), signals=given)], [])
+    line = "Content-Signal: search=yes, ai-input=no, ai-train=no\n"
+    assert text == f"User-agent: *\n{line}Disallow: /a/\n"
+    assert not read(text).can_fetch("AnyBot", "/a/")
+    assert read_groups(text) == [Group(("*",), (), ("/a/",))]
+
+
+def test_a_group_with_signals_only_does_not_take_the_next_groups_rules() -> None:
+    groups = [Group(("A",), signals=(("search", True),)), Group(("*",), (), ("/",))]
+    assert read(robots_txt(groups, [])).can_fetch("A", "/")
+
+
+ALL = Group(("*",), disallow=("/cart/", "/search/"))
+
+
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        ([ALL], {}),
+        ([ALL, Group(("GPTBot",), disallow=("/",))], {}),
+        ([ALL, Group(("GPTBot",), disallow=("/search/", "/cart/", "/x/"))], {}),
+        (
+            [ALL, Group(("A", "B"), allow=("/",))],
+            {"A": ["/cart/", "/search/"], "B": ["/cart/", "/search/"]},
+        ),
+        (
+            [Group(("A",), disallow=("/cart/",)), ALL, Group(("a",), allow=("/x",))],
+            {"A": ["/search/"]},
+        ),
+        ([Group(("*", "A"), disallow=("/cart/",))], {}),
+        # Closed to all but some, as it is meant to be.
+        ([Group(("*",), disallow=("/",)), Group(("A",), disallow=("",))], {}),
+    ],
+)
+def test_rules_that_a_named_crawler_does_not_follow_are_found(
+    groups: list[Group], found: dict[str, list[str]]
+) -> None:
+    assert not_repeated(groups) == found
+    text = robots_txt(groups, [])
+    for name, rules in found.items():
+        assert all(read(text).can_fetch(name, rule) for rule in rules)
 
 
 def test_nothing_to_say_is_an_empty_file() -> None:

@@ -1,0 +1,93 @@
+"""Checks of robots.txt, llms.txt, and of the feeds that an engine submits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.checks.test_checks import Found, found
+from tests.conftest import Register
+from tests.support.helpers import ArticleSitemap
+from tests.support.outbox_world import BASE, use
+
+ALL = {"user_agent": "*", "disallow": ["/cart/"]}
+
+
+def of(number: str) -> list[Found]:
+    return [one for one in found() if one[0] == number]
+
+
+def test_a_group_that_does_not_repeat_the_rules_for_all_is_named(
+    settings: Any,
+) -> None:
+    groups = [ALL, {"crawlers": "ai-search", "allow": "/"}]
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ROBOTS": groups}
+    messages = of("W050")
+    assert len(messages) == 6
+    assert "a group for OAI-SearchBot, so it does not follow" in messages[0][1]
+    assert "of '*': /cart/." in messages[0][1]
+    groups[1]["disallow"] = "/cart/"
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ROBOTS": groups}
+    assert of("W050") == []
+
+
+def test_a_preset_that_is_kept_out_needs_no_other_rules(settings: Any) -> None:
+    groups = [ALL, {"crawlers": ["ai-training", "ai-user"], "disallow": "/"}]
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ROBOTS": groups}
+    assert of("W050") == []
+
+
+def test_an_llms_txt_without_a_section_is_named(
+    settings: Any, register: Register
+) -> None:
+    register("article", ArticleSitemap)
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "LLMS": {"title": "Example"}}
+    [(_, text, hint)] = of("W051")
+    assert "no section declares a section_title" in text
+    assert 'section_title = "Articles"' in hint
+    titled = type("Titled", (ArticleSitemap,), {"section_title": "Articles"})
+    register("titled", titled)
+    assert of("W051") == []
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE}
+    assert of("W051") == []
+
+
+@pytest.mark.parametrize(
+    ("feed", "is_served"),
+    [
+        ("/none.atom", False),
+        ("/robots.txt?x=1", True),
+        ("https://blog.example.com/feed.atom", True),
+    ],
+)
+@pytest.mark.parametrize("base", [BASE, f"{BASE}/shop"])
+def test_a_feed_that_the_site_does_not_serve_is_named(
+    settings: Any, base: str, feed: str, is_served: bool
+) -> None:
+    path = "django_sitemaps_plus.engines.websub.WebSub"
+    shop = "/shop" if base.endswith("/shop") and feed.startswith("/") else ""
+    use(settings, BASE_URL=base, hub=(path, {"feeds": [f"{shop}{feed}"]}))
+    messages = of("W032")
+    assert (messages == []) is is_served
+    assert all(f"{shop}{feed}" in text for _, text, _ in messages)
+
+
+@pytest.mark.parametrize(
+    ("backend", "options", "text"),
+    [
+        ("google_indexing.GoogleIndexing", {}, "['sections'] is empty"),
+        ("bing.BingWebmaster", {"site": BASE}, "['key'] is missing"),
+        ("yandex.YandexWebmaster", {"token": ""}, "['token'] is empty"),
+        ("baidu.Baidu", {"site": "", "token": "x"}, "['site'] is ''"),
+        ("websub.WebSub", {"sections": ["a"]}, "takes no URLs of pages"),
+    ],
+)
+def test_options_that_cannot_work_are_named(
+    settings: Any, backend: str, options: dict[str, Any], text: str
+) -> None:
+    path = f"django_sitemaps_plus.engines.{backend}"
+    entry = {"BACKEND": path, "OPTIONS": options}
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": {"it": entry}}
+    [(_, message, _)] = of("E031")
+    assert text in message or "pip install" in message
