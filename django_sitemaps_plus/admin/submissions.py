@@ -195,6 +195,12 @@ class EngineStateAdmin(base.ReadOnly):
                 display.BROWN,
                 gettext("next try %s") % display.until(state.paused_until),
             )
+        if state.exhausted_until > time.time():
+            return display.coloured(
+                gettext("quota used up"),
+                display.GREY,
+                gettext("next try %s") % display.until(state.exhausted_until),
+            )
         return display.coloured(gettext("fine"), display.GREEN)
 
     def more_context(self) -> dict[str, Any]:

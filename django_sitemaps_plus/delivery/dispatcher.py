@@ -35,6 +35,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
 from . import guards
 from .engines import engines
 from .models import EngineState, Submission, digest_of
+from .outbox import sitemap_notices
 from .queries import states, submissions
 from .results import DeliveryOptions, EngineResult, Report
 
@@ -119,6 +120,7 @@ class Dispatcher:
         self.state = state
         self.options = options
         self.result = EngineResult(engine.alias, state.host)
+        self.site = site
         self.origin = _origin(site, state.host)
         self.owner = uuid.uuid4().hex
         self.now = Stopwatch(submissions().db).now
@@ -140,9 +142,26 @@ class Dispatcher:
 
     def _first_due(self, count: int) -> list[int]:
         """Return what has been due the longest, in the order of the index."""
+        if self.state.exhausted_until > self.now():
+            return _retrying(self._due_without_quota)[:count]
         alias, host, only = self.engine.alias, self.state.host, self.options.sections
         due = submissions().due(alias, host, self.now(), only).order_by("due_at")
         return _retrying(lambda: list(due.values_list("pk", flat=True)[:count]))
+
+    def _due_without_quota(self) -> list[int]:
+        """
+        Return which sitemaps and feeds are due: a quota of URLs is none of theirs.
+
+        By their digests: very many URLs may wait beside them.
+        """
+        digests = [digest_of(item.url) for item in sitemap_notices(self.site)]
+        rows = submissions().filter(digest__in=digests, live=True, due_at__isnull=False)
+        own, now = (self.engine.alias, self.state.host), self.now()
+        return [
+            row.pk
+            for row in rows
+            if (row.engine, row.host) == own and (row.due_at or 0.0) <= now
+        ]
 
     def _is_paused(self) -> bool:
         rest = self.state.paused_until - self.now()
@@ -223,6 +242,9 @@ class Dispatcher:
                 continue
             if answer.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
                 self._settle(batch, answer, said)
+                continue
+            if answer.outcome == Outcome.EXHAUSTED:
+                self._wait_for_quota(batch, answer, said)
                 continue
             rest = [row for other in batches for row in other]
             self._postpone(batch, rest, answer, said)
@@ -309,9 +331,6 @@ class Dispatcher:
         said: dict[str, Any],
     ) -> None:
         """Pause the engine; submit URLs later, or give up those too old."""
-        if answer.outcome == Outcome.EXHAUSTED:
-            self._wait_for_quota([*rows, *rest], answer, said)
-            return
         now = self.now()
         wait = pause(self.state.failures)
         if answer.retry_after is not None and answer.retry_after > 0:
@@ -333,11 +352,11 @@ class Dispatcher:
     def _wait_for_quota(
         self, rows: Sequence[Submission], answer: Answer, said: dict[str, Any]
     ) -> None:
-        """Pause the engine without blaming it: nothing was sent, and nothing failed."""
+        """Submit no more URLs for a while; nothing was sent, and nothing failed."""
         now, wait = self.now(), min(AWAY, answer.retry_after or RENEWED_IN)
-        self.state.failures = 0
+        self.state.failures, self.state.exhausted_until = 0, now + wait
         pk, last = self.state.pk, _last(said)
-        _retrying(lambda: states().pause(pk, now + wait, now, 0, **last))
+        _retrying(lambda: states().exhausted(pk, now + wait, now, **last))
         self._put_back(rows, wait, attempts=F("attempts") - 1, **said)
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
@@ -368,16 +387,12 @@ def in_words(seconds: float) -> str:
 
 
 def _batches(rows: Sequence[Submission]) -> list[list[Submission]]:
-    """
-    Divide rows into batches: URLs and feeds together, each sitemap by itself.
-
-    The last is sent first: a quota of URLs must not hold up sitemaps.
-    """
-    special = (Submission.Kind.SITEMAP, Submission.Kind.FEED)
-    sitemaps = [[row] for row in rows if row.kind == special[0]]
-    feeds = [row for row in rows if row.kind == special[1]]
-    urls = [row for row in rows if row.kind not in special]
-    return [some for some in (urls, feeds) if some] + sitemaps
+    """Divide rows into batches: URLs and feeds together, each sitemap by itself."""
+    kinds = Submission.Kind
+    sitemaps = [[row] for row in rows if row.kind == kinds.SITEMAP]
+    feeds = [row for row in rows if row.kind == kinds.FEED]
+    urls = [row for row in rows if row.kind not in (kinds.SITEMAP, kinds.FEED)]
+    return sitemaps + [some for some in (feeds, urls) if some]
 
 
 def _is_over(row: Submission, now: float) -> bool:

@@ -265,6 +265,15 @@ class EngineStateQuerySet(models.QuerySet["EngineState"]):
             **answer,
         )
 
+    def exhausted(self, pk: int, until: float, now: float, **answer: Any) -> None:
+        """Store that the engine takes no more URLs until a time, at least."""
+        self.filter(pk=pk).update(
+            answered_at=now,
+            failures=0,
+            exhausted_until=Greatest("exhausted_until", Value(until)),
+            **answer,
+        )
+
     def is_paused(self, pk: int, now: float) -> bool:
         """Tell whether an engine is paused, perhaps since a moment ago."""
         return self.filter(pk=pk, paused_until__gt=now).exists()
@@ -283,6 +292,8 @@ class EngineState(models.Model):
     #: Why nothing can be submitted; empty if something can.
     problem = models.TextField(blank=True, default="")
     paused_until = models.FloatField(default=0)
+    #: Until when no URLs are submitted, though sitemaps are: the quota is used up.
+    exhausted_until = models.FloatField(default=0)
     #: Failures in a row: each makes the pause longer.
     failures = models.PositiveIntegerField(default=0)
     #: The last answer.

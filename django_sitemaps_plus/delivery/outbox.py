@@ -355,7 +355,7 @@ def next_due() -> float | None:
     for state, rows in queues():
         due = rows.order_by("due_at").values_list("due_at", flat=True).first()
         if due is not None:
-            at = max(due, state.paused_until)
+            at = max(due, state.paused_until, state.exhausted_until)
             soonest = at if soonest is None else min(soonest, at)
     if soonest is None:
         return None
@@ -377,7 +377,7 @@ def backlog(
                 engine=state.engine,
                 host=state.host,
                 count=count,
-                due_at=max(due or 0.0, state.paused_until),
+                due_at=max(due or 0.0, state.paused_until, state.exhausted_until),
                 problem=state.problem or (state.message if state.failures else ""),
                 failures=state.failures,
             )
@@ -395,7 +395,7 @@ def late(seconds: float) -> int:
     return sum(
         rows.filter(due_at__lt=before).count()
         for state, rows in queues()
-        if state.failures or state.problem or state.paused_until <= before
+        if state.exhausted_until <= before
     )
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from django.db.models import Q
+
 from django_sitemaps_plus.changes.queries import location_digest, url_changes
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.protocol.locations import local_path
@@ -82,7 +84,7 @@ class Plan:
     #: What would be sent now, and in how many requests.
     urls: int = 0
     requests: int = 0
-    #: What would wait: for the engine's interval, or because the engine is paused.
+    #: What would wait: for the engine's interval or its quota, or because it is paused.
     postponed: int = 0
     #: Some of all these.
     examples: list[str] = field(default_factory=list)
@@ -122,7 +124,10 @@ class _Plans:
         self._now = database_time(submissions().db)
         self._paused = {
             (state.engine, state.host)
-            for state in states().filter(paused_until__gt=self._now, problem="")
+            for state in states().filter(
+                Q(paused_until__gt=self._now, problem="")
+                | Q(exhausted_until__gt=self._now)
+            )
         }
 
     def add_waiting(self, sections: Sequence[str]) -> None:

@@ -139,6 +139,7 @@ class Migration(migrations.Migration):
                 ("verified_at", models.FloatField(default=0)),
                 ("problem", models.TextField(blank=True, default="")),
                 ("paused_until", models.FloatField(default=0)),
+                ("exhausted_until", models.FloatField(default=0)),
                 ("failures", models.PositiveIntegerField(default=0)),
                 ("answered_at", models.FloatField(default=0)),
                 ("status", models.PositiveSmallIntegerField(blank=True, null=True)),

@@ -7,11 +7,13 @@ hosts, separated by commas).
 
 And who is told of what changed, nobody without them: ``EXAMPLE_INDEXNOW`` and
 ``EXAMPLE_SEARCH_CONSOLE`` (addresses), ``EXAMPLE_CREDENTIALS`` (the path of Google's
-JSON file) and ``EXAMPLE_SERVER`` (where this site listens).
+JSON file) and ``EXAMPLE_SERVER`` (where this site listens). ``EXAMPLE_ENGINES`` is the
+path of a JSON file with further ones, as ``ENGINES`` has them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,9 @@ if "EXAMPLE_SEARCH_CONSOLE" in os.environ:
             "credentials": os.environ["EXAMPLE_CREDENTIALS"],
         },
     }
+
+if "EXAMPLE_ENGINES" in os.environ:
+    ENGINES |= json.loads(Path(os.environ["EXAMPLE_ENGINES"]).read_text())
 
 # All that django_sitemaps_plus needs to know: the sections are in
 # unicode_book/sitemaps.py, the addresses in encyclopedia_site/urls.py.

@@ -108,7 +108,9 @@ def test_engines_at_a_glance(told: Any, admin_client: Client, settings: Any) -> 
     assert "next try in under a minute" in text(admin_client, "enginestate/")
     assert "It sleeps." in shown
     assert 'id="sitemaps-refusal"' not in shown
-    EngineState.objects.update(paused_until=0)
+    EngineState.objects.update(paused_until=0, exhausted_until=time.time() + 30)
+    assert ">quota used up</strong>" in text(admin_client, "enginestate/")
+    EngineState.objects.update(exhausted_until=0)
     assert "fine" in text(admin_client, "enginestate/")
     state = EngineState.objects.get()
     detail = text(admin_client, f"enginestate/{state.pk}/change/")

@@ -68,16 +68,22 @@ class Example:
         self.browser = urllib.request.build_opener(cookies)
 
     def manage(self, *arguments: str, **variables: str) -> str:
+        """Run ``manage.py`` to its end, without an error."""
+        done = self.run(*arguments, **variables)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def run(
+        self, *arguments: str, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run ``manage.py`` to its end."""
-        done = subprocess.run(
+        return subprocess.run(
             [sys.executable, str(MANAGE), *arguments],
             env={**self.local, **variables},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     @contextmanager
     def serving(self, log: Path) -> Iterator[None]:

@@ -10,8 +10,10 @@ import pytest
 
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.delivery import dispatcher, outbox, requests
+from django_sitemaps_plus.delivery.announcing import announce
 from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.models import EngineState, Submission, UrlChange
+from django_sitemaps_plus.signals import urls_changed
 from tests.pagination.test_plans import (
     VENDOR,
     Statement,
@@ -99,6 +101,31 @@ def test_what_waits_is_found_by_an_index(full: Any) -> None:
     assert [one.count for one in outbox.backlog()] == [ROWS // 50]
     [plan] = requests.plan([], place(), ["one"], [])
     assert (plan.urls, plan.postponed) == (6, ROWS // 50 - 1)
+
+
+def test_a_sitemap_is_found_by_an_index_however_many_urls_wait_for_a_quota(
+    full: Any, settings: Any
+) -> None:
+    use(settings, one="Limited")
+    EngineState.objects.update(exhausted_until=time.time() + 1000)
+    check_plans(dispatcher.deliver, 1)
+
+
+def test_what_is_to_be_announced_is_found_by_an_index(full: Any) -> None:
+    heard: list[Any] = []
+
+    def receiver(**kwargs: Any) -> None:
+        heard.append(kwargs)
+
+    urls_changed.connect(receiver)
+    happened(*(f"/{number}/" for number in range(5)), announce_at=time.time())
+    analyze(UrlChange._meta.db_table)
+    try:
+        check_plans(announce, 2)
+        check_plans(announce, 1)
+    finally:
+        urls_changed.disconnect(receiver)
+    assert [len(one["changed"]) for one in heard] == [5]
 
 
 def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(

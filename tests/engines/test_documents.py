@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.engines import retired
+from django_sitemaps_plus.engines import indexnow, retired
 from django_sitemaps_plus.engines.base import Batch, Engine, Outcome
 from tests.engines.setups import found
 from tests.support.fakes.faults import Cut, reply, throttle
@@ -75,6 +75,20 @@ def test_every_search_engine_is_listed() -> None:
     named = {name for row in rows for name in row.split(", ")}
     assert {*retired.RETIRED} < named
     assert {"Google", "Bing", "Yahoo", "Ask", "Yandex", "MSN", "Live Search"} < named
+
+
+def test_the_endpoints_of_seznam_and_naver_can_be_used() -> None:
+    text = sections()["IndexNow"].partition("### Seznam and Naver")[2]
+    rows = re.findall(r"^\| (\w+) \| `(https://\S+)` \|$", text, re.MULTILINE)
+    assert [name for name, _ in rows] == ["Seznam", "Naver"]
+    assert rows[0][1] in indexnow.FALLBACKS
+    for name, endpoint in rows:
+        engine = indexnow.IndexNow(
+            alias="it", key="0123456789abcdef", endpoint=endpoint
+        )
+        assert name.lower() in endpoint
+        assert not retired.sentence(endpoint)
+        assert engine._endpoints() == [endpoint], "no other is asked instead"
 
 
 def test_the_example_of_an_engine_runs(

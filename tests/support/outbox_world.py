@@ -64,5 +64,7 @@ def later(seconds: float) -> None:
     for column in ("due_at", "sent_at", "answered_at", "created_at"):
         Submission.objects.update(**{column: F(column) - seconds})
     EngineState.objects.update(
-        paused_until=F("paused_until") - seconds, verified_at=F("verified_at") - seconds
+        paused_until=F("paused_until") - seconds,
+        exhausted_until=F("exhausted_until") - seconds,
+        verified_at=F("verified_at") - seconds,
     )

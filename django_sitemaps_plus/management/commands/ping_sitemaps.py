@@ -408,6 +408,7 @@ def _state(state: Any, engine: Engine) -> dict[str, Any]:
         "last_success": _when(state.succeeded_at),
         "last_answer": _when(state.answered_at),
         "paused_until": _when(state.paused_until),
+        "exhausted_until": _when(state.exhausted_until),
         "status": state.status,
         "problem": engine.redact(state.problem),
         "message": engine.redact(state.message),
