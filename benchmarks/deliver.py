@@ -83,9 +83,9 @@ def fill(rows: int) -> None:
     from .shop.models import Book
 
     quote = connection.ops.quote_name
-    columns = ", ".join(
-        map(quote, ("site", "section", "kind", "location", "digest", "at", "on_hold"))
-    )
+    texts = ("site", "lastmod", "title")
+    names = (*texts, "section", "kind", "location", "digest", "at", "on_hold")
+    columns = ", ".join(map(quote, names))
     is_mysql = connection.vendor == "mysql"
     path = (
         "CONCAT({}'/books/', slug, '/')" if is_mysql else "{}'/books/' || slug || '/'"
@@ -95,7 +95,7 @@ def fill(rows: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {quote(UrlChange._meta.db_table)} ({columns}) "
-            "SELECT '', 'book', 'changed', "
+            "SELECT '', '', '', 'book', 'changed', "
             f"CASE WHEN id % 2 = 0 THEN {path.format('')} ELSE {other} END, "
             # Unlike the real ones, but as different from each other.
             f"CAST(id AS {text}), {time.time()}, 1 = 0 "

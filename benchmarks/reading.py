@@ -12,6 +12,8 @@ from lxml import etree
 
 _NS = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 _LINK = "{http://www.w3.org/1999/xhtml}link"
+_ATOM = "{http://www.w3.org/2005/Atom}"
+_TOMBSTONE = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,19 @@ def entries(body: bytes) -> list[Entry]:
         element.clear()
         while element.getprevious() is not None:
             del element.getparent()[0]
+    return found
+
+
+def links(body: bytes) -> list[str]:
+    """Return the URLs of a sitemap or of a feed, removed ones as well, in its order."""
+    names = {f"{_NS}loc": None, f"{_ATOM}entry": f"{_ATOM}id", "item": "link"}
+    found = []
+    for element in etree.fromstring(body).iter(*names, _TOMBSTONE):
+        child = names.get(element.tag)
+        if element.tag == _TOMBSTONE:
+            found.append(element.get("ref", ""))
+        else:
+            found.append((element.findtext(child) if child else element.text) or "")
     return found
 
 

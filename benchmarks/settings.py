@@ -84,5 +84,6 @@ SITEMAPS_PLUS = {
     "BASE_URL": "https://www.example.com",
     "SITEMAPS": "benchmarks.shop.sitemaps.registered",
     "ENGINES": {"engine": engine(os.environ.get("BENCHMARK_ENGINE", ""))},
+    "FORMATS": {"text": {}, "feeds": {}, "recent": {}},
     "BACKGROUND": bool(os.environ.get("BENCHMARK_BACKGROUND")),
 }

@@ -21,6 +21,8 @@ from django.core.signals import setting_changed
 
 from .exceptions import ConfigurationError
 from .protocol.errors import ProtocolError
+from .protocol.limits import MAX_ENTRIES
+from .protocol.locations import resolve
 from .protocol.robots import Group, robots_txt
 
 NAME = "SITEMAPS_PLUS"
@@ -45,6 +47,27 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "MAX_REMOVED": _WHOLE,
     "ROBOTS": ((list, tuple), "list"),
 }
+#: The options of each format that is served beside XML, and their defaults.
+_FORMATS: dict[str, dict[str, Any]] = {
+    "text": {"robots": False},
+    "feeds": {"robots": False, "entries": 100, "days": 7, "hubs": ()},
+    "recent": {"robots": False, "entries": 2_000, "days": 7},
+}
+#: Days that a format may look back: what happened to URLs is stored for that long.
+_MOST_DAYS = 366
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """How a format is served: its options in ``FORMATS``."""
+
+    #: Whether robots.txt lists it.
+    robots: bool = False
+    #: How many URLs it has at most, and for how many days after they changed.
+    entries: int = 0
+    days: float = 0
+    #: The addresses of WebSub hubs.
+    hubs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +132,11 @@ class Settings:
     #: all server processes together: after each page they rest accordingly.
     BACKGROUND_SHARE: float = 0.05
 
+    #: What is served beside XML sitemaps, with its options: "text", "feeds" (RSS and
+    #: Atom) and "recent" (what changed lately). Nothing by default: each is one more
+    #: address that crawlers may ask for.
+    FORMATS: dict[str, dict[str, Any]] = field(default_factory=dict)
+
     #: Groups of robots.txt, in order. The default allows everything.
     ROBOTS: list[dict[str, Any]] = field(
         default_factory=lambda: [{"user_agent": "*", "disallow": [""]}]
@@ -151,6 +179,17 @@ class Settings:
             if not holds:
                 raise _error(name, f"is {getattr(self, name)!r}; {remedy}")
         self.robots_groups()
+        self.formats()
+
+    def formats(self) -> dict[str, Format]:
+        """
+        Return ``FORMATS`` with the defaults of options.
+
+        Raises ``ConfigurationError`` for an unknown name or an impossible value.
+        """
+        if not isinstance(self.FORMATS, Mapping):
+            raise _error("FORMATS", f"is {self.FORMATS!r}; use {{'text': {{}}}}.")
+        return {name: _format(name, given) for name, given in self.FORMATS.items()}
 
     def robots_groups(self) -> list[Group]:
         """
@@ -192,6 +231,50 @@ def _check_sites(sites: Any) -> None:
         if not site.get("BASE_URL"):
             problem = "needs a 'BASE_URL', for example 'https://blog.example.com'."
             raise _error("SITES", problem, path=path)
+
+
+def _format(name: Any, given: Any) -> Format:
+    """Return a format with its options, all of them checked."""
+    path = f"[{name!r}]"
+    if name not in _FORMATS:
+        problem = f"is unknown. {advice(name, _FORMATS, 'formats')}"
+        raise _error("FORMATS", problem, path=path)
+    if not isinstance(given, Mapping):
+        raise _error("FORMATS", f"is {given!r}; use a dict of options.", path=path)
+    known = _FORMATS[name]
+    for option in given:
+        if option not in known:
+            problem = f"is unknown. {advice(option, known, 'options')}"
+            raise _error("FORMATS", problem, path=f"{path}[{option!r}]")
+    options = {**known, **given}
+    for option, value in options.items():
+        if remedy := _wrong_option(option, value):
+            problem = f"is {value!r}; {remedy}"
+            raise _error("FORMATS", problem, path=f"{path}[{option!r}]")
+    return Format(**{**options, "hubs": tuple(options.get("hubs", ()))})
+
+
+def _wrong_option(option: str, value: Any) -> str:
+    """Return what to write in place of an impossible value; empty if it is possible."""
+    is_bool = isinstance(value, bool)
+    if option == "robots":
+        return "" if is_bool else "use True or False."
+    if option == "hubs":
+        return "" if _are_addresses(value) else "use a list of https:// addresses."
+    if option == "entries":
+        possible = isinstance(value, int) and 1 <= value <= MAX_ENTRIES
+        return "" if possible and not is_bool else f"use 1 to {MAX_ENTRIES:,}."
+    possible = isinstance(value, (int, float)) and 0 < value <= _MOST_DAYS
+    return "" if possible and not is_bool else f"use up to {_MOST_DAYS} days."
+
+
+def _are_addresses(value: Any) -> bool:
+    if not isinstance(value, (list, tuple)):
+        return False
+    try:
+        return all(resolve(address, None) for address in value)
+    except ProtocolError:
+        return False
 
 
 def _group(index: int, entry: Any) -> Group:

@@ -16,6 +16,7 @@ from django.urls.converters import StringConverter
 
 from . import views
 from .delivery.engines import known_files
+from .publishing.formats import ENDINGS, served
 from .sitemaps.registry import registry
 
 app_name = "django_sitemaps_plus"
@@ -62,6 +63,39 @@ class FileConverter(StringConverter):
         return value
 
 
+class _FormatConverter(StringConverter):
+    """A part of the addresses of a format that ``FORMATS`` asks for."""
+
+    name: str
+
+    def to_python(self, value: str) -> str:
+        """Return the part; ``ValueError`` lets the next pattern try."""
+        if served(self.name) is None:
+            raise ValueError(value)
+        return value
+
+
+class TextConverter(_FormatConverter):
+    """The ending of text files, where they are served."""
+
+    name, regex = "text", "txt"
+
+
+class FeedConverter(_FormatConverter):
+    """The ending of a feed, where feeds are served."""
+
+    name, regex = "feeds", "|".join(ENDINGS)
+
+
+class RecentConverter(_FormatConverter):
+    """What names the sitemap of recent changes, where it is served."""
+
+    name, regex = "recent", "recent"
+
+
+register_converter(TextConverter, "sitemaps_plus_text")
+register_converter(FeedConverter, "sitemaps_plus_feed")
+register_converter(RecentConverter, "sitemaps_plus_recent")
 register_converter(SectionConverter, "sitemaps_plus_section")
 register_converter(FileConverter, "sitemaps_plus_file")
 register_converter(PageConverter, "sitemaps_plus_page")
@@ -76,8 +110,24 @@ def _both(route: str, view: views.View, name: str) -> list[URLPattern]:
 
 
 _SECTION = "<sitemaps_plus_section:name>"
+_PAGE = "<sitemaps_plus_page:page>"
+_TEXT = "<sitemaps_plus_text:ending>"
+_FEED = "<sitemaps_plus_feed:ending>"
 
 urlpatterns = [
+    # Before sections: of one that is called so, a check says it.
+    *_both("sitemap-<sitemaps_plus_recent:what>.xml", views.recent, "recent"),
+    path(f"sitemap.{_FEED}", views.feed, name="feed"),
+    path(f"sitemap-{_SECTION}.{_FEED}", views.feed, name="section-feed"),
+    *_both(f"sitemap.{_TEXT}", views.gathered, "text-site"),
+    *_both(f"sitemap-index-<int:part>.{_TEXT}", views.gathered, "text-site-part"),
+    *_both(f"sitemap-{_SECTION}.{_TEXT}", views.gathered, "text-section"),
+    *_both(
+        f"sitemap-{_SECTION}-index-<int:part>.{_TEXT}",
+        views.gathered,
+        "text-section-part",
+    ),
+    *_both(f"sitemap-{_PAGE}.{_TEXT}", views.page, "text-page"),
     *_both("sitemap.xml", views.gathered, "site"),
     *_both("sitemap-index-<int:part>.xml", views.gathered, "site-part"),
     *_both(f"sitemap-{_SECTION}.xml", views.gathered, "section"),

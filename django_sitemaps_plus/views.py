@@ -33,6 +33,12 @@ from .protocol.errors import PageFull
 from .protocol.robots import closed, robots_txt
 from .publishing import index as indexes
 from .publishing.by_position import by_position, position_pages
+from .publishing.formats import (
+    feed_document,
+    fresh_text,
+    listed_in_robots,
+    recent_document,
+)
 from .publishing.freshness import fresh_state, tag_of
 from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
 from .rendering.digest import definition
@@ -108,12 +114,18 @@ def _unavailable(reason: str, retry_after: int) -> HttpResponse:
 
 @_guarded
 def gathered(
-    request: HttpRequest, *, name: str = "", part: int | None = None, gz: bool = False
+    request: HttpRequest,
+    *,
+    name: str = "",
+    part: int | None = None,
+    ending: str = "xml",
+    gz: bool = False,
 ) -> HttpResponseBase:
     """
     ``/sitemap.xml``, or ``/sitemap-<section>.xml``: all entries, or the index.
 
-    With ``part``, counted from 2, a further file of that index.
+    With ``part``, counted from 2, a further file of that index. With the ending "txt"
+    the URLs, one a line, or the index of text files.
     """
     if name:
         _refuse_other_site_s(name)
@@ -121,7 +133,8 @@ def gathered(
     document = None
     if part is None or part > 1:
         place = of_request(request)
-        document = indexes.document_of(name, sources, place, part or 1)
+        is_text = ending == "txt"
+        document = indexes.document_of(name, sources, place, part or 1, text=is_text)
     if document is None:
         owner = f" of the section {name!r}" if name else ""
         raise Http404(f"The index{owner} has no part {part}.")
@@ -130,9 +143,13 @@ def gathered(
 
 @_guarded
 def page(
-    request: HttpRequest, page: tuple[str, str], *, gz: bool = False
+    request: HttpRequest,
+    page: tuple[str, str],
+    *,
+    ending: str = "xml",
+    gz: bool = False,
 ) -> HttpResponseBase:
-    """``/sitemap-<section>-<page>.xml``: one page of a section."""
+    """``/sitemap-<section>-<page>.xml``: one page of a section, or its URLs ("txt")."""
     name, text = page
     # The length first: Python refuses to read a number of some thousand digits.
     if len(text) > 9 or text != str(int(text)) or int(text) == 0:
@@ -141,7 +158,9 @@ def page(
         )
     number, place = int(text), of_request(request)
     _refuse_other_site_s(name)
-    response = _send_fresh(request, name, number, place, gz=gz)
+    is_text = ending == "txt"
+    fresh = fresh_text if is_text else indexes.fresh_document
+    response = _send_fresh(request, name, number, place, fresh, gz=gz)
     if response is not None:
         return response
     found = source(name)
@@ -151,7 +170,21 @@ def page(
         document = indexes.page_document(found, number, place)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
-    return send(request, document, gz=gz)
+    return send(request, indexes.as_text(document) if is_text else document, gz=gz)
+
+
+@_guarded
+def feed(request: HttpRequest, *, ending: str, name: str = "") -> HttpResponseBase:
+    """``/sitemap.atom``, ``/sitemap-<section>.rss``: what changed last, as a feed."""
+    if name:
+        _refuse_other_site_s(name)
+    return send(request, feed_document(ending, name, of_request(request)), gz=False)
+
+
+@_guarded
+def recent(request: HttpRequest, *, what: str, gz: bool = False) -> HttpResponseBase:
+    """``/sitemap-recent.xml``: what changed within some days, the newest first."""
+    return send(request, recent_document(of_request(request)), gz=gz)
 
 
 def _refuse_other_site_s(name: str) -> None:
@@ -161,7 +194,13 @@ def _refuse_other_site_s(name: str) -> None:
 
 
 def _send_fresh(
-    request: HttpRequest, name: str, number: int, site: SiteAddress, *, gz: bool
+    request: HttpRequest,
+    name: str,
+    number: int,
+    site: SiteAddress,
+    fresh: Callable[[str, int, SiteAddress], indexes.Document | None],
+    *,
+    gz: bool,
 ) -> HttpResponseBase | None:
     """Send a fresh page by one query; its bytes are read only if they are wanted."""
     if "If-None-Match" in request.headers or "If-Modified-Since" in request.headers:
@@ -173,7 +212,7 @@ def _send_fresh(
         response = not_modified(request, tag, changed_at, gz=gz)
         if response is not None:
             return response
-    document = indexes.fresh_document(name, number, site)
+    document = fresh(name, number, site)
     return None if document is None else send(request, document, gz=gz)
 
 
@@ -185,6 +224,7 @@ def robots(request: HttpRequest) -> HttpResponseBase:
     if not closed(groups):
         place = of_request(request)
         sitemaps += indexes.addresses(place)
+        sitemaps += listed_in_robots(place)
     response = HttpResponse(
         robots_txt(groups, sitemaps), content_type="text/plain; charset=utf-8"
     )

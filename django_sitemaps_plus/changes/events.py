@@ -165,7 +165,8 @@ class Comparison:
         return Known(min(self.read_at, reported.at), reported.events | own)
 
     def _event(self, kind: UrlChange.Kind, location: str) -> Event:
-        return Event(kind, location, self.now)
+        rest = self.new.get(written(location, self.origin), b"")
+        return Event(kind, location, self.now, lastmod_of(rest))
 
     def _present(self) -> Iterator[Event]:
         reported, former = self._reported, self.former

@@ -77,6 +77,9 @@ class UrlChange(models.Model):
     location = models.TextField()
     #: Of the location, for the index.
     digest = models.CharField(max_length=32)
+    #: The entry's lastmod, a W3C Datetime, and its title for feeds; empty if not known.
+    lastmod = models.CharField(max_length=40, blank=True, default="")
+    title = models.CharField(max_length=200, blank=True, default="")
     #: Seconds since the epoch, by the database's clock.
     at = models.FloatField()
     #: Too many URLs were removed at once: it waits until somebody confirms them.
@@ -95,6 +98,11 @@ class UrlChange(models.Model):
             models.Index(
                 fields=["site", "queued_at", "on_hold", "id"],
                 name="sitemaps_plus_url_queue",
+            ),
+            # What is newest, of the site and of a section.
+            models.Index(fields=["site", "at"], name="sitemaps_plus_url_newest"),
+            models.Index(
+                fields=["site", "section", "at"], name="sitemaps_plus_url_section"
             ),
         ]
         verbose_name = "URL change"

@@ -24,7 +24,7 @@ from django_sitemaps_plus.pagination.models import Page, Section
 from django_sitemaps_plus.pagination.queries import pages, row_of, sections
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.listing import listing_of, location_of
+from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of, location_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -38,6 +38,7 @@ from .events import reported_text
 from .models import Change, UrlChange
 from .queries import changes
 from .schedule import crossed
+from .titles import Titles, title_of, titles
 from .url_changes import Event, lock, write
 
 #: Changes that are reported at a time.
@@ -84,7 +85,8 @@ def report(section: SectionSource, page: Page | None = None) -> int:
         # Before the rows are read: what another row reports later is newer.
         clock = Stopwatch(using)
         entries = _look_up(section, {change.key for change in some})
-        run = partial(_write, row, digest, some, entries, clock)
+        known = titles(section, entries)
+        run = partial(_write, row, digest, some, entries, known, clock)
         try:
             retrying(using, run)
         except _TakenError:
@@ -157,6 +159,7 @@ def _write(
     digest: str,
     found: Sequence[_Waiting],
     entries: _Entries,
+    titles: Titles,
     clock: Stopwatch,
 ) -> None:
     """Write the events of some changes, and note what was reported."""
@@ -177,7 +180,7 @@ def _write(
         timed = _timed([change.key for change in current], entries, now)
         _note_reported(current, timed)
         _note_pages(section, [c for c in current if timed[c.key]], now)
-        write(section.name, _events(timed, new), now)
+        write(section.name, _events(timed, new, titles), now)
 
 
 def _timed(keys: Sequence[str], entries: _Entries, now: float) -> _Timed:
@@ -217,10 +220,16 @@ def _note_pages(section: Section, found: Iterable[_Waiting], now: float) -> None
         )
 
 
-def _events(timed: _Timed, new: set[str]) -> list[Event]:
+def _events(timed: _Timed, new: set[str], titles: Titles) -> list[Event]:
     kinds = UrlChange.Kind
     return [
-        Event(kinds.ADDED if key in new else kinds.CHANGED, location, at)
+        Event(
+            kinds.ADDED if key in new else kinds.CHANGED,
+            location,
+            at,
+            lastmod_of(rest),
+            title_of(titles.get(key, ()), index, len(entries)),
+        )
         for key, entries in timed.items()
-        for location, _, at in entries
+        for index, (location, rest, at) in enumerate(entries)
     ]

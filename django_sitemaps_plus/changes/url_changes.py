@@ -31,9 +31,9 @@ WITHIN = 3600
 ROWS = 500
 #: Removals that the build of a page looks through.
 MOST_REMOVALS = 20_000
-#: Seconds for which the rows are stored: long enough to see in the admin what happened
-#: last weekend, and to notify an engine that did not answer for days. What was not
-#: submitted by then, crawlers have found in the sitemap.
+#: Seconds for which the rows are stored at least: long enough to see in the admin what
+#: happened last weekend, and to notify an engine that did not answer for days. What was
+#: not submitted by then, crawlers have found in the sitemap.
 KEEP = 7 * 86_400
 #: When this process last looked for abandoned changes, by the monotonic clock.
 _pruned_at = -math.inf
@@ -48,6 +48,15 @@ class Event:
     #: Seconds since the epoch, by the database's clock; whoever writes an event
     #: recognizes it by that.
     at: float
+    #: What the entry says, where it is known: a W3C Datetime, and a title for feeds.
+    lastmod: str = ""
+    title: str = ""
+
+
+def stored_for() -> float:
+    """Return for how many seconds the rows are stored: as ``FORMATS`` needs them."""
+    formats = get_settings().formats().values()
+    return max([KEEP, *(item.days * 86_400 for item in formats)])
 
 
 def lock(section: str) -> None:
@@ -80,6 +89,8 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
                 kind=event.kind,
                 location=event.location,
                 digest=location_digest(event.location),
+                lastmod=event.lastmod,
+                title=event.title,
                 at=event.at,
                 on_hold=on_hold and event.kind == Kind.REMOVED,
                 queued_at=queued_at,
@@ -190,13 +201,13 @@ def confirm(section: str, now: float) -> int:
 
 
 def prune() -> int:
-    """Delete what is older than ``KEEP``, of all sites; returns how many rows."""
+    """Delete what is older than ``stored_for()``, of all sites; returns how many."""
     _prune_abandoned()
-    deleted = 0
+    deleted, seconds = 0, stored_for()
     while True:
         rows = url_changes_of_all_sites()
         first = list(rows.order_by("pk").values_list("pk", "at")[:ROWS])
-        old = [pk for pk, at in first if at < time.time() - KEEP]
+        old = [pk for pk, at in first if at < time.time() - seconds]
         if not old:
             return deleted
         deleted += rows.filter(pk__in=old).delete()[0]

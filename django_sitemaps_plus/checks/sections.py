@@ -37,6 +37,7 @@ from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.attributes import (
     alias,
     declared,
+    feed_title,
     is_expression,
     is_method,
     moments,
@@ -200,7 +201,8 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
     if source.key is not None:
         try:
             RowPlan.make(source.sitemap, items, source.key)
-            items.annotate(**{alias(n): e for n, e in moments(source.sitemap).items()})
+            others = {**moments(source.sitemap), **feed_title(source.sitemap)}
+            items.annotate(**{alias(n): e for n, e in others.items()})
         except FieldError as error:
             text = (
                 f"An expression of section {source.name!r} cannot be resolved: {error}"

@@ -16,7 +16,7 @@ from django_sitemaps_plus.sitemaps.site import (
     request_decides,
 )
 
-from .messages import message, of_each_site
+from .messages import message, of_each_site, section_names
 
 SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
 
@@ -76,6 +76,26 @@ def check_sites(**kwargs: Any) -> list[CheckMessage]:
             )
         )
     return found
+
+
+@register("sitemaps_plus")
+@of_each_site
+def check_formats(**kwargs: Any) -> list[CheckMessage]:
+    """E050: a section at whose address another file is served."""
+    try:
+        taken = get_settings().formats().keys() & {"recent"}
+    except ConfigurationError:
+        return []  # E001 says so
+    return [
+        message(
+            "E050",
+            f"/sitemap-{name}.xml is what SITEMAPS_PLUS['FORMATS'] serves, so the "
+            f"section {name!r} has no address.",
+            f'Rename the section, for example @register(name="{name}-pages").',
+        )
+        for name in section_names()
+        if name in taken
+    ]
 
 
 def has_address() -> bool:

@@ -359,6 +359,8 @@ class Migration(migrations.Migration):
                 ),
                 ("location", models.TextField()),
                 ("digest", models.CharField(max_length=32)),
+                ("lastmod", models.CharField(blank=True, default="", max_length=40)),
+                ("title", models.CharField(blank=True, default="", max_length=200)),
                 ("at", models.FloatField()),
                 ("on_hold", models.BooleanField(default=False)),
                 ("queued_at", models.FloatField(blank=True, null=True)),
@@ -377,6 +379,13 @@ class Migration(migrations.Migration):
                     models.Index(
                         fields=["site", "queued_at", "on_hold", "id"],
                         name="sitemaps_plus_url_queue",
+                    ),
+                    models.Index(
+                        fields=["site", "at"], name="sitemaps_plus_url_newest"
+                    ),
+                    models.Index(
+                        fields=["site", "section", "at"],
+                        name="sitemaps_plus_url_section",
                     ),
                 ],
             },

@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from django.db import DatabaseError, connections
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Concat
 
 from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes, of_page
@@ -157,9 +158,13 @@ def what_waits(page: Page) -> tuple[bool, bool]:
 
 
 @lru_cache(maxsize=16)
-def _statement(using: str, *, bytes_too: bool) -> tuple[str, tuple[Any, ...]]:
+def _statement(
+    using: str, *, bytes_too: bool, suffix: str
+) -> tuple[str, tuple[Any, ...]]:
     """
     Return the statement that reads a page's state, and its bytes too, compiled once.
+
+    Of the bytes under the version's checksum and ``suffix``.
 
     Compiling it takes several times as long as running it, and it stands before
     every page that is served. Its parameters are stand-ins for the real ones.
@@ -170,13 +175,15 @@ def _statement(using: str, *, bytes_too: bool) -> tuple[str, tuple[Any, ...]]:
         rows = pages().using(using).filter(**_of_page(""))
         columns: Any = rows.annotate(waits=waits).values_list(*_COLUMNS, "waits")
     else:
-        served = Case(
+        served: Any = Case(
             When(
                 Q(page__grace_until__gt=_ANY_TIME) & ~Q(page__grace_checksum=""),
                 then=F("page__grace_checksum"),
             ),
             default=F("page__checksum"),
         )
+        if suffix:
+            served = Concat(served, Value(suffix))
         found = files().using(using).filter(checksum=served, **_of_page("page__"))
         names = [f"page__{name}" for name in _COLUMNS]
         columns = (
@@ -198,7 +205,9 @@ def _of_page(prefix: str) -> dict[str, Any]:
     }
 
 
-def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
+def _rows(
+    name: str, number: int, now: float, *, bytes_too: bool, suffix: str = ""
+) -> list[Any]:
     key = definition(name).key
     using = pages().db
     given: dict[Any, Any] = {
@@ -208,7 +217,7 @@ def _rows(name: str, number: int, now: float, *, bytes_too: bool) -> list[Any]:
         _ANY_NUMBER: number,
         _ANY_TIME: now,
     }
-    statement, params = _statement(using, bytes_too=bytes_too)
+    statement, params = _statement(using, bytes_too=bytes_too, suffix=suffix)
     opened = binary_cursor(using) if bytes_too else connections[using].cursor()
     try:
         with opened as cursor:
@@ -228,10 +237,16 @@ def fresh_state(name: str, number: int) -> PageState | None:
     return _fresh(name, rows, now)
 
 
-def fresh_bytes(name: str, number: int) -> tuple[PageState, StoredBytes] | None:
-    """Return a fresh page's state and its bytes, by one statement."""
+def fresh_bytes(
+    name: str, number: int, suffix: str = ""
+) -> tuple[PageState, StoredBytes] | None:
+    """
+    Return a fresh page's state and its bytes, by one statement.
+
+    With ``suffix`` what is stored beside them, under their checksum and that.
+    """
     now = time.time()
-    rows = _rows(name, number, now, bytes_too=True)
+    rows = _rows(name, number, now, bytes_too=True, suffix=suffix)
     state = _fresh(name, rows, now)
     stored = joined(row[-2:] for row in rows)
     return None if state is None or stored is None else (state, stored)

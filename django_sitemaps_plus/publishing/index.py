@@ -15,9 +15,9 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from django.db import Error as DatabaseError
 from django.urls import reverse
@@ -60,6 +60,7 @@ from .compression import compressor, pack, unpack
 from .freshness import fresh_bytes, hold, tag_of
 from .pages import Served, find, find_by_position, serve
 from .position_build import NotStoredError
+from .text import text_of
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -67,6 +68,9 @@ logger = logging.getLogger("django_sitemaps_plus")
 FEW = 0.8
 #: Seconds that a request may spend on finding the bounds of pages.
 FILL_SECONDS = 3.0
+
+XML: Final = "application/xml"
+TEXT: Final = "text/plain; charset=utf-8"
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 #: What an XML namespace begins with, of each kind of media.
@@ -87,6 +91,7 @@ class Document:
     changed_at: float | None = None
     #: Whether another version is being built: then there is no 304.
     is_former: bool = False
+    content_type: str = XML
 
 
 @dataclass(frozen=True)
@@ -138,9 +143,16 @@ def all_sources() -> list[SectionSource]:
     return found
 
 
-def _document(body: bytes) -> Document:
+def document(body: bytes, content_type: str = XML) -> Document:
+    """Return bytes to send that are stored nowhere."""
     tag = hashlib.blake2b(body, digest_size=12).hexdigest()
-    return Document(tag, pack(body))
+    return Document(tag, pack(body), content_type=content_type)
+
+
+def as_text(found: Document) -> Document:
+    """Return the URLs of a document of entries, one a line."""
+    packed = pack(text_of(unpack(found.packed)))
+    return replace(found, packed=packed, content_type=TEXT)
 
 
 # What there is
@@ -249,7 +261,7 @@ def _by_position(
             raise
     if not 1 <= number <= position_pages(item):
         return None
-    return _document(page_bytes(item, number, site))
+    return document(page_bytes(item, number, site))
 
 
 def _of_served(item: SectionSource, served: Served, site: SiteAddress) -> Document:
@@ -318,10 +330,18 @@ def address(site: SiteAddress, view: str, *args: Any) -> str:
         return f"{site.origin}{path}"
 
 
-def addresses(site: SiteAddress) -> list[str]:
-    """Return where the site's sitemap is: one address, or those of several indexes."""
-    further = (address(site, "site-part", part) for part in _further_parts())
-    return [address(site, "site"), *further]
+def addresses(site: SiteAddress, *, text: bool = False) -> list[str]:
+    """
+    Return where the site's sitemap is: one address, or those of several indexes.
+
+    With ``text`` those of its text files.
+    """
+    prefix, ending = ("text-", ["txt"]) if text else ("", [])
+    further = [[part, *ending] for part in _further_parts()]
+    return [
+        address(site, f"{prefix}site", *ending),
+        *(address(site, f"{prefix}site-part", *given) for given in further),
+    ]
 
 
 def _further_parts() -> range:
@@ -338,7 +358,7 @@ def _further_parts() -> range:
 
 
 def _addressed(
-    found: Iterable[Listed], site: SiteAddress
+    found: Iterable[Listed], site: SiteAddress, ending: str
 ) -> Iterator[tuple[str, dt.datetime | None]]:
     """Yield the address and the lastmod of each page."""
     starts: dict[str, str] = {}
@@ -349,7 +369,7 @@ def _addressed(
             scheme = getattr(item.source.sitemap, "protocol", None)
             own = site.with_scheme(scheme)
             starts[name] = address(own, "page", f"{name}-0").removesuffix("0.xml")
-        yield f"{starts[name]}{item.number}.xml", _moment(item.lastmod)
+        yield f"{starts[name]}{item.number}.{ending}", _moment(item.lastmod)
 
 
 # Indexes
@@ -380,14 +400,20 @@ def parts(found: Sequence[Listed]) -> int:
 
 
 def document_of(
-    name: str, sources: Sequence[SectionSource], site: SiteAddress, part: int = 1
+    name: str,
+    sources: Sequence[SectionSource],
+    site: SiteAddress,
+    part: int = 1,
+    *,
+    text: bool = False,
 ) -> Document | None:
     """
     Return what stands at the address of a section, or of the site (``name`` "").
 
     Its entries while they fit one page, else the ``part``-th file of its index
-    (counted from 1); None if there is no such part. Raises ``Filling`` while the
-    bounds of pages are being found.
+    (counted from 1); None if there is no such part. With ``text`` its URLs, or the
+    index of its text pages. Raises ``Filling`` while the bounds of pages are being
+    found.
     """
     listing = listed(name, sources)
     further = [] if name else _pages_of_unusable(sources)
@@ -397,17 +423,18 @@ def document_of(
             again = listed(name, sources)
             if again.numbers != listing.numbers:
                 # A page was divided while it was built: these are not all entries.
-                return document_of(name, sources, site)
+                return document_of(name, sources, site, text=text)
             listing = again
-        document = None if bodies is None else _merged(bodies.found)
-        if document is not None:
-            return document
+        whole = None if bodies is None else _merged(bodies.found)
+        if whole is not None:
+            return as_text(whole) if text else whole
         _remember(name, listing, is_index=True)
     found = [*listing.indexed, *further]
     if not 1 <= part <= parts(found):
         return None
     chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
-    return _document(index_bytes(_addressed(chosen, site)))
+    # sitemaps.org: an index may list text files as well.
+    return document(index_bytes(_addressed(chosen, site, "txt" if text else "xml")))
 
 
 def _pages_of_unusable(sources: Sequence[SectionSource]) -> list[Listed]:

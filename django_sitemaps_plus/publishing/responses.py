@@ -100,7 +100,7 @@ def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
     if gz:
         response = _GzipFile(body, content_type="application/gzip")
     else:
-        response = HttpResponse(body, content_type="application/xml")
+        response = HttpResponse(body, content_type=document.content_type)
         if packed:
             response.headers["Content-Encoding"] = "gzip"
     # A server that sends no body for HEAD could not tell.

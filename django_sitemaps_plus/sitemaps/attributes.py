@@ -66,6 +66,12 @@ def moments(sitemap: AnySitemap) -> dict[str, Any]:
     return {name: value for name, value in found.items() if is_expression(value)}
 
 
+def feed_title(sitemap: AnySitemap) -> dict[str, Any]:
+    """Return the expression of the titles that feeds show, if it is one."""
+    value = getattr(sitemap, "feed_title", None)
+    return {"feed_title": value} if is_expression(value) else {}
+
+
 def value_of(name: str, value: Any, item: Any) -> Any:
     """Return the value of a declared route or expression for an annotated item."""
     if not isinstance(value, Route):

@@ -53,6 +53,9 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     appears: ClassVar[Any] = None
     expires: ClassVar[Any] = None
 
+    #: The titles of entries in feeds: a text, a method of the item, or an expression.
+    feed_title: ClassVar[Any] = None
+
     def items(self) -> Any:
         """Return the items: a queryset, a list, or anything that can be sliced."""
         if self.model is None:

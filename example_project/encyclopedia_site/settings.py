@@ -72,6 +72,8 @@ SITEMAPS_PLUS = {
     "BASE_URL": BASE_URL,
     "ENGINES": ENGINES,
     "ROBOTS": [{"user_agent": "*", "disallow": ["/search/?"]}],
+    # Beside XML: /sitemap.txt, /sitemap.atom, /sitemap.rss and /sitemap-recent.xml
+    "FORMATS": {"text": {}, "feeds": {}, "recent": {}},
 }
 
 MIDDLEWARE = [

@@ -8,6 +8,7 @@ query, without a model instance or a ``reverse()`` per row.
 from __future__ import annotations
 
 from django.db.models import F
+from django.utils.translation import get_language
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap, register
 
@@ -21,6 +22,7 @@ class CharacterSitemap(Sitemap):
     model = Character
     location = Route("character", slug=F("slug"))
     lastmod = F("updated")
+    feed_title = F("name")
 
 
 @register
@@ -43,6 +45,10 @@ class NoteSitemap(Sitemap):
     alternates = True
     x_default = True
     languages = ("en", "de")
+
+    def feed_title(self, note: Note) -> str:
+        """Return the title in the language of the entry."""
+        return note.title(get_language() or "en")
 
 
 @register(name="pages")

@@ -164,8 +164,9 @@ class Command(SitemapsCommand):
             return requests.everything(self.sections, self.site)
         if self.options["since"] is not None:
             moment = _moment(self.options["since"])
-            if moment < time.time() - happened.KEEP:
-                self.warn("What happened is known for seven days only.")
+            seconds = happened.stored_for()
+            if moment < time.time() - seconds:
+                self.warn(f"What happened is known for {seconds / 86_400:g} days only.")
             return requests.since(moment, self.sections)
         try:
             return requests.given(self.options["url"], self.site)

@@ -1,0 +1,116 @@
+"""
+Feeds and ``/sitemap-recent.xml`` among 1,000,000 changes of 250,000 URLs.
+
+One change in ten is a removal. Every file is read by one query, which has to use an
+index, and compared with what the rows themselves say.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+
+from . import bench, data, plans, reading, site
+from .timing import Contestant, medians, shown
+
+SECTION = "book"
+#: URLs of which each changes again and again; of ten URLs one is removed.
+URLS = 250_000
+DAYS = 7
+#: The addresses, and how many URLs each has.
+FILES = {
+    "/sitemap.atom": 100,
+    f"/sitemap-{SECTION}.rss": 100,
+    "/sitemap-recent.xml": 2_000,
+}
+#: How a plan says that all rows are read, or sorted.
+_BAD = {
+    "sqlite": ("SCAN ", "TEMP B-TREE"),
+    "postgresql": ("Seq Scan", "Sort", "Hash"),
+    "mysql": ("type: ALL", "filesort", "temporary"),
+}
+
+
+def main() -> int:
+    """Run it, and return the exit code."""
+    parser = bench.parser(__doc__, rounds=20, rows=1_000_000)
+    options = bench.start(parser, SECTION)
+    data.load(book=options.rows)
+    fill(options.rows)
+    report = bench.Report(f"What changed last, among {options.rows:,} changes")
+    found = [compare(report, path) for path in FILES]
+    runs = [Contestant(path, partial(site.page, path), times=3) for path in FILES]
+    for path, taken in medians(runs, options.rounds).items():
+        how = f"quickest {shown(taken.quickest)}; {FILES[path]:,} URLs"
+        report.at_most(f"{path}, in ms", taken.median * 1000, how, target=20)
+    data.forget()
+    code = report.finish()
+    print("\n\n".join(found))
+    return code
+
+
+def fill(rows: int) -> None:
+    """Have things happen to URLs for a week, the last of them now."""
+    from django.db import connection
+
+    from django_sitemaps_plus.models import UrlChange
+
+    from .shop.models import Book
+
+    quote = connection.ops.quote_name
+    is_mysql = connection.vendor == "mysql"
+    number = f"(id % {URLS})"
+    text = f"CAST({number} AS {'CHAR' if is_mysql else 'VARCHAR(20)'})"
+    path = (
+        f"CONCAT('/books/', {text}, '/')" if is_mysql else f"'/books/' || {text} || '/'"
+    )
+    values = {
+        "site": "''",
+        "section": f"'{SECTION}'",
+        "kind": f"CASE WHEN {number} % 10 = 0 THEN 'removed' ELSE 'changed' END",
+        "location": path,
+        # Unlike the real ones, but as different from each other.
+        "digest": text,
+        "lastmod": "'2026-01-02T03:04:05+00:00'",
+        "title": "name",
+        "at": f"{time.time() - DAYS * 86_400} + id * {DAYS * 86_400 / rows}",
+        "on_hold": "1 = 0",
+        "queued_at": "0",
+    }
+    columns = ", ".join(map(quote, values))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {quote(UrlChange._meta.db_table)} ({columns}) "
+            f"SELECT {', '.join(values.values())} FROM {quote(Book._meta.db_table)} "
+            f"WHERE id <= {rows} ORDER BY id"
+        )
+    data.analyze(UrlChange)
+
+
+def compare(report: bench.Report, path: str) -> str:
+    """Compare a file with the rows; return its query and how that is run."""
+    from django.db import connection
+
+    from django_sitemaps_plus.models import UrlChange
+
+    statements = site.queries_of(path)
+    wrong = [] if len(statements) == 1 else [f"{len(statements)} queries"]
+    plan = plans.explain(statements[0])
+    bad = [sign for sign in _BAD[connection.vendor] if sign in plan]
+    report.check(f"{path}: its plan reads or sorts all rows", bad)
+    last: dict[str, bool] = {}
+    rows = UrlChange.objects.order_by("-at").values_list("location", "kind")
+    for location, kind in rows[: 4 * FILES[path]]:
+        last.setdefault(f"{site.ORIGIN}{location}", kind == "removed")
+    is_atom = path.endswith(".atom")
+    wanted = [url for url, removed in last.items() if is_atom or not removed]
+    found = reading.links(site.page(path).body)
+    if found != wanted[: FILES[path]]:
+        wrong.append(f"{path}: other URLs than the rows have")
+    report.check(f"{path}: other URLs, or more than one query", wrong)
+    return f"{statements[0]}\n\n{plan}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

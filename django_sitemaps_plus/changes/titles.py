@@ -1,0 +1,88 @@
+"""The titles that feeds show: ``feed_title`` of the rows that were saved."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from django.db import Error as DatabaseError
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.protocol.errors import EntryError
+from django_sitemaps_plus.protocol.markup import escape
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.sitemaps.attributes import alias, is_expression, is_method
+from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+
+from .models import UrlChange
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+_LONGEST = UrlChange._meta.get_field("title").max_length
+_NAME = "feed_title"
+
+#: By the key's text, the title of its entries: one, or one for each language.
+Titles: TypeAlias = Mapping[str, Sequence[str]]
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def titles(section: SectionSource, keys: Collection[str]) -> Titles:
+    """
+    Return the titles of rows by their keys, those that there are.
+
+    One query for all of them, where feeds are served and the class has ``feed_title``.
+    A method is called in each language of the section, and gives a title for each.
+    """
+    declared: Any = getattr(section.sitemap, _NAME, None)
+    key = section.key
+    if not declared or not keys or key is None:
+        return {}
+    if "feeds" not in get_settings().formats():
+        return {}
+    if not is_method(declared) and not is_expression(declared):
+        return {text: [_clean(declared)] for text in keys}
+    items = section.sitemap.items()
+    rows = items.order_by().using(database_of(items))
+    rows = rows.filter(key.among([key.loads(text) for text in keys]))
+    if is_expression(declared):
+        found = rows.annotate(**{alias(_NAME): declared})
+        values = found.values_list(*key.names, alias(_NAME))
+        return {key.dumps(tuple(row[:-1])): [_clean(row[-1])] for row in values}
+    objects = [(key.dumps(key.of(item)), item) for item in rows]
+    asked: dict[str, list[str]] = {text: [] for text, _ in objects}
+    for language in section.languages:
+        with rendering_context(PLACEHOLDER_SITE, language):
+            for text, item in objects:
+                asked[text].append(_asked(declared, item))
+    return asked
+
+
+def title_of(titles: Sequence[str], index: int, entries: int) -> str:
+    """Return the title of one of a row's entries: its language's, if each has one."""
+    if not titles:
+        return ""
+    return titles[index if len(titles) == entries else 0]
+
+
+def _asked(method: Any, item: Any) -> str:
+    """Call a sitemap's method; the entry has no title if it fails."""
+    try:
+        return _clean(method(item))
+    except DatabaseError:
+        raise
+    except Exception as error:  # the project's own method may raise what it likes
+        logger.warning("feed_title of %s: %s", item.pk, describe(error))
+        return ""
+
+
+def _clean(value: Any) -> str:
+    """Return a title as one line that XML can hold; empty where there is none."""
+    text = "" if value is None else " ".join(str(value).split())[:_LONGEST]
+    try:
+        escape(text)
+    except EntryError as error:
+        logger.warning("feed_title: %s", error)
+        return ""
+    return text

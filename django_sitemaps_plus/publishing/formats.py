@@ -1,0 +1,165 @@
+"""
+What is served beside XML sitemaps, where ``FORMATS`` asks for it, and its addresses.
+
+Text pages are derived from stored pages. Feeds and ``/sitemap-recent.xml`` are built
+for each request, from what happened to URLs, by one query: nothing of them is stored.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterable, Iterator
+
+from django_sitemaps_plus.changes.models import UrlChange
+from django_sitemaps_plus.changes.newest import Newest, newest
+from django_sitemaps_plus.conf import Format, get_settings
+from django_sitemaps_plus.protocol.dates import parse_w3c
+from django_sitemaps_plus.protocol.errors import DateError
+from django_sitemaps_plus.protocol.feeds import (
+    ATOM_TYPE,
+    RSS_TYPE,
+    Feed,
+    FeedEntry,
+    atom,
+    rss,
+)
+from django_sitemaps_plus.protocol.markup import escape
+from django_sitemaps_plus.protocol.writers import (
+    UrlsetWriter,
+    lastmod_xml,
+    urlset_header,
+)
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from .compression import pack
+from .freshness import fresh_bytes, tag_of
+from .index import TEXT, Document, address, addresses, document
+from .storage import StoredBytes, address_of
+from .text import SUFFIX, store_text, text_of
+
+#: The endings of feeds, and what serves each.
+ENDINGS = {"atom": (atom, ATOM_TYPE), "rss": (rss, RSS_TYPE)}
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def served(name: str) -> Format | None:
+    """Return the options of a format; None if nobody asked for it."""
+    return get_settings().formats().get(name)
+
+
+def listed_in_robots(site: SiteAddress) -> list[str]:
+    """Return the addresses that robots.txt lists beside the XML sitemap's."""
+    found: list[str] = []
+    for name, options in get_settings().formats().items():
+        if not options.robots:
+            continue
+        if name == "text":
+            found += addresses(site, text=True)
+        elif name == "feeds":
+            found.append(address(site, "feed", "atom"))
+        else:
+            found.append(address(site, "recent", "recent"))
+    return found
+
+
+# Text
+
+
+def fresh_text(name: str, number: int, site: SiteAddress) -> Document | None:
+    """Return a fresh page's URLs, one a line; None if the page must be looked into."""
+    own = site.with_scheme(definition(name).protocol)
+    found = fresh_bytes(name, number, SUFFIX)
+    if found is not None and found[1].origin == address_of(own):
+        state, stored = found
+        checksum, changed_at = state.served(time.time())
+        tag = tag_of(checksum, own)
+        return Document(tag, stored.data, changed_at, content_type=TEXT)
+    page = fresh_bytes(name, number)
+    if page is None:
+        return None
+    state, stored = page
+    checksum, changed_at = state.served(time.time())
+    data = pack(text_of(stored.body_for(own)))
+    if stored.origin == address_of(own):
+        store_text(name, number, checksum, StoredBytes(stored.origin, data))
+    return Document(tag_of(checksum, own), data, changed_at, content_type=TEXT)
+
+
+# What changed last
+
+
+def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
+    """Return the feed of a section, or of the site (``name`` ""): "atom" or "rss"."""
+    options = _options("feeds")
+    write, content_type = ENDINGS[ending]
+    found = _newest(options, [name] if name else registry.sources(), removed=True)
+    arguments = (name, ending) if name else (ending,)
+    title = f"{site.origin.host}: {name}" if name else site.origin.host
+    feed = Feed(
+        url=address(site, "section-feed" if name else "feed", *arguments),
+        home=f"{site.origin}{site.prefix}",
+        title=title,
+        updated=max([_EPOCH, *(_moment(item.at) for item in found)]),
+        hubs=options.hubs,
+    )
+    entries = [_feed_entry(item, url) for item, url in _located(found, site)]
+    return document(write(feed, entries).encode(), content_type)
+
+
+def recent_document(site: SiteAddress) -> Document:
+    """Return a sitemap of what changed last, the newest first."""
+    found = _newest(_options("recent"), registry.sources())
+    chunks: list[bytes] = []
+    writer = UrlsetWriter(chunks.append, header=urlset_header())
+    entries = [
+        f"<url><loc>{escape(url)}</loc>"
+        f"{lastmod_xml(item.lastmod) if item.lastmod else ''}</url>\n"
+        for item, url in _located(found, site)
+    ]
+    writer.add_xml("".join(entries).encode(), len(entries))
+    writer.finish()
+    return document(b"".join(chunks))
+
+
+def _options(name: str) -> Format:
+    return get_settings().formats()[name]
+
+
+def _newest(
+    options: Format, names: Iterable[str], *, removed: bool = False
+) -> list[Newest]:
+    since = time.time() - options.days * 86_400
+    return newest(list(names), since=since, most=options.entries, removed=removed)
+
+
+def _located(
+    found: Iterable[Newest], site: SiteAddress
+) -> Iterator[tuple[Newest, str]]:
+    """Yield what changed with its URL: each section may have a scheme of its own."""
+    own = {
+        name: site.with_scheme(getattr(sitemap, "protocol", None))
+        for name, sitemap in registry.sources().items()
+    }
+    for item in found:
+        yield item, own[item.section].url(item.location)
+
+
+def _feed_entry(item: Newest, url: str) -> FeedEntry:
+    removed = item.kind == UrlChange.Kind.REMOVED
+    return FeedEntry(url, item.title or url, _updated(item), removed)
+
+
+def _updated(item: Newest) -> dt.datetime:
+    """Return the lastmod of an entry; without one, when its change was seen."""
+    try:
+        return parse_w3c(item.lastmod)
+    except DateError:
+        return _moment(item.at)
+
+
+def _moment(seconds: float) -> dt.datetime:
+    return _EPOCH + dt.timedelta(seconds=seconds)

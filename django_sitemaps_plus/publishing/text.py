@@ -1,0 +1,60 @@
+"""
+Text files of a page's URLs, one a line: derived from the page's own bytes.
+
+They are stored beside them, under the same checksum, so that whoever writes another
+version of the page deletes them too, and freshness is the page's.
+"""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+
+from django_sitemaps_plus.pagination.queries import of_sections, pages
+from django_sitemaps_plus.rendering.listing import locations_of
+
+from .models import PageFile
+from .storage import PIECE, StoredBytes, files
+
+#: What follows the checksum of a page's version in that of its text.
+SUFFIX = ".txt"
+
+#: Of what XML escapes, these may be in a URL: the others are percent-encoded. The
+#: ampersand comes last, or "&amp;apos;" would be unescaped twice.
+_ENTITIES = (b"&apos;", b"'"), (b"&amp;", b"&")
+
+
+def text_of(xml: bytes) -> bytes:
+    """Return the URLs of a page, one a line, in its order."""
+    text = b"\n".join([*locations_of(xml), b""])
+    if b"&" in text:
+        for escaped, plain in _ENTITIES:
+            text = text.replace(escaped, plain)
+    return text
+
+
+def store_text(name: str, number: int, checksum: str, text: StoredBytes) -> None:
+    """
+    Store the gzipped text of a page's version, for those who ask for it next.
+
+    ``checksum`` is the version's. Two who do so at once store the same.
+    """
+    page = pages().filter(of_sections(name), number=number).first()
+    if page is None:
+        return
+    pieces = range(0, len(text.data), PIECE)
+    rows = [
+        PageFile(
+            page=page,
+            checksum=f"{checksum}{SUFFIX}",
+            origin=text.origin,
+            part=part,
+            data=text.data[start : start + PIECE],
+        )
+        for part, start in enumerate(pieces)
+    ]
+    try:
+        with transaction.atomic(using=pages().db):
+            files().bulk_create(rows, batch_size=1, ignore_conflicts=True)
+    except IntegrityError:
+        # The page was deleted meanwhile: there is nothing to store it beside.
+        return
