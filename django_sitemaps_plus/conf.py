@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from django.conf import settings as django_settings
@@ -51,7 +51,7 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 _FORMATS: dict[str, dict[str, Any]] = {
     "text": {"robots": False},
     "feeds": {"robots": False, "entries": 100, "days": 7, "hubs": ()},
-    "recent": {"robots": False, "entries": 2_000, "days": 7},
+    "recent": {"robots": False, "entries": 1_000, "days": 7},
 }
 #: Days that a format may look back: what happened to URLs is stored for that long.
 _MOST_DAYS = 366
@@ -179,17 +179,12 @@ class Settings:
             if not holds:
                 raise _error(name, f"is {getattr(self, name)!r}; {remedy}")
         self.robots_groups()
-        self.formats()
+        _formats(self.FORMATS)
 
-    def formats(self) -> dict[str, Format]:
-        """
-        Return ``FORMATS`` with the defaults of options.
-
-        Raises ``ConfigurationError`` for an unknown name or an impossible value.
-        """
-        if not isinstance(self.FORMATS, Mapping):
-            raise _error("FORMATS", f"is {self.FORMATS!r}; use {{'text': {{}}}}.")
-        return {name: _format(name, given) for name, given in self.FORMATS.items()}
+    @cached_property
+    def formats(self) -> Mapping[str, Format]:
+        """What ``FORMATS`` asks for, with the defaults of options."""
+        return _formats(self.FORMATS)
 
     def robots_groups(self) -> list[Group]:
         """
@@ -231,6 +226,12 @@ def _check_sites(sites: Any) -> None:
         if not site.get("BASE_URL"):
             problem = "needs a 'BASE_URL', for example 'https://blog.example.com'."
             raise _error("SITES", problem, path=path)
+
+
+def _formats(given: Any) -> dict[str, Format]:
+    if not isinstance(given, Mapping):
+        raise _error("FORMATS", f"is {given!r}; use {{'text': {{}}}}.")
+    return {name: _format(name, options) for name, options in given.items()}
 
 
 def _format(name: Any, given: Any) -> Format:

@@ -39,7 +39,7 @@ def titles(section: SectionSource, keys: Collection[str]) -> Titles:
     key = section.key
     if not declared or not keys or key is None:
         return {}
-    if "feeds" not in get_settings().formats():
+    if "feeds" not in get_settings().formats:
         return {}
     if not is_method(declared) and not is_expression(declared):
         return {text: [_clean(declared)] for text in keys}

@@ -55,7 +55,7 @@ class Event:
 
 def stored_for() -> float:
     """Return for how many seconds the rows are stored: as ``FORMATS`` needs them."""
-    formats = get_settings().formats().values()
+    formats = get_settings().formats.values()
     return max([KEEP, *(item.days * 86_400 for item in formats)])
 
 

@@ -83,7 +83,7 @@ def check_sites(**kwargs: Any) -> list[CheckMessage]:
 def check_formats(**kwargs: Any) -> list[CheckMessage]:
     """E050: a section at whose address another file is served."""
     try:
-        taken = get_settings().formats().keys() & {"recent"}
+        taken = get_settings().formats.keys() & {"recent"}
     except ConfigurationError:
         return []  # E001 says so
     return [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.newest import Newest, newest
@@ -25,11 +25,7 @@ from django_sitemaps_plus.protocol.feeds import (
     rss,
 )
 from django_sitemaps_plus.protocol.markup import escape
-from django_sitemaps_plus.protocol.writers import (
-    UrlsetWriter,
-    lastmod_xml,
-    urlset_header,
-)
+from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -48,13 +44,13 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 def served(name: str) -> Format | None:
     """Return the options of a format; None if nobody asked for it."""
-    return get_settings().formats().get(name)
+    return get_settings().formats.get(name)
 
 
 def listed_in_robots(site: SiteAddress) -> list[str]:
     """Return the addresses that robots.txt lists beside the XML sitemap's."""
     found: list[str] = []
-    for name, options in get_settings().formats().items():
+    for name, options in get_settings().formats.items():
         if not options.robots:
             continue
         if name == "text":
@@ -96,7 +92,9 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
     """Return the feed of a section, or of the site (``name`` ""): "atom" or "rss"."""
     options = _options("feeds")
     write, content_type = ENDINGS[ending]
-    found = _newest(options, [name] if name else registry.sources(), removed=True)
+    # RSS cannot say that an entry was removed.
+    names, removed = [name] if name else registry.sources(), ending == "atom"
+    found = _newest(options, names, removed=removed)
     arguments = (name, ending) if name else (ending,)
     title = f"{site.origin.host}: {name}" if name else site.origin.host
     feed = Feed(
@@ -106,7 +104,8 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
         updated=max([_EPOCH, *(_moment(item.at) for item in found)]),
         hubs=options.hubs,
     )
-    entries = [_feed_entry(item, url) for item, url in _located(found, site)]
+    urls = _urls(found, site)
+    entries = [_feed_entry(*pair) for pair in zip(found, urls, strict=True)]
     return document(write(feed, entries).encode(), content_type)
 
 
@@ -115,18 +114,24 @@ def recent_document(site: SiteAddress) -> Document:
     found = _newest(_options("recent"), registry.sources())
     chunks: list[bytes] = []
     writer = UrlsetWriter(chunks.append, header=urlset_header())
+    # All at once, because most have nothing to escape.
+    urls = escape("\n".join(_urls(found, site))).split("\n")
     entries = [
-        f"<url><loc>{escape(url)}</loc>"
-        f"{lastmod_xml(item.lastmod) if item.lastmod else ''}</url>\n"
-        for item, url in _located(found, site)
+        f"<url><loc>{url}</loc>{_lastmod(item)}</url>\n"
+        for item, url in zip(found, urls, strict=False)
     ]
     writer.add_xml("".join(entries).encode(), len(entries))
     writer.finish()
     return document(b"".join(chunks))
 
 
+def _lastmod(item: Newest) -> str:
+    # As it was read in an entry.
+    return f"<lastmod>{item.lastmod}</lastmod>" if item.lastmod else ""
+
+
 def _options(name: str) -> Format:
-    return get_settings().formats()[name]
+    return get_settings().formats[name]
 
 
 def _newest(
@@ -136,16 +141,18 @@ def _newest(
     return newest(list(names), since=since, most=options.entries, removed=removed)
 
 
-def _located(
-    found: Iterable[Newest], site: SiteAddress
-) -> Iterator[tuple[Newest, str]]:
-    """Yield what changed with its URL: each section may have a scheme of its own."""
-    own = {
-        name: site.with_scheme(getattr(sitemap, "protocol", None))
+def _urls(found: Iterable[Newest], site: SiteAddress) -> list[str]:
+    """Return the URL of each: a section may have a scheme of its own."""
+    origins = {
+        name: str(site.with_scheme(getattr(sitemap, "protocol", None)).origin)
         for name, sitemap in registry.sources().items()
     }
-    for item in found:
-        yield item, own[item.section].url(item.location)
+    return [
+        f"{origins[item.section]}{item.location}"
+        if item.location.startswith("/")
+        else item.location
+        for item in found
+    ]
 
 
 def _feed_entry(item: Newest, url: str) -> FeedEntry:

@@ -10,7 +10,7 @@ from typing import Any
 
 import feedparser
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Upper
 from django.test import Client
@@ -28,6 +28,7 @@ from usp.web_client.abstract_client import (
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.models import PageFile, UrlChange
 from django_sitemaps_plus.publishing.index import all_sources
@@ -47,7 +48,7 @@ from tests.support.helpers import (
 )
 from tests.testapp.models import Article, Note
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+pytestmark = pytest.mark.django_db
 
 BASE = "https://www.example.com"
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -80,7 +81,8 @@ def serve(settings: Any, **formats: Any) -> None:
 def happened(section: str, *events: tuple[str, str, float], **more: Any) -> None:
     """Write what happened to URLs of a section: kind, path, seconds since ``NOW``."""
     rows = [Event(Kind(kind), path, NOW + at, **more) for kind, path, at in events]
-    url_changes.write(section, rows, NOW)
+    with transaction.atomic():
+        url_changes.write(section, rows, NOW)
 
 
 def get(address: str, **headers: str) -> Any:
@@ -289,6 +291,12 @@ def save(article: Article, title: str) -> None:
     """Save an article under a title, and report it."""
     article.title = title
     article.save()
+    report()
+
+
+def report() -> None:
+    """Report what was saved, as the background does."""
+    write_remembered("default")
     report_all(all_sources())
 
 
@@ -346,7 +354,7 @@ def test_each_language_has_its_own_title(register: Register) -> None:
     own |= {"feed_title": feed_title, "languages": ["en", "de"]}
     register("note", type("Notes", (Sitemap,), own))
     Note.objects.create(number=7)
-    report_all(all_sources())
+    report()
     found = {entry.link: entry.title for entry in feed("/sitemap.atom").entries}
     assert found == {f"{BASE}/{code}/notes/7/": f"7 ({code})" for code in ("en", "de")}
 
@@ -360,6 +368,7 @@ def test_titles_cost_no_query_where_no_feed_is_served(
         serve(settings, **formats)
         [article] = articles(1)
         article.save()
+        write_remembered("default")
         with CaptureQueriesContext(connection) as ran:
             report_all(all_sources())
         counts.append(len(ran))
