@@ -35,6 +35,8 @@ from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import report_all
 from django_sitemaps_plus.sitemaps.site import working_for
 from tests.conftest import Register
+from tests.protocol.reading import parse
+from tests.protocol.test_schemas import check_format
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
@@ -48,7 +50,7 @@ from tests.support.helpers import (
 )
 from tests.testapp.models import Article, Note
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 BASE = "https://www.example.com"
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -197,9 +199,9 @@ def test_a_text_page_has_the_urls_of_the_page_one_a_line(register: Register) -> 
     own = {"location": Route("word", slug=F("slug"))}
     register("article", type("Words", (ArticleSitemap,), own))
     articles(3)
-    articles(1, slug="a&b'c;d=é&amp;")
+    articles(1, slug="a&b'c;d=é&apos;")
     found = locations(get("/sitemap-article-1.xml"))
-    assert f"{BASE}/w%C3%B6rter/a&b'c;d=%C3%A9&amp;/" in found
+    assert f"{BASE}/w%C3%B6rter/a&b'c;d=%C3%A9&apos;/" in found
     for address in ("/sitemap-article-1.txt", "/sitemap-article.txt", "/sitemap.txt"):
         assert lines(get(address)) == found
         assert isinstance(parsed(address), PagesTextSitemap)
@@ -420,7 +422,10 @@ def test_a_feed_has_the_newest_entries_of_its_days(
     happened("article", ("changed", "/old/", -3 * DAY), ("changed", "/a/", -2 * DAY))
     assert links(feed("/sitemap.rss")) == [f"{BASE}/a/"]
     happened("article", ("changed", "/b/", 1), ("changed", "/c/", 2))
+    happened("article", ("removed", "/d/", 3))
     assert links(feed("/sitemap.rss")) == [f"{BASE}/c/", f"{BASE}/b/"]
+    assert tombstones("/sitemap.atom") == [f"{BASE}/d/"]
+    assert links(feed("/sitemap.atom")) == [f"{BASE}/c/"]
 
 
 @pytest.mark.parametrize("address", ["/sitemap.atom", "/sitemap.rss"])
@@ -459,6 +464,7 @@ def test_recent_changes_are_a_sitemap_the_newest_first(register: Register) -> No
         (f"{BASE}{second.get_absolute_url()}", None),
     ]
     assert [(entry.loc, entry.lastmod) for entry in urlset(answer)] == wanted
+    check_format(parse(answer.content))
     read: Iterable[Any] = ScrapySitemap(answer.content)
     assert [(item["loc"], item.get("lastmod")) for item in read] == wanted
     assert urls_in(parsed("/sitemap-recent.xml")) == [loc for loc, _ in wanted]
