@@ -326,6 +326,20 @@ class SitemapTests(TestCase):
                     head,
                 )
 
+    def test_serves_text_files_feeds_and_recent_changes(self) -> None:
+        addresses = [unquote(address) for address in self.entries("/sitemap-note.xml")]
+        lines = self.client.get("/sitemap-note.txt").getvalue().decode().split()
+        self.assertEqual(list(map(unquote, lines)), addresses)
+        note = Note.objects.earliest("pk")
+        note.save()
+        self.entries("/sitemap-note.xml")  # builds the page, and reports what changed
+        for address in ("/sitemap.atom", "/sitemap.rss", "/sitemap-note.atom"):
+            for language in ("en", "de"):
+                self.assertContains(
+                    self.client.get(address), f"<title>{escape(note.title(language))}</"
+                )
+        self.assertEqual(len(self.entries("/sitemap-recent.xml")), 2)
+
     def test_robots_txt_names_the_sitemap(self) -> None:
         self.assertContains(
             self.client.get("/robots.txt"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import re
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import feedparser
@@ -17,8 +17,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import get_language
 from lxml import etree
-from scrapy.utils.sitemap import Sitemap as ScrapySitemap
-from scrapy.utils.sitemap import sitemap_urls_from_robots
 from usp.objects.sitemap import IndexXMLSitemap, PagesTextSitemap
 from usp.tree import SitemapFetcher
 from usp.web_client.abstract_client import (
@@ -222,7 +220,6 @@ def test_text_pages_are_listed_in_an_index_once_there_are_several(
         assert len(pages) >= 3
         texts = [page.replace(".xml", ".txt") for page in pages]
         assert listed(answer) == texts
-        assert [item["loc"] for item in ScrapySitemap(answer.content)] == texts
         assert isinstance(parsed(f"{start}.txt"), IndexXMLSitemap)
         urls = [url for page in pages for url in locations(get(page[len(BASE) :]))]
         assert len(urls) == 5
@@ -465,8 +462,6 @@ def test_recent_changes_are_a_sitemap_the_newest_first(register: Register) -> No
     ]
     assert [(entry.loc, entry.lastmod) for entry in urlset(answer)] == wanted
     check_format(parse(answer.content))
-    read: Iterable[Any] = ScrapySitemap(answer.content)
-    assert [(item["loc"], item.get("lastmod")) for item in read] == wanted
     assert urls_in(parsed("/sitemap-recent.xml")) == [loc for loc, _ in wanted]
     assert gzip.decompress(get("/sitemap-recent.xml.gz").content) == answer.content
     again = get("/sitemap-recent.xml", if_none_match=answer.headers["ETag"])
@@ -536,7 +531,8 @@ def test_robots_txt_lists_the_formats_that_are_to_be_listed(
     register("article", ArticleSitemap)
 
     def found() -> list[str]:
-        return list(sitemap_urls_from_robots(get("/robots.txt").content))
+        text = get("/robots.txt").content.decode()
+        return re.findall(r"^Sitemap: (.*)$", text, re.MULTILINE)
 
     own = f"{BASE}/sitemap.xml"
     assert found() == [own]
