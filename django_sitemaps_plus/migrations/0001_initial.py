@@ -415,6 +415,91 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="Audit",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
+                    ),
+                ),
+                ("started_at", models.FloatField()),
+                ("finished_at", models.FloatField()),
+                ("sections", models.JSONField(default=list)),
+                (
+                    "fetched",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not fetched"),
+                            ("process", "fetched in process"),
+                            ("live", "fetched over HTTP"),
+                        ],
+                        default="",
+                        max_length=7,
+                    ),
+                ),
+                ("urls", models.PositiveBigIntegerField(default=0)),
+                ("fetched_urls", models.PositiveBigIntegerField(default=0)),
+                ("errors", models.PositiveBigIntegerField(default=0)),
+                ("warnings", models.PositiveBigIntegerField(default=0)),
+                ("counts", models.JSONField(default=dict)),
+                ("times", models.JSONField(default=dict)),
+                ("remembered", models.JSONField(default=dict)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["site", "id"], name="sitemaps_plus_audit_site")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Finding",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("kind", models.CharField(max_length=30)),
+                ("level", models.CharField(max_length=7)),
+                ("section", models.CharField(blank=True, max_length=100)),
+                ("page", models.CharField(blank=True, max_length=120)),
+                ("row", models.CharField(blank=True, max_length=255)),
+                ("url", models.TextField(blank=True)),
+                ("digest", models.CharField(blank=True, max_length=32)),
+                ("text", models.TextField(blank=True)),
+                (
+                    "audit",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="findings",
+                        to="sitemaps_plus.audit",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["digest"], name="sitemaps_plus_finding_url")
+                ],
+            },
+        ),
         migrations.AddIndex(
             model_name="page",
             index=models.Index(

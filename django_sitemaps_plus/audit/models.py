@@ -1,0 +1,89 @@
+"""The tables of audits: when each ran, what it looked at, and what it found."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from django_sitemaps_plus.sitemaps.site import current_site
+
+from .kinds import KINDS, Kind
+
+
+class Audit(models.Model):
+    """One run of ``check_sitemaps``."""
+
+    class Fetched(models.TextChoices):
+        """Whether the listed URLs were fetched, and how."""
+
+        NOTHING = "", "not fetched"
+        IN_PROCESS = "process", "fetched in process"
+        LIVE = "live", "fetched over HTTP"
+
+    #: The site whose row it is: see ``sitemaps.site.current_site``.
+    site = models.CharField(max_length=50, blank=True, default=current_site)
+    #: Seconds since the epoch, by the clock of the host that ran it.
+    started_at = models.FloatField()
+    finished_at = models.FloatField()
+    #: The names of the sections that were looked at.
+    sections = models.JSONField(default=list)
+    fetched = models.CharField(
+        max_length=7, choices=Fetched.choices, blank=True, default=""
+    )
+    #: How many URLs are listed, and how many of them were fetched.
+    urls = models.PositiveBigIntegerField(default=0)
+    fetched_urls = models.PositiveBigIntegerField(default=0)
+    #: How many things were found, of each level.
+    errors = models.PositiveBigIntegerField(default=0)
+    warnings = models.PositiveBigIntegerField(default=0)
+    #: The same by id and section, ``{id: {section: number}}``: not each is stored.
+    counts = models.JSONField(default=dict)
+    #: How long answers took, ``{section: {"p50": seconds, "p95": …, "max": …}}``.
+    times = models.JSONField(default=dict)
+    #: Rows that the next audit looks at again: see ``audit.memory``.
+    remembered = models.JSONField(default=dict)
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["site", "id"], name="sitemaps_plus_audit_site"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Audit {self.pk}"
+
+
+class Finding(models.Model):
+    """Something that an audit found: of a URL, of a page or of a section."""
+
+    audit = models.ForeignKey(Audit, on_delete=models.CASCADE, related_name="findings")
+    #: An id of ``kinds.KINDS``.
+    kind = models.CharField(max_length=30)
+    #: "error" or "warning".
+    level = models.CharField(max_length=7)
+    section = models.CharField(max_length=100, blank=True)
+    #: The page that lists the URL: "article-3". Empty where it is of the whole section.
+    page = models.CharField(max_length=120, blank=True)
+    #: The key of the row; empty if it is not known.
+    row = models.CharField(max_length=255, blank=True)
+    #: The whole URL; empty if it is of a page or a section.
+    url = models.TextField(blank=True)
+    #: Of the URL, as ``UrlChange.digest``, for the index.
+    digest = models.CharField(max_length=32, blank=True)
+    #: What is wrong, in a few words.
+    text = models.TextField(blank=True)
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["digest"], name="sitemaps_plus_finding_url"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.url or self.page or self.section}"
+
+    @property
+    def about(self) -> Kind:
+        """What it means, and how to correct it."""
+        return KINDS[self.kind]
