@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from .audit.models import Audit, Finding
 from .changes.models import Change, RelatedState, UrlChange
-from .delivery.models import EngineState, Submission
+from .delivery.models import EngineState, SitemapReport, Submission
 from .pagination.models import Page, Section
-from .publishing.models import PageFile
+from .publishing.models import DailyCount, PageFile, Read
 
 __all__ = [
     "Audit",
     "Change",
+    "DailyCount",
     "EngineState",
     "Finding",
     "Page",
     "PageFile",
+    "Read",
     "RelatedState",
     "Section",
+    "SitemapReport",
     "Submission",
     "UrlChange",
 ]

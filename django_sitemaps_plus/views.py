@@ -34,6 +34,7 @@ from .protocol.robots import closed, robots_txt
 from .publishing import index as indexes
 from .publishing.by_position import by_position, position_pages
 from .publishing.freshness import fresh_state, tag_of
+from .publishing.readers import reader_counts
 from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
 from .rendering.digest import definition
 from .sitemaps.contrib_templates import is_own
@@ -103,10 +104,26 @@ def _unavailable(reason: str, retry_after: int) -> HttpResponse:
     return response
 
 
+def _counted(view: View) -> View:
+    """Count who got a sitemap, or heard that it has not changed."""
+
+    @functools.wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        status = response.status_code
+        if status in (200, 304) and request.method == "GET":
+            agent = request.META.get("HTTP_USER_AGENT", "")
+            reader_counts.count(request.path, agent, status)
+        return response
+
+    return inner
+
+
 # The addresses of ``urls``
 
 
 @_guarded
+@_counted
 def gathered(
     request: HttpRequest, *, name: str = "", part: int | None = None, gz: bool = False
 ) -> HttpResponseBase:
@@ -129,6 +146,7 @@ def gathered(
 
 
 @_guarded
+@_counted
 def page(
     request: HttpRequest, page: tuple[str, str], *, gz: bool = False
 ) -> HttpResponseBase:

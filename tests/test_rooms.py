@@ -27,7 +27,7 @@ MODULES = [
 BASE = {"conf", "exceptions", "signals", "db"}
 DOORS = {
     *("apps", "urls", "views", "models", "checks", "admin", "management"),
-    *("tasks", "django_tasks", "testing", "contrib"),
+    *("tasks", "django_tasks", "testing", "contrib", "templatetags"),
 }
 #: What each room may import beside itself and, but for the first two, the base.
 MAY_IMPORT: dict[str, set[str]] = {

@@ -1,5 +1,5 @@
 """
-The admin: read-only lists of sections, pages, changes, URLs, submissions and engines.
+The admin: the page of the search manager, and read-only lists of all that it sums up.
 
 Nothing is added, edited or deleted here. Who has the change permission may have pages
 rebuilt, confirm what is on hold, and retry what engines rejected.
@@ -8,12 +8,14 @@ rebuilt, confirm what is on hold, and retry what engines rejected.
 from __future__ import annotations
 
 from .pages import ChangeAdmin, PageAdmin, SectionAdmin, UrlChangeAdmin
+from .readers import ReadAdmin
 from .submissions import EngineStateAdmin, SubmissionAdmin
 
 __all__ = [
     "ChangeAdmin",
     "EngineStateAdmin",
     "PageAdmin",
+    "ReadAdmin",
     "SectionAdmin",
     "SubmissionAdmin",
     "UrlChangeAdmin",

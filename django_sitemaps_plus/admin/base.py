@@ -31,6 +31,10 @@ else:
     Base = admin.ModelAdmin
 
 
+#: The one stylesheet.
+STYLES = "django_sitemaps_plus/admin.css"
+
+
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
     """Counts some thousand rows at most, however many there are."""
 
@@ -153,6 +157,9 @@ class SiteFilter(admin.SimpleListFilter):
 class ReadOnly(Base):
     """A list in which nothing is added, edited or deleted."""
 
+    class Media:
+        css: ClassVar[dict[str, list[str]]] = {"all": [STYLES]}
+
     show_full_result_count = False
     paginator = BoundedPaginator
     empty_value_display = "–"
@@ -168,14 +175,14 @@ class ReadOnly(Base):
         """Show the list of one site."""
         show = super().changelist_view
         more = extra_context or {}
-        return _of_site(request, lambda: show(request, {**self.more_context(), **more}))
+        return of_site(request, lambda: show(request, {**self.more_context(), **more}))
 
     def changeform_view(
         self, request: HttpRequest, *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """Show a row of one site."""
         show = super().changeform_view
-        return _of_site(request, lambda: show(request, *args, **kwargs))
+        return of_site(request, lambda: show(request, *args, **kwargs))
 
     def more_context(self) -> dict[str, Any]:
         """Return what a list's template shows besides."""
@@ -199,7 +206,7 @@ class ReadOnly(Base):
         return bool(request.user.has_perm(name))
 
 
-def _site_of(request: HttpRequest) -> str:
+def site_of(request: HttpRequest) -> str:
     """Return the site that is looked at: the chosen one, or the request's."""
     chosen = request.GET.get("site") or QueryDict(
         # From a list to one of its rows.
@@ -208,9 +215,9 @@ def _site_of(request: HttpRequest) -> str:
     return chosen if chosen in own_sites() else site_of_request(request)
 
 
-def _of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:
+def of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:
     """Return what a view shows of the site that is looked at."""
-    site = _site_of(request)
+    site = site_of(request)
     if site == current_site():
         return show()
     with working_for(site):

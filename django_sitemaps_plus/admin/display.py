@@ -6,15 +6,20 @@ import datetime as dt
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import admin
+from django.template.defaultfilters import filesizeformat
 from django.utils import formats, timezone
+from django.utils.encoding import uri_to_iri
 from django.utils.html import format_html
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.delivery import guards
 from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.health import EngineHealth, Health
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.publishing.status import problem_of
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -22,11 +27,6 @@ from django_sitemaps_plus.sitemaps.site import configured
 
 #: Rows that a list counts at most: filters find what lies beyond.
 MOST = 10_000
-
-#: Colours of words, on white with a contrast of at least 4.5 to 1.
-GREEN, RED, BLUE, BROWN, OLIVE, PURPLE, GREY = (
-    *("#1b6e2c", "#b00020", "#1a5fb4", "#8a4b00", "#7a5c00", "#6a1b9a", "#555555"),
-)
 
 Column = Callable[[Any, Any], str]
 
@@ -40,11 +40,12 @@ def when(seconds: float | None) -> str:
 
 
 def ago(seconds: float | None) -> str:
-    """Return how long ago a time is, for lists; hovering shows the time."""
+    """Return how long ago a time is; hovering shows the time."""
     if not seconds:
         return "–"
     return format_html(
-        '<span style="white-space:nowrap" title="{}">{}</span>',
+        '<time class="sitemaps-when" datetime="{}" title="{}">{}</time>',
+        _utc(seconds).isoformat(timespec="seconds"),
         datetime_of(seconds),
         _ago(seconds, 1),
     )
@@ -79,10 +80,10 @@ def _utc(seconds: float) -> dt.datetime:
     return dt.datetime.fromtimestamp(seconds, dt.UTC)
 
 
-def column(name: str, label: Any, shown: Callable[[Any], str]) -> Column:
+def column(name: str, label: Any, shown: Callable[[Any], Any] = str) -> Column:
     """Return a column of a list that shows a field of its rows."""
 
-    def value(self: Any, row: Any) -> str:
+    def value(self: Any, row: Any) -> Any:
         return shown(getattr(row, name))
 
     return admin.display(description=label)(value)
@@ -96,29 +97,65 @@ def times(name: str, label: Any) -> tuple[Column, Column]:
 # Words
 
 
-def coloured(word: Any, colour: str, rest: str = "", state: str = "") -> str:
-    """Return a word for a state in a colour, and more about it."""
-    return format_html(
-        '<strong class="sitemaps-{}" style="color:{};background:#fff;'
-        'padding:1px 4px">{}</strong> '
-        '<span style="overflow-wrap:anywhere">{}</span>',
-        state,
-        colour,
-        word,
-        rest,
+def number(value: int | None) -> str:
+    """Return a whole number with the separators of the language."""
+    return (
+        "–" if value is None else str(formats.number_format(value, force_grouping=True))
     )
 
 
+def size(value: int | None) -> str:
+    """Return a number of bytes as people read it."""
+    return filesizeformat(value) if value else "–"
+
+
+def state(word: Any, name: str, rest: Any = "") -> str:
+    """Return a word for a state, by whose name it is coloured, and more about it."""
+    more = format_html(' <span class="sitemaps-rest">{}</span>', rest) if rest else ""
+    return format_html('<strong class="sitemaps-{}">{}</strong>{}', name, word, more)
+
+
+#: The levels of what an audit finds.
+LEVELS = {"error": _("error"), "warning": _("warning")}
+#: How an engine is doing, in words.
+_HEALTH: dict[Health, Any] = {
+    Health.REFUSED: _("nothing is sent"),
+    Health.BLOCKED: _("needs attention"),
+    Health.PAUSED: _("paused"),
+    Health.UNUSED: _("ready, nothing sent yet"),
+    Health.FINE: _("works"),
+    Health.UNKNOWN: _("not in the settings"),
+}
+
+
+def health(found: EngineHealth) -> str:
+    """Return how an engine is doing: a word, why, and when it is tried again."""
+    parts = [found.reason]
+    if found.health in (Health.PAUSED, Health.BLOCKED):
+        at = max(found.state.paused_until, time.time())
+        parts.append(gettext("Next try %(time)s.") % {"time": until(at)})
+    rest = " ".join(filter(None, parts))
+    return state(_HEALTH[found.health], found.health.value, rest)
+
+
+def decoded(url: str) -> str:
+    """Return a URL as people read it: percent-encoded letters are shown as letters."""
+    # What cannot be seen, or turns the text around, stays encoded.
+    return "".join(one if one.isprintable() else quote(one) for one in uri_to_iri(url))
+
+
 def link(location: str, text: str = "") -> str:
-    """Return a link to a location, on the host that the project configures."""
+    """
+    Return a link to a location, on the host that the project configures.
+
+    It shows the path of what is on that host, as people read it.
+    """
     site = configured()
-    # Long ones are broken, so that the columns beside them can be seen.
-    style = "display:inline-block;min-width:12em;overflow-wrap:anywhere"
+    url = site.url(location) if site else location
+    path = url.removeprefix(str(site.origin)) if site else url
+    shown = text or decoded(path if path.startswith("/") else url)
     return format_html(
-        '<a href="{}" rel="noopener" style="{}">{}</a>',
-        site.url(location) if site else location,
-        style,
-        text or location,
+        '<a class="sitemaps-url" href="{}" rel="noopener">{}</a>', url, shown
     )
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet, Sum
-from django.http import HttpRequest
-from django.template.defaultfilters import filesizeformat
-from django.urls import NoReverseMatch, reverse
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -37,17 +37,18 @@ from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import named_site, of_request, urlconf
 
 from . import base, display
+from .story import story_page
 
-#: Each state of a page: its words and its colour.
-STATES: dict[str, tuple[Any, str]] = {
-    "broken": (_("section in error"), display.RED),
-    "error": (_("in error"), display.RED),
-    "never": (_("never built"), display.PURPLE),
-    "grace": (_("in grace"), display.BLUE),
-    "waits": (_("waiting changes"), display.BROWN),
-    "due": (_("due for a comparison"), display.OLIVE),
-    "unregistered": (_("not registered"), display.GREY),
-    "fresh": (_("fresh"), display.GREEN),
+#: Each state of a page, in words.
+STATES: dict[str, Any] = {
+    "broken": _("section in error"),
+    "error": _("in error"),
+    "never": _("not built yet"),
+    "grace": _("just split"),
+    "waits": _("changes waiting"),
+    "due": _("due for a routine check"),
+    "unregistered": _("not registered"),
+    "fresh": _("up to date"),
 }
 #: Pages that one click rebuilds while somebody waits.
 AT_ONCE = 5
@@ -63,7 +64,7 @@ class StateFilter(base.FieldFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the states."""
-        return [(state, word) for state, (word, _colour) in STATES.items()]
+        return list(STATES.items())
 
 
 @admin.register(Section)
@@ -71,8 +72,16 @@ class SectionAdmin(base.ReadOnly):
     """The sections, and how the site's pages stand."""
 
     change_list_template = "django_sitemaps_plus/admin/section_list.html"
-    list_display = ("__str__", "page_count", "entry_count", "filled", "problem")
-    fields = ("name", "problem", "key", "filled", "is_index", "next_number", "digest")
+    list_display = ("__str__", "page_count", "entry_count", "boundaries", "problem")
+    fields = (
+        "name",
+        "problem",
+        "key",
+        "boundaries",
+        "address_shows",
+        "next_number",
+        "digest",
+    )
     ordering = ("name",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -80,8 +89,20 @@ class SectionAdmin(base.ReadOnly):
         found = sections().exclude(name="")
         return found.annotate(page_n=Count("pages"), entry_n=Sum("pages__entries"))
 
-    page_count = display.column("page_n", _("pages"), str)
-    entry_count = display.column("entry_n", _("entries"), lambda count: str(count or 0))
+    page_count = display.column("page_n", _("pages"), display.number)
+    entry_count = display.column(
+        "entry_n", _("URLs"), lambda count: display.number(count or 0)
+    )
+
+    @admin.display(description=_("page boundaries"))
+    def boundaries(self, section: Section) -> str:
+        """Return whether it is known which row belongs to which page."""
+        return gettext("known") if section.filled else gettext("not all known yet")
+
+    @admin.display(description=_("its address shows"))
+    def address_shows(self, section: Section) -> str:
+        """Return what the section's address shows: its entries, or their index."""
+        return gettext("an index") if section.is_index else gettext("the URLs")
 
     @admin.display(description=_("problem"), empty_value="–")
     def problem(self, section: Section) -> str:
@@ -108,14 +129,17 @@ def _health() -> str:
     counts = dict(found.values_list("state").annotate(n=Count("pk")))
     total = sum(counts.values())
     shown = ngettext(
-        "%(pages)d page: %(stale)d stale, %(never)d never built, %(error)d in error.",
-        "%(pages)d pages: %(stale)d stale, %(never)d never built, %(error)d in error.",
+        "%(pages)s page: %(waits)s with waiting changes, %(due)s due for a routine "
+        "check, %(never)s not built yet, %(error)s in error.",
+        "%(pages)s pages: %(waits)s with waiting changes, %(due)s due for a routine "
+        "check, %(never)s not built yet, %(error)s in error.",
         total,
     ) % {
-        "pages": total,
-        "stale": counts.get("waits", 0) + counts.get("due", 0),
-        "never": counts.get("never", 0),
-        "error": counts.get("error", 0) + counts.get("broken", 0),
+        "pages": display.number(total),
+        "waits": display.number(counts.get("waits", 0)),
+        "due": display.number(counts.get("due", 0)),
+        "never": display.number(counts.get("never", 0)),
+        "error": display.number(counts.get("error", 0) + counts.get("broken", 0)),
     }
     waiting = changes().filter(reported_at=None, at__lt=time.time() - LATE)
     late = waiting[: display.MOST].count()
@@ -124,7 +148,8 @@ def _health() -> str:
         "%(late)s changes have waited for more than 15 minutes to be reported.",
         late,
     )
-    count = late if late < display.MOST else f"{late}+"
+    shown_late = display.number(late)
+    count = shown_late if late < display.MOST else f"{shown_late}+"
     return f"{shown} {text % {'late': count}}"
 
 
@@ -151,8 +176,8 @@ class PageAdmin(base.ReadOnly):
         "__str__",
         "opened",
         "state_shown",
-        "bad",
-        "entries",
+        "bad_shown",
+        "entries_shown",
         "size_shown",
         "changed_ago",
         "compared_ago",
@@ -166,15 +191,15 @@ class PageAdmin(base.ReadOnly):
         "number",
         "address",
         "state_shown",
-        "entries",
-        "items",
+        "entries_shown",
+        "items_shown",
         "repeated_shown",
         "size_shown",
         "lastmod_shown",
         "changed",
         "compared",
         "error",
-        "bad",
+        "bad_shown",
         "problem_table",
         "lower_bound",
         "upper_bound",
@@ -188,9 +213,12 @@ class PageAdmin(base.ReadOnly):
         found = pages().filter(of_sections()).select_related("section")
         return with_states(found, display.problems(), time.time())
 
-    size_shown = display.column("size", _("size"), filesizeformat)
+    entries_shown = display.column("entries", _("URLs"), display.number)
+    items_shown = display.column("items", _("rows"), display.number)
+    bad_shown = display.column("bad", _("rows left out"), display.number)
+    size_shown = display.column("size", _("size"), display.size)
     changed_ago, changed = display.times("changed_at", _("changed"))
-    compared_ago, compared = display.times("verified_at", _("compared"))
+    compared_ago, compared = display.times("verified_at", _("checked"))
     lastmod_shown = display.column("lastmod", _("lastmod"), display.when)
     lower_bound = display.column(
         "lower", _("first key"), lambda lower: "−∞" if lower is None else lower
@@ -200,7 +228,8 @@ class PageAdmin(base.ReadOnly):
     def repeated_shown(self, page: Page) -> str:
         """Return how many entries of the page repeat a URL."""
         stored = storage.read(page, page.checksum)
-        return "–" if stored is None else str(repeated(unpack(stored.data)))
+        count = None if stored is None else repeated(unpack(stored.data))
+        return display.number(count)
 
     @admin.display(description=_("up to, without it"))
     def upper_bound(self, page: Page) -> str:
@@ -220,8 +249,8 @@ class PageAdmin(base.ReadOnly):
 
     @admin.display(description=_("state"))
     def state_shown(self, page: Any) -> str:
-        """Return the state in a word, coloured, and what is wrong with the section."""
-        return display.coloured(*STATES[page.state], page.problem, page.state)
+        """Return the state in words, and what is wrong with the section."""
+        return display.state(STATES[page.state], page.state, page.problem)
 
     @admin.display(description=_("problems"))
     def problem_table(self, page: Page) -> str:
@@ -282,7 +311,7 @@ def _page_link(page: Any, text: str = "") -> str:
     if page.state == "unregistered":
         return "–"
     try:
-        path = reverse(
+        address = reverse(
             "django_sitemaps_plus:page",
             urlconf=urlconf(),
             args=[str(page)],
@@ -291,7 +320,7 @@ def _page_link(page: Any, text: str = "") -> str:
     except NoReverseMatch:
         # The project does not include the URLs.
         return "–"
-    return display.link(path, text)
+    return display.link(address, text)
 
 
 def _rebuilt(request: HttpRequest, page: Page) -> bool:
@@ -339,25 +368,38 @@ class ChangeAdmin(base.ReadOnly):
         if change.reported_at is None:
             return gettext("not yet")
         entries = json.loads(change.reported or "[]")
-        return ", ".join(entry[0] for entry in entries) or gettext("not listed")
+        shown = (display.decoded(entry[0]) for entry in entries)
+        return ", ".join(shown) or gettext("not listed")
 
 
 @admin.register(UrlChange)
 class UrlChangeAdmin(base.ReadOnly):
     """What happened to URLs, the newest first."""
 
-    list_display = ("kind", "address", "section", "happened_ago", "on_hold_shown")
+    list_display = ("kind_shown", "address", "section", "happened_ago", "on_hold_shown")
     list_display_links = None
     list_filter = (base.SectionFilter, "kind", "on_hold", base.TimeFilter)
     ordering = ("-pk",)
     actions = ("confirm",)
-    fields = ("kind", "address", "section", "happened", "on_hold_shown", "queued")
+    fields = ("kind_shown", "address", "section", "happened", "on_hold_shown", "queued")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return what happened to URLs."""
         return url_changes()
 
-    address = display.column("location", _("location"), display.link)
+    def get_urls(self) -> list[Any]:
+        """Add the page that shows the story of a URL."""
+        view = self.admin_site.admin_view(self.story)
+        return [path("story/", view, name="sitemaps_plus_story"), *super().get_urls()]
+
+    def story(self, request: HttpRequest) -> HttpResponse:
+        """Show what is known of one URL."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return base.of_site(request, lambda: story_page(request, self.admin_site))
+
+    kind_shown = display.column("get_kind_display", _("what"), lambda shown: shown())
+    address = display.column("location", _("URL"), display.link)
     happened_ago, happened = display.times("at", _("when"))
     queued = display.column("queued_at", _("queued for the engines"), display.when)
 

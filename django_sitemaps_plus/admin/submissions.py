@@ -6,27 +6,23 @@ import time
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.health import counted, health_of, with_waiting
 from django_sitemaps_plus.delivery.queries import states, submissions
 from django_sitemaps_plus.models import EngineState, Submission
 
 from . import base, display
-
-#: The colour of each state of a submission.
-COLOURS = {
-    Submission.State.PENDING: display.BLUE,
-    Submission.State.SENDING: display.PURPLE,
-    Submission.State.ACCEPTED: display.GREEN,
-    Submission.State.REJECTED: display.RED,
-    Submission.State.FAILED: display.RED,
-}
+from .check import check_page
 
 
 @admin.register(Submission)
@@ -36,13 +32,9 @@ class SubmissionAdmin(base.ReadOnly):
     list_display = (
         "address",
         "engine",
-        "kind",
+        "kind_shown",
         "state_shown",
-        "status",
-        "message",
         "created_ago",
-        "due_shown",
-        "attempts",
     )
     list_filter = (
         base.EngineFilter,
@@ -58,7 +50,7 @@ class SubmissionAdmin(base.ReadOnly):
         "address",
         "engine",
         "host",
-        "kind",
+        "kind_shown",
         "section",
         "state_shown",
         "reason",
@@ -78,8 +70,8 @@ class SubmissionAdmin(base.ReadOnly):
         return submissions()
 
     address = display.column("url", _("URL"), display.link)
+    kind_shown = display.column("get_kind_display", _("what"), lambda shown: shown())
     created_ago, created = display.times("created_at", _("created"))
-    due_shown = display.column("due_at", _("due"), display.until)
     due = display.column(
         "due_at", _("due"), lambda at: display.datetime_of(at) if at else "–"
     )
@@ -91,9 +83,13 @@ class SubmissionAdmin(base.ReadOnly):
 
     @admin.display(description=_("state"))
     def state_shown(self, row: Submission) -> str:
-        """Return the state in a word, coloured."""
-        colour = COLOURS[Submission.State(row.state)]
-        return display.coloured(row.get_state_display(), colour, state=row.state)
+        """Return the state in a word, when it is due, and the last answer."""
+        parts = [row.message]
+        if row.state == Submission.State.PENDING and row.due_at is not None:
+            due = gettext("due %(time)s") % {"time": display.until(row.due_at)}
+            parts.insert(0, due)
+        rest = " · ".join(filter(None, parts))
+        return display.state(row.get_state_display(), row.state, rest)
 
     @admin.display(description=_("why it waits"))
     def reason(self, row: Submission) -> str:
@@ -110,8 +106,7 @@ class SubmissionAdmin(base.ReadOnly):
         """Return what was kept of the answer's body, as it is."""
         if not row.excerpt:
             return "–"
-        style = "white-space:pre-wrap;overflow-wrap:anywhere"
-        return format_html('<pre style="{}">{}</pre>', style, row.excerpt)
+        return format_html('<pre class="sitemaps-answer">{}</pre>', row.excerpt)
 
     @admin.action(
         description=_("Submit these again, where they were rejected or given up"),
@@ -145,17 +140,16 @@ class EngineStateAdmin(base.ReadOnly):
         "__str__",
         "health",
         "waiting",
-        "failed",
         "succeeded_ago",
         "answered_ago",
-        "status",
-        "message",
     )
     ordering = ("engine", "host")
     fields = (
         "engine",
         "host",
         "health",
+        "waiting",
+        "failed",
         "verified_when",
         "succeeded",
         "answered",
@@ -167,35 +161,39 @@ class EngineStateAdmin(base.ReadOnly):
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the states with the number of what waits, and of what failed."""
         own = submissions().filter(engine=OuterRef("engine"), host=OuterRef("host"))
-        return states().annotate(
-            waiting_n=_count(own.filter(due_at__isnull=False)),
-            failed_n=_count(own.filter(state=Submission.State.FAILED)),
-        )
+        failed = counted(own.filter(state=Submission.State.FAILED))
+        return with_waiting(states()).annotate(failed_n=failed)
 
-    waiting = display.column("waiting_n", _("waiting"), "{:,}".format)
-    failed = display.column("failed_n", _("given up"), "{:,}".format)
+    def get_urls(self) -> list[Any]:
+        """Add the page that checks site and engines."""
+        view = self.admin_site.admin_view(self.run_check)
+        return [path("check/", view, name="sitemaps_plus_check"), *super().get_urls()]
+
+    def run_check(self, request: HttpRequest) -> HttpResponse:
+        """Check site and engines where somebody asks for it, by a POST."""
+        if not self.has_act_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            index = "admin:app_list"
+            return redirect(
+                reverse(
+                    index, args=[self.opts.app_label], current_app=self.admin_site.name
+                )
+            )
+        return base.of_site(request, lambda: check_page(request, self.admin_site))
+
+    waiting = display.column("waiting_n", _("waiting"), display.number)
+    failed = display.column("failed_n", _("given up"), display.number)
     succeeded_ago, succeeded = display.times("succeeded_at", _("last success"))
     answered_ago, answered = display.times("answered_at", _("last answer"))
     verified_when = display.column("verified_at", _("ownership verified"), display.when)
 
     @admin.display(description=_("health"))
     def health(self, state: EngineState) -> str:
-        """Return in a word how it stands, coloured, and why."""
+        """Return in words how it is doing, and why."""
         aliases, refusal = display.known_engines()
-        problem = refusal or state.problem
-        if state.engine not in aliases:
-            return display.coloured(
-                gettext("not in the settings"), display.GREY, problem
-            )
-        if problem:
-            return display.coloured(gettext("nothing is sent"), display.RED, problem)
-        if state.paused_until > time.time():
-            return display.coloured(
-                gettext("paused"),
-                display.BROWN,
-                gettext("next try %s") % display.until(state.paused_until),
-            )
-        return display.coloured(gettext("fine"), display.GREEN)
+        known = {alias: engines()[alias] for alias in aliases}
+        return display.health(health_of(state, refusal, known))
 
     def more_context(self) -> dict[str, Any]:
         """Say above the list why nothing is sent, if so."""
@@ -203,9 +201,3 @@ class EngineStateAdmin(base.ReadOnly):
         if not aliases and not refusal:
             refusal = gettext("No engine is configured in SITEMAPS_PLUS['ENGINES'].")
         return {"sitemaps_refusal": refusal}
-
-
-def _count(found: QuerySet[Submission]) -> Any:
-    """Return how many rows there are, as an expression."""
-    grouped = found.order_by().values("engine").annotate(n=Count("pk"))
-    return Coalesce(Subquery(grouped.values("n")), 0)

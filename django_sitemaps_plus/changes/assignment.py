@@ -104,6 +104,14 @@ def concerned(source: SectionSource, section: Section) -> set[int]:
     return found
 
 
+@rendering_context(PLACEHOLDER_SITE)
+def pages_of(source: SectionSource, keys: Iterable[str]) -> Mapping[str, int]:
+    """Return the number of the page that owns each key; empty if that is not known."""
+    section = sections().filter(name=source.name).first()
+    bounds = None if section is None else _Bounds.of(source, section)
+    return {} if bounds is None else bounds.pages(keys)
+
+
 def _write(
     source: SectionSource,
     bounds: _Bounds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.sitemaps.site import current_site
 
@@ -50,6 +51,8 @@ class Change(models.Model):
                 name="sitemaps_plus_change_report",
             ),
         ]
+        verbose_name = _("waiting change")
+        verbose_name_plural = _("waiting changes")
 
     def __str__(self) -> str:
         return f"{self.section} {self.key}"
@@ -66,9 +69,9 @@ class UrlChange(models.Model):
     class Kind(models.TextChoices):
         """What happened."""
 
-        ADDED = "added"
-        CHANGED = "changed"
-        REMOVED = "removed"
+        ADDED = "added", _("added")
+        CHANGED = "changed", _("changed")
+        REMOVED = "removed", _("removed")
 
     #: The site whose row it is: see ``sitemaps.site.current_site``.
     site = models.CharField(max_length=50, blank=True, default=current_site)
@@ -97,8 +100,8 @@ class UrlChange(models.Model):
                 name="sitemaps_plus_url_queue",
             ),
         ]
-        verbose_name = "URL change"
-        verbose_name_plural = "URL changes"
+        verbose_name = _("URL change")
+        verbose_name_plural = _("URL changes")
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.location}"

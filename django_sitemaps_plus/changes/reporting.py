@@ -46,7 +46,7 @@ CHUNK = 500
 _TRIES = 5
 
 #: By the key's text, the entries of its row: locations, and the rest of each entry.
-_Entries = Mapping[str, Sequence[tuple[str, bytes]]]
+Entries = Mapping[str, Sequence[tuple[str, bytes]]]
 #: The same with the time of each entry's event.
 _Timed = Mapping[str, Sequence[tuple[str, bytes, float]]]
 
@@ -83,7 +83,7 @@ def report(section: SectionSource, page: Page | None = None) -> int:
     while tries < _TRIES and some:
         # Before the rows are read: what another row reports later is newer.
         clock = Stopwatch(using)
-        entries = _look_up(section, {change.key for change in some})
+        entries = look_up(section, {change.key for change in some})
         run = partial(_write, row, digest, some, entries, clock)
         try:
             retrying(using, run)
@@ -107,7 +107,7 @@ def foresee(section: SectionSource) -> Iterator[str]:
     rows = _unreported(section.name).order_by("pk").values_list("key", flat=True)
     keys = list(dict.fromkeys([*(hint.key for hint in hints if hint.key), *rows]))
     for start in range(0, len(keys), CHUNK):
-        for entries in _look_up(section, keys[start : start + CHUNK]).values():
+        for entries in look_up(section, keys[start : start + CHUNK]).values():
             yield from (location for location, _ in entries)
 
 
@@ -125,8 +125,8 @@ def _waiting(name: str, page: int | None) -> list[_Waiting]:
 
 
 @rendering_context(PLACEHOLDER_SITE)
-def _look_up(section: SectionSource, texts: Iterable[str]) -> _Entries:
-    """Return the entries of rows as a page would list them now, by their keys."""
+def look_up(section: SectionSource, texts: Iterable[str]) -> Entries:
+    """Return the entries of rows as a page would list them now, by key."""
     key = section.key
     assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
     keys = [
@@ -156,7 +156,7 @@ def _write(
     section: Section,
     digest: str,
     found: Sequence[_Waiting],
-    entries: _Entries,
+    entries: Entries,
     clock: Stopwatch,
 ) -> None:
     """Write the events of some changes, and note what was reported."""
@@ -180,7 +180,7 @@ def _write(
         write(section.name, _events(timed, new), now)
 
 
-def _timed(keys: Sequence[str], entries: _Entries, now: float) -> _Timed:
+def _timed(keys: Sequence[str], entries: Entries, now: float) -> _Timed:
     """
     Give each entry's event a time of its own, a microsecond after the one before.
 

@@ -32,12 +32,14 @@ from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.recorder import look_for_other_sites, write_late
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.publishing.index import all_sources
+from django_sitemaps_plus.publishing.readers import reader_counts
 from django_sitemaps_plus.publishing.refresh import (
     Leisure,
     compare_by_position,
     refresh_all,
     report_all,
 )
+from django_sitemaps_plus.publishing.upkeep import tend
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import (
     SiteAddress,
@@ -48,7 +50,7 @@ from django_sitemaps_plus.sitemaps.site import (
     working_for,
 )
 
-from . import guards, outbox
+from . import guards, outbox, reports
 from .dispatcher import deliver
 from .results import DeliveryOptions, Report
 
@@ -99,6 +101,8 @@ class Background:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(FINISH)
+        if self._serves and is_allowed():
+            reader_counts.store(at_once=True)
 
     def request_started(self, **kwargs: Any) -> None:
         """Note that this process answers requests, and look for work once a minute."""
@@ -154,6 +158,7 @@ class Background:
     def _work_once(self) -> None:
         """Do what is due: look for changes and notify engines, or rebuild a page."""
         now = time.monotonic()
+        reader_counts.store()
         if self._notify_at <= now:
             self._notify_at = math.inf
             if may_share_database():
@@ -303,6 +308,7 @@ def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     outbox.enqueue()
     deliver(DeliveryOptions(is_over=lambda: is_ending() or time.monotonic() > end))
     outbox.prune()
+    reports.ask()
     return outbox.next_due()
 
 
@@ -317,6 +323,7 @@ def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
         return None
     report_all(all_sources())
     url_changes.prune()
+    tend()
     return notify(is_ending)
 
 
@@ -370,14 +377,18 @@ def drain(
     compare_by_position(sources, site, at_once=True)
     refresh_all(sources, site, progress=progress)
     url_changes.prune()
+    tend()
     if options.force or not guards.refusal():
         outbox.enqueue()
     report = deliver(options)
     report.unreported = unreported
     outbox.prune()
+    if not report.refusal:
+        reports.ask()
     return report
 
 
 background = Background()
 os.register_at_fork(after_in_child=background.arm)
+os.register_at_fork(after_in_child=reader_counts.arm)
 atexit.register(background.stop)

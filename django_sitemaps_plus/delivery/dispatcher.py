@@ -13,6 +13,7 @@ import math
 import random
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -26,8 +27,9 @@ from django_sitemaps_plus.engines.base import (
     Outcome,
     SitemapStatus,
 )
+from django_sitemaps_plus.publishing import history
 from django_sitemaps_plus.signals import submission_finished
-from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
+from django_sitemaps_plus.sitemaps.site import SiteAddress, configured, current_site
 
 from . import guards
 from .engines import engines
@@ -79,7 +81,19 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
         dispatcher = Dispatcher(engine, state, site, options)
         dispatcher.run()
         report.results.append(dispatcher.result)
+    _count(report)
     return report
+
+
+def _count(report: Report) -> None:
+    """Count what was settled, for the chart."""
+    site, topic = current_site(), history.Topic.SUBMISSIONS
+    done: Counter[history.Name] = Counter()
+    for one in report.results:
+        for state in (State.ACCEPTED, State.REJECTED, State.FAILED):
+            name = history.Name(site, topic, one.engine, state.value)
+            done[name] += getattr(one, state.value)
+    history.add(done)
 
 
 def check(engine: Engine, origin: str, *, force: bool = False) -> list[CheckResult]:

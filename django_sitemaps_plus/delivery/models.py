@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from django.db import models, transaction
 from django.db.models import Case, F, Value, When
 from django.db.models.functions import Greatest
+from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.sitemaps.site import current_site
 
@@ -122,20 +123,20 @@ class Submission(models.Model):
     class Kind(models.TextChoices):
         """Why a URL is submitted."""
 
-        ADDED = "added"
-        CHANGED = "changed"
-        REMOVED = "removed"
-        SITEMAP = "sitemap"
-        REQUESTED = "requested"
+        ADDED = "added", _("added")
+        CHANGED = "changed", _("changed")
+        REMOVED = "removed", _("removed")
+        SITEMAP = "sitemap", _("sitemap")
+        REQUESTED = "requested", _("requested")
 
     class State(models.TextChoices):
         """The state of a submission."""
 
-        PENDING = "pending"
-        SENDING = "sending"
-        ACCEPTED = "accepted"
-        REJECTED = "rejected"
-        FAILED = "failed"
+        PENDING = "pending", _("waiting")
+        SENDING = "sending", _("being sent")
+        ACCEPTED = "accepted", _("accepted")
+        REJECTED = "rejected", _("rejected")
+        FAILED = "failed", _("given up")
 
     #: The site whose row it is: see ``sitemaps.site.current_site``.
     site = models.CharField(max_length=50, blank=True, default=current_site)
@@ -189,6 +190,8 @@ class Submission(models.Model):
             # Failures are looked up among very many that were accepted.
             models.Index(fields=["site", "state", "id"], name="sitemaps_plus_outcome"),
         ]
+        verbose_name = _("submission")
+        verbose_name_plural = _("submissions")
 
     def __str__(self) -> str:
         return f"{self.engine}: {self.url}"
@@ -289,6 +292,8 @@ class EngineState(models.Model):
     status = models.PositiveSmallIntegerField(null=True, blank=True)
     message = models.TextField(blank=True, default="")
     succeeded_at = models.FloatField(default=0)
+    #: When it was last asked what it says of the site's sitemaps.
+    asked_at = models.FloatField(default=0)
 
     objects: ClassVar[models.Manager[EngineState]] = models.Manager.from_queryset(
         EngineStateQuerySet
@@ -301,7 +306,42 @@ class EngineState(models.Model):
                 fields=["site", "engine", "host"], name="sitemaps_plus_engine"
             ),
         ]
-        verbose_name = "engine"
+        verbose_name = _("search engine")
+        verbose_name_plural = _("search engines")
 
     def __str__(self) -> str:
         return f"{self.engine} ({self.host})"
+
+
+class SitemapReport(models.Model):
+    """What an engine said of one of the site's sitemaps when it was last asked."""
+
+    #: The site whose row it is: see ``sitemaps.site.current_site``.
+    site = models.CharField(max_length=50, blank=True, default=current_site)
+    engine = models.CharField(max_length=100)
+    location = models.TextField()
+    #: Of the location, for the index.
+    digest = models.CharField(max_length=32)
+    #: RFC 3339, as the engine writes it; empty if it is not known.
+    last_submitted = models.CharField(max_length=40, blank=True, default="")
+    last_downloaded = models.CharField(max_length=40, blank=True, default="")
+    is_pending = models.BooleanField(null=True)
+    errors = models.PositiveBigIntegerField(null=True)
+    warnings = models.PositiveBigIntegerField(null=True)
+    #: The number of entries by kind of content ("web", "image").
+    submitted = models.JSONField(default=dict, blank=True)
+    #: Why there is no report; empty if there is one.
+    problem = models.TextField(blank=True, default="")
+    #: Seconds since the epoch.
+    asked_at = models.FloatField()
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["site", "engine", "digest"], name="sitemaps_plus_report"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.engine}: {self.location}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from django.db import router
+from django.db.models import QuerySet
 
 from django_sitemaps_plus.sitemaps.site import current_site
 
 from .models import (
     EngineState,
     EngineStateQuerySet,
+    SitemapReport,
     Submission,
     SubmissionQuerySet,
 )
@@ -31,3 +33,9 @@ def states() -> EngineStateQuerySet:
     using = router.db_for_write(EngineState)
     every: EngineStateQuerySet = EngineState.objects.using(using).all()
     return every.filter(site=current_site())
+
+
+def reports() -> QuerySet[SitemapReport]:
+    """Return what engines said of the site's sitemaps, in the database for writing."""
+    using = router.db_for_write(SitemapReport)
+    return SitemapReport.objects.using(using).filter(site=current_site())

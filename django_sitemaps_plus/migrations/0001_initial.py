@@ -62,6 +62,8 @@ class Migration(migrations.Migration):
                 ("confirmed_at", models.FloatField(default=0)),
             ],
             options={
+                "verbose_name": "section",
+                "verbose_name_plural": "sections",
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("name", "site"), name="sitemaps_plus_section_name"
@@ -101,6 +103,8 @@ class Migration(migrations.Migration):
                 ("definition", models.CharField(blank=True, default="", max_length=64)),
             ],
             options={
+                "verbose_name": "waiting change",
+                "verbose_name_plural": "waiting changes",
                 "indexes": [
                     models.Index(
                         fields=["site", "section", "page", "id"],
@@ -144,9 +148,11 @@ class Migration(migrations.Migration):
                 ("status", models.PositiveSmallIntegerField(blank=True, null=True)),
                 ("message", models.TextField(blank=True, default="")),
                 ("succeeded_at", models.FloatField(default=0)),
+                ("asked_at", models.FloatField(default=0)),
             ],
             options={
-                "verbose_name": "engine",
+                "verbose_name": "search engine",
+                "verbose_name_plural": "search engines",
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("site", "engine", "host"), name="sitemaps_plus_engine"
@@ -241,6 +247,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "sitemap page",
+                "verbose_name_plural": "sitemap pages",
+            },
         ),
         migrations.CreateModel(
             name="Submission",
@@ -270,11 +280,11 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("added", "Added"),
-                            ("changed", "Changed"),
-                            ("removed", "Removed"),
-                            ("sitemap", "Sitemap"),
-                            ("requested", "Requested"),
+                            ("added", "added"),
+                            ("changed", "changed"),
+                            ("removed", "removed"),
+                            ("sitemap", "sitemap"),
+                            ("requested", "requested"),
                         ],
                         max_length=9,
                     ),
@@ -284,11 +294,11 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("pending", "Pending"),
-                            ("sending", "Sending"),
-                            ("accepted", "Accepted"),
-                            ("rejected", "Rejected"),
-                            ("failed", "Failed"),
+                            ("pending", "waiting"),
+                            ("sending", "being sent"),
+                            ("accepted", "accepted"),
+                            ("rejected", "rejected"),
+                            ("failed", "given up"),
                         ],
                         default="pending",
                         max_length=8,
@@ -308,6 +318,8 @@ class Migration(migrations.Migration):
                 ("seconds", models.FloatField(blank=True, null=True)),
             ],
             options={
+                "verbose_name": "submission",
+                "verbose_name_plural": "submissions",
                 "indexes": [
                     models.Index(
                         fields=["site", "engine", "host", "due_at"],
@@ -350,9 +362,9 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("added", "Added"),
-                            ("changed", "Changed"),
-                            ("removed", "Removed"),
+                            ("added", "added"),
+                            ("changed", "changed"),
+                            ("removed", "removed"),
                         ],
                         max_length=7,
                     ),
@@ -511,6 +523,145 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 fields=("section", "number"), name="sitemaps_plus_page_number"
             ),
+        ),
+        migrations.CreateModel(
+            name="DailyCount",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
+                    ),
+                ),
+                ("day", models.DateField()),
+                (
+                    "topic",
+                    models.CharField(
+                        choices=[
+                            ("entries", "Entries"),
+                            ("submissions", "Submissions"),
+                            ("reads", "Reads"),
+                        ],
+                        max_length=11,
+                    ),
+                ),
+                ("name", models.CharField(blank=True, max_length=100)),
+                ("outcome", models.CharField(blank=True, default="", max_length=8)),
+                ("number", models.BigIntegerField(default=0)),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("site", "day", "topic", "name", "outcome"),
+                        name="sitemaps_plus_daily_count",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Read",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
+                    ),
+                ),
+                ("document", models.CharField(max_length=200)),
+                ("crawler", models.CharField(blank=True, max_length=40)),
+                ("full", models.PositiveBigIntegerField(default=0)),
+                ("unchanged", models.PositiveBigIntegerField(default=0)),
+                ("first_at", models.FloatField()),
+                ("last_at", models.FloatField()),
+            ],
+            options={
+                "verbose_name": "reader",
+                "verbose_name_plural": "readers",
+                "indexes": [
+                    models.Index(
+                        fields=["site", "last_at"], name="sitemaps_plus_read_last"
+                    ),
+                    models.Index(
+                        fields=["site", "crawler", "last_at"],
+                        name="sitemaps_plus_read_crawler",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("site", "document", "crawler"),
+                        name="sitemaps_plus_read",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SitemapReport",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        max_length=50,
+                    ),
+                ),
+                ("engine", models.CharField(max_length=100)),
+                ("location", models.TextField()),
+                ("digest", models.CharField(max_length=32)),
+                (
+                    "last_submitted",
+                    models.CharField(blank=True, default="", max_length=40),
+                ),
+                (
+                    "last_downloaded",
+                    models.CharField(blank=True, default="", max_length=40),
+                ),
+                ("is_pending", models.BooleanField(null=True)),
+                ("errors", models.PositiveBigIntegerField(null=True)),
+                ("warnings", models.PositiveBigIntegerField(null=True)),
+                ("submitted", models.JSONField(blank=True, default=dict)),
+                ("problem", models.TextField(blank=True, default="")),
+                ("asked_at", models.FloatField()),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("site", "engine", "digest"),
+                        name="sitemaps_plus_report",
+                    )
+                ],
+            },
         ),
         migrations.RunPython(
             store_bytes_apart, migrations.RunPython.noop, elidable=False

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import F
+from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.db import DatabaseTime
 from django_sitemaps_plus.sitemaps.site import current_site
@@ -88,6 +89,8 @@ class Section(models.Model):
                 fields=["name", "site"], name="sitemaps_plus_section_name"
             ),
         ]
+        verbose_name = _("section")
+        verbose_name_plural = _("sections")
 
     def __str__(self) -> str:
         return self.name or "the site"
@@ -209,6 +212,8 @@ class Page(models.Model):
                 fields=["section", "position"], name="sitemaps_plus_page_position"
             ),
         ]
+        verbose_name = _("sitemap page")
+        verbose_name_plural = _("sitemap pages")
 
     def __str__(self) -> str:
         return f"{self.section}-{self.number}"

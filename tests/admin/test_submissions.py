@@ -45,12 +45,18 @@ def test_each_state_is_shown_and_found(told: Any, admin_client: Client) -> None:
     for state in ("accepted", "rejected", "pending"):
         assert shown.count(f'class="sitemaps-{state}"') == 1
         found = text(admin_client, f"submission/?state__exact={state}")
-        assert found.count('class="sitemaps-') == 1
+        assert found.count('<strong class="sitemaps-') == 1
     assert f'href="{BASE}/fine/"' in shown
     assert "The host is another." in shown
     assert "in 9\xa0minutes" in shown or "in 10\xa0minutes" in shown
-    assert text(admin_client, "submission/?engine=two").count('class="sitemaps-') == 0
-    assert text(admin_client, "submission/?since=3600").count('class="sitemaps-') == 3
+    assert (
+        text(admin_client, "submission/?engine=two").count('<strong class="sitemaps-')
+        == 0
+    )
+    assert (
+        text(admin_client, "submission/?since=3600").count('<strong class="sitemaps-')
+        == 3
+    )
 
 
 def test_the_answer_is_shown_in_full_and_escaped(
@@ -83,7 +89,7 @@ def test_what_was_sent_a_moment_ago_says_why_it_waits(
         row = Submission.objects.get(url=f"{BASE}/fine/", state=state)
         shown = text(admin_client, f"submission/{row.pk}/change/")
         assert ("The same URL was submitted" in shown) is waits
-        assert ("just now</span>." in shown) is waits
+        assert ("just now</time>." in shown) is waits
     assert re.search(r"\b\d+\.\d\d s\b", shown), "how long it took"
 
 
@@ -105,11 +111,13 @@ def test_engines_at_a_glance(told: Any, admin_client: Client, settings: Any) -> 
     shown = text(admin_client, "enginestate/")
     assert ">paused</strong>" in shown
     EngineState.objects.update(paused_until=time.time() + 30)
-    assert "next try in under a minute" in text(admin_client, "enginestate/")
+    assert "Next try in under a minute." in text(admin_client, "enginestate/")
     assert "It sleeps." in shown
     assert 'id="sitemaps-refusal"' not in shown
     EngineState.objects.update(paused_until=0)
-    assert "fine" in text(admin_client, "enginestate/")
+    assert "Next try now." in text(admin_client, "enginestate/")
+    EngineState.objects.update(failures=0)
+    assert ">works</strong>" in text(admin_client, "enginestate/")
     state = EngineState.objects.get()
     detail = text(admin_client, f"enginestate/{state.pk}/change/")
     assert 'name="_save"' not in detail
@@ -131,7 +139,7 @@ def test_a_proof_that_is_missing_is_seen(settings: Any, admin_client: Client) ->
     happened("/a/")
     run()
     shown = text(admin_client, "enginestate/")
-    assert "nothing is sent" in shown
+    assert "needs attention</strong>" in shown
     assert "The file ….txt is missing. Go." in shown
     assert "s3cr3t" not in shown
 

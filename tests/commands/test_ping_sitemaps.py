@@ -472,7 +472,7 @@ def test_status_shows_engines_and_what_they_say(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(settings, one="Scripted")
-    assert "Nothing has been submitted so far." in ping("--status")[0]
+    assert "Health   ready, nothing sent yet" in ping("--status")[0]
     happened("/a/")
     ping()
 

@@ -21,15 +21,16 @@ from django_sitemaps_plus.delivery import (
     background,
     dispatcher,
     guards,
+    health,
     outbox,
     requests,
 )
 from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.health import EngineHealth
 from django_sitemaps_plus.delivery.outbox import Backlog
-from django_sitemaps_plus.delivery.queries import states, submissions
 from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
-from django_sitemaps_plus.engines import robots_check
-from django_sitemaps_plus.engines.base import CheckResult, Engine
+from django_sitemaps_plus.engines.base import CheckResult
+from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
     MISUSED,
@@ -40,7 +41,6 @@ from django_sitemaps_plus.management.utils import (
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.publishing import index, status
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import configured
 
 #: Seconds after which what is due should have been submitted.
 _LATE = 900.0
@@ -250,16 +250,7 @@ class Command(SitemapsCommand):
     # How they stand
 
     def _check(self) -> str:
-        force = self.options["force"]
-        found = [("site", one) for one in guards.check(force=force)]
-        site = configured()
-        if site:
-            origin = str(site.origin)
-            crawling = robots_check.check(origin, timeout=5.0, private=force)
-            found.append(("site", guards.forced(crawling) if force else crawling))
-            for alias in self.aliases:
-                checked = dispatcher.check(engines()[alias], origin, force=force)
-                found += [(alias, one) for one in checked]
+        found = health.check(self.aliases, force=self.options["force"])
         if self.as_json:
             self.print_json(
                 findings=[{"of": name, **asdict(one)} for name, one in found]
@@ -271,22 +262,27 @@ class Command(SitemapsCommand):
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
     def _status(self) -> str:
-        rows = states().filter(engine__in=self.aliases).order_by("engine", "host")
-        known = [_state(row, engines()[row.engine]) for row in rows]
+        every = health.all_engines(guards.refusal())
+        chosen = [one for one in every if one.state.engine in self.aliases]
+        known = [_state(one) for one in chosen if one.state.pk]
         addresses = index.addresses(self.site)
         said = [
-            {"engine": alias, **asdict(one)}
+            (alias, one)
             for alias in self.aliases
             for one in dispatcher.status(engines()[alias], addresses)
         ]
         late = outbox.late(_LATE)
         text = f"Due for more than 15 minutes: {counted(late, 'submission')}."
         if self.as_json:
-            self.print_json(engines=known, sitemaps=said, late=late)
+            sitemaps = [{"engine": alias, **asdict(one)} for alias, one in said]
+            self.print_json(engines=known, sitemaps=sitemaps, late=late)
         else:
-            self._table(known, empty="Nothing has been submitted so far.")
-            if said:
-                self._table(said)
+            blocks = [
+                *map(standing.of_engine, chosen),
+                *(standing.of_sitemap(alias, one) for alias, one in said),
+            ]
+            for line in standing.printed(blocks):
+                self.say(line)
             self.say(text)
         waiting = outbox.backlog(self.aliases)
         failing = [one for one in waiting if one.problem and one.failures >= _FAILURES]
@@ -396,12 +392,13 @@ def _moment(text: str) -> float:
     )
 
 
-def _state(state: Any, engine: Engine) -> dict[str, Any]:
-    waiting = submissions().waiting(state.engine, state.host)
+def _state(one: EngineHealth) -> dict[str, Any]:
+    state, engine = one.state, engines()[one.state.engine]
     return {
         "engine": state.engine,
         "host": state.host,
-        "waiting": waiting.count(),
+        "health": one.health.value,
+        "waiting": one.waiting,
         "verified": _when(state.verified_at),
         "last_success": _when(state.succeeded_at),
         "last_answer": _when(state.answered_at),

@@ -1,0 +1,156 @@
+"""
+Small charts as inline SVG: numbers become rectangles, and nothing needs a script.
+
+Positions are texts, because templates write numbers as the language does. Colours come
+from classes of the stylesheet. Beside each chart its numbers stand in a table.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import formats
+
+from . import display
+
+#: The size of a chart in the units of its own.
+WIDTH, HEIGHT = 320, 120
+#: What the labels below, and beside horizontal bars, take of it.
+_LABELS, _NAMES, _NUMBERS = 18, 120, 58
+#: The height of a horizontal bar with its space, and of the bar alone.
+_LINE, _BAR = 20, 13
+
+
+@dataclass(frozen=True)
+class Rect:
+    """A bar, or a part of one."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    #: The class that colours it.
+    kind: str
+    #: What hovering shows.
+    title: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text in a chart; ``anchor`` is where it starts, ends or has its middle."""
+
+    x: str
+    y: str
+    anchor: str
+    text: str
+
+
+@dataclass
+class Chart:
+    """A chart with its numbers: rows of texts below the ``columns``."""
+
+    title: str
+    #: What it shows in a sentence, for those who do not see it.
+    summary: str
+    columns: Sequence[Any]
+    #: What its colours mean, by the class.
+    legend: Sequence[tuple[str, Any]] = ()
+    height: int = HEIGHT
+    rects: list[Rect] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    rows: list[Sequence[str]] = field(default_factory=list)
+
+    @property
+    def box(self) -> str:
+        """The viewBox."""
+        return f"0 0 {WIDTH} {self.height}"
+
+
+def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
+    """
+    Draw a bar for each day, of parts that stand on each other.
+
+    ``days`` has the numbers of each part of ``chart.legend``; None where nothing is
+    known.
+    """
+    most = max((_total(parts) for parts in days.values()), default=0)
+    step = WIDTH / max(1, len(days))
+    room = HEIGHT - _LABELS - 12
+    for index, (day, parts) in enumerate(days.items()):
+        below = 0.0
+        said = formats.date_format(day, "SHORT_DATE_FORMAT")
+        for (kind, word), value in zip(chart.legend, parts, strict=True):
+            if not value:
+                continue
+            # What is not nothing can be seen.
+            height = max(1.0, value / most * room)
+            chart.rects.append(
+                Rect(
+                    _text(index * step + step * 0.1),
+                    _text(HEIGHT - _LABELS - below - height),
+                    _text(step * 0.8),
+                    _text(height),
+                    kind,
+                    f"{said}: {display.number(value)} {word}",
+                )
+            )
+            below += height
+        if any(value is not None for value in parts):
+            chart.rows.append((said, *(display.number(value or 0) for value in parts)))
+    chart.rows.reverse()
+    if days:
+        first, last = (
+            formats.date_format(day, "MONTH_DAY_FORMAT") for day in _ends(days)
+        )
+        bottom = _text(HEIGHT - 4)
+        chart.labels += [
+            Label("0", bottom, "start", first),
+            Label(_text(WIDTH), bottom, "end", last),
+            Label("0", "9", "start", display.number(most)),
+        ]
+    return chart
+
+
+def by_name(chart: Chart, names: Mapping[str, Sequence[int]]) -> Chart:
+    """Draw a horizontal bar for each name, of parts that stand beside each other."""
+    most = max((sum(parts) for parts in names.values()), default=0) or 1
+    room = WIDTH - _NAMES - _NUMBERS
+    for index, (name, parts) in enumerate(names.items()):
+        y, x = index * _LINE, float(_NAMES)
+        for (kind, word), value in zip(chart.legend, parts, strict=True):
+            if value:
+                width = max(1.0, value / most * room)
+                title = f"{name}: {display.number(value)} {word}"
+                top = _text(y + (_LINE - _BAR) / 2)
+                chart.rects.append(
+                    Rect(_text(x), top, _text(width), str(_BAR), kind, title)
+                )
+                x += width
+        middle = _text(y + _LINE / 2 + 4)
+        chart.labels += [
+            Label(_text(_NAMES - 6), middle, "end", _short(name)),
+            Label(_text(x + 5), middle, "start", display.number(sum(parts))),
+        ]
+        numbers = [display.number(value) for value in parts]
+        chart.rows.append((name, *numbers))
+    chart.height = max(1, len(names)) * _LINE
+    return chart
+
+
+def _total(parts: Sequence[int | None]) -> int:
+    return sum(value or 0 for value in parts)
+
+
+def _ends(days: Mapping[dt.date, object]) -> tuple[dt.date, dt.date]:
+    return min(days), max(days)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 18 else f"{name[:17]}…"
+
+
+def _text(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,255 @@
+"""
+Where a URL is listed: its section, its row and its page.
+
+There is no table of all URLs. A URL resolves to a pattern; the values in its path are
+looked up in indexed columns of the rows, which gives a key, and the key its page.
+Where that leads nowhere, stored pages are searched for some seconds at most, and then
+the rows of the page.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import F, Field, Model
+from django.urls import Resolver404, resolve
+
+from django_sitemaps_plus.changes.assignment import pages_of
+from django_sitemaps_plus.changes.reporting import look_up
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import (
+    of_sections,
+    ordered,
+    pages,
+    sections,
+    upper_of,
+)
+from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of, written
+from django_sitemaps_plus.sitemaps.routes import Route
+from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, database_of
+from django_sitemaps_plus.sitemaps.site import SiteAddress, urlconf
+
+from . import storage
+from .compression import unpack
+from .index import all_sources
+
+#: Seconds for which stored pages are searched.
+SECONDS = 2.0
+#: Rows that may have one URL and are looked at.
+_ROWS = 5
+
+
+@dataclass
+class Place:
+    """A row that has the URL, or a page that lists it."""
+
+    section: str
+    #: The page that owns the row's key; None if it is not known.
+    page: Page | None = None
+    #: Whether the page lists the URL as it is stored now.
+    is_listed: bool = False
+    #: The entry's lastmod there; empty if it has none.
+    lastmod: str = ""
+    #: The row, and its key as the ledger writes it; None if it was not looked up.
+    row: Model | None = None
+    key: str = ""
+
+
+@dataclass
+class Places:
+    """Where a URL was found, and how far it was searched for."""
+
+    found: list[Place] = field(default_factory=list)
+    #: Stored pages that were searched, and that were not.
+    searched: int = 0
+    left: int = 0
+
+
+def places(location: str, site: SiteAddress, hints: Collection[str] = ()) -> Places:
+    """
+    Return where a location, a path of the site or a whole URL, is listed.
+
+    ``hints`` are sections whose pages are searched first.
+    """
+    result = Places()
+    sources = {source.name: source for source in all_sources()}
+    for source in sources.values():
+        result.found += _rows(source, location, site)
+    if any(place.is_listed for place in result.found):
+        return result
+    for page in _search(location, hints, result):
+        own = sources.get(page.section.name)
+        rows = [] if own is None else list(_rows(own, location, site, page))
+        if not rows:
+            rows = [Place(page.section.name, page)]
+            _read(rows[0], page, location)
+        result.found += rows
+    return result
+
+
+# By the row
+
+
+def _rows(
+    source: SectionSource, location: str, site: SiteAddress, page: Page | None = None
+) -> Iterator[Place]:
+    """Yield the rows of a section, or of one of its pages, that have the URL now."""
+    key = source.key
+    if key is None:
+        return
+    texts = {
+        key.dumps(value): None
+        for language in source.languages
+        for value in _keys(source, location, site, language, page)
+    }
+    if not texts:
+        return
+    with_url = [
+        text
+        for text, entries in look_up(source, texts).items()
+        if any(listed == location for listed, _ in entries)
+    ]
+    numbers = pages_of(source, with_url)
+    own = pages().filter(of_sections(source.name)).select_related("section")
+    for text in with_url:
+        page = own.filter(number=numbers.get(text, 0)).first()
+        place = Place(source.name, page, row=_row(source, text), key=text)
+        if page is not None:
+            _read(place, page, location)
+        yield place
+
+
+def _keys(
+    source: SectionSource,
+    location: str,
+    site: SiteAddress,
+    language: str | None,
+    page: Page | None,
+) -> list[Any]:
+    """Return the keys of rows whose columns have the values of a path."""
+    path = unquote(location.partition("?")[0])
+    if source.key is None or not path.startswith(site.prefix):
+        return []
+    with source.context(site, language):
+        try:
+            match = resolve(f"/{path[len(site.prefix) :]}", urlconf())
+        except Resolver404:
+            return []
+    items = source.sitemap.items()
+    rows, columns = items.using(database_of(items)).order_by(), _columns(source, match)
+    if page is not None:
+        lower, upper = page.lower, upper_of(page)
+        ends = [
+            None if end is None else source.key.loads(end) for end in (lower, upper)
+        ]
+        rows = bounded(rows, source.key, *ends)
+    elif not any(_is_indexed(items.model, name) for name in columns):
+        # Whoever searches must not have a large table read from end to end.
+        return []
+    try:
+        rows = rows.filter(**columns) if columns else rows.none()
+        return list(rows.values_list(*source.key.names)[:_ROWS])
+    except Exception:
+        # A value that the column cannot have, a router of the project's own.
+        return []
+
+
+def _columns(source: SectionSource, match: Any) -> Mapping[str, Any]:
+    """Return values by column: those of the section's route, or of equal names."""
+    route = getattr(source.sitemap, "location", None)
+    if not isinstance(route, Route):
+        return {
+            name: value
+            for name, value in match.kwargs.items()
+            if _field(source.sitemap.items().model, name) is not None
+        }
+    if match.view_name != route.viewname:
+        return {}
+    given = match.kwargs or dict(enumerate(match.args))
+    names = {
+        param: str(getattr(expression, "name", ""))
+        for param, expression in route.expressions.items()
+        if isinstance(expression, F)
+    }
+    return {name: given[param] for param, name in names.items() if param in given}
+
+
+def _field(model: type[Model], name: str) -> Field[Any, Any] | None:
+    """Return the column of a name; None if there is none."""
+    if name == "pk":
+        return model._meta.pk
+    try:
+        found = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return None
+    return found if isinstance(found, Field) else None
+
+
+def _is_indexed(model: type[Model], name: str) -> bool:
+    """Tell whether rows are found by a column without reading all of them."""
+    column: Any = _field(model, name)
+    if column is None:
+        return False
+    firsts = [
+        index.fields[0].lstrip("-") for index in model._meta.indexes if index.fields
+    ]
+    firsts += [one.fields[0] for one in model._meta.total_unique_constraints]
+    firsts += [fields[0] for fields in model._meta.unique_together]
+    is_own = column.primary_key or column.unique or column.db_index
+    return bool(is_own) or name in firsts
+
+
+def _row(source: SectionSource, text: str) -> Model | None:
+    """Return the object of a key."""
+    key, items = source.key, source.sitemap.items()
+    if key is None:
+        return None
+    found: Model | None = (
+        items.order_by()
+        .using(database_of(items))
+        .filter(key.among([key.loads(text)]))
+        .first()
+    )
+    return found
+
+
+# By the stored pages
+
+
+def _read(place: Place, page: Page, location: str) -> bool:
+    """Look for a location on a page as it is stored; note what its entry says."""
+    stored = storage.read(page, page.checksum)
+    if stored is None:
+        return False
+    # Without the script prefix, with which the site's paths begin.
+    origin = "/".join(stored.origin.split("/", 3)[:3])
+    body, text = unpack(stored.data), written(location, origin)
+    if b"<loc>" + text + b"</loc>" not in body:
+        return False
+    place.is_listed = True
+    place.lastmod = lastmod_of(listing_of(body).get(text, b""))
+    return True
+
+
+def _search(location: str, hints: Collection[str], result: Places) -> Iterator[Page]:
+    """Yield the stored page that lists a location; hinted sections come first."""
+    end = time.monotonic() + SECONDS
+    rows = [
+        page
+        for section in sections().exclude(name="")
+        for page in ordered(section).exclude(checksum="").select_related("section")
+    ]
+    rows.sort(key=lambda page: page.section.name not in hints)
+    for index, page in enumerate(rows):
+        if time.monotonic() > end:
+            result.left = len(rows) - index
+            return
+        result.searched += 1
+        if _read(Place(page.section.name), page, location):
+            yield page
+            return

@@ -1,0 +1,202 @@
+"""
+Who reads the sitemaps: counted in memory by each process, stored once a minute.
+
+A request adds one to a number in memory. The background's thread writes the numbers,
+so that no request waits for the database. Of a client nothing is stored but the
+crawler that it says to be: no address, no time but the last.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from django.db import DatabaseError, router, transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Greatest
+
+from django_sitemaps_plus.db import retrying
+from django_sitemaps_plus.protocol.crawlers import crawler_of
+from django_sitemaps_plus.sitemaps.site import current_site
+
+from . import history
+from .models import Read
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Seconds between two writes of a process.
+EVERY = 60.0
+#: The most rows that a process remembers until then.
+MOST_WAITING = 20_000
+#: The most rows that are stored of a site, and the days for which one is stored after
+#: the last read.
+MOST_STORED, KEEP = 50_000, 92
+#: Sitemaps that one transaction writes.
+CHUNK = 200
+
+
+class _Key(NamedTuple):
+    site: str
+    document: str
+    crawler: str
+
+
+@dataclass(slots=True)
+class _Counted:
+    full: int = 0
+    unchanged: int = 0
+    first_at: float = 0.0
+    last_at: float = 0.0
+
+    def add(self, other: _Counted) -> None:
+        self.full += other.full
+        self.unchanged += other.unchanged
+        self.first_at = min(self.first_at, other.first_at)
+        self.last_at = max(self.last_at, other.last_at)
+
+
+class ReaderCounts:
+    """What a process has counted and not yet stored."""
+
+    def __init__(self) -> None:
+        self.arm()
+
+    def arm(self) -> None:
+        """Begin with nothing: what a parent process has counted is the parent's."""
+        self._lock = threading.Lock()
+        self._counted: dict[_Key, _Counted] = {}
+        self._stored_at = time.monotonic()
+
+    def count(self, path: str, user_agent: str, status: int) -> None:
+        """Count an answer to a GET: 200, or 304. The path ends with the file's name."""
+        document = path[path.rfind("/") + 1 :].removesuffix(".gz")
+        key = _Key(current_site(), document, crawler_of(user_agent))
+        now = time.time()
+        with self._lock:
+            found = self._counted.get(key)
+            if found is None:
+                if len(self._counted) >= MOST_WAITING:
+                    return
+                found = self._counted[key] = _Counted(first_at=now)
+            if status == 304:
+                found.unchanged += 1
+            else:
+                found.full += 1
+            found.last_at = now
+
+    def store(self, *, at_once: bool = False) -> None:
+        """
+        Write what was counted, at most once a minute; ``at_once`` where a process ends.
+
+        What a database that fails does not take is written with the next.
+        """
+        now = time.monotonic()
+        if not at_once and now - self._stored_at < EVERY:
+            return
+        self._stored_at = now
+        with self._lock:
+            rest, self._counted = self._counted, {}
+        try:
+            while rest:
+                some = {key: rest[key] for key in _some(rest)}
+                retrying(reads_of_all_sites().db, partial(_write, some))
+                for key in some:
+                    del rest[key]
+        except DatabaseError as error:
+            logger.warning("Who read the sitemaps cannot be stored: %s", error)
+            self._put_back(rest)
+
+    def _put_back(self, rest: Mapping[_Key, _Counted]) -> None:
+        with self._lock:
+            for key, counted in rest.items():
+                if key in self._counted:
+                    self._counted[key].add(counted)
+                elif len(self._counted) < MOST_WAITING:
+                    self._counted[key] = counted
+
+
+def reads_of_all_sites() -> QuerySet[Read]:
+    """Return who read the sitemaps of whichever site, from the database for writing."""
+    rows: QuerySet[Read] = Read.objects.using(router.db_for_write(Read))
+    return rows
+
+
+def reads() -> QuerySet[Read]:
+    """Return who read the site's sitemaps."""
+    return reads_of_all_sites().filter(site=current_site())
+
+
+def prune() -> int:
+    """Delete what is old of the site, and what is too much; return how many rows."""
+    found = reads()
+    deleted = found.filter(last_at__lt=time.time() - KEEP * 86_400).delete()[0]
+    newest_first = found.order_by("-last_at").values_list("last_at", flat=True)
+    for last_at in newest_first[MOST_STORED : MOST_STORED + 1]:
+        deleted += found.filter(last_at__lte=last_at).delete()[0]
+    return deleted
+
+
+def _some(rest: Mapping[_Key, _Counted]) -> Sequence[_Key]:
+    """Return the keys of the next transaction: some sitemaps of one site."""
+    ordered = sorted(rest)
+    site = ordered[0].site
+    documents = list(dict.fromkeys(key.document for key in ordered if key.site == site))
+    chosen = set(documents[:CHUNK])
+    return [key for key in ordered if key.site == site and key.document in chosen]
+
+
+def _write(some: Mapping[_Key, _Counted]) -> None:
+    every = reads_of_all_sites()
+    with transaction.atomic(using=every.db):
+        known = _known(some)
+        missing = [
+            Read(
+                site=key.site,
+                document=key.document,
+                crawler=key.crawler,
+                first_at=some[key].first_at,
+                last_at=some[key].last_at,
+            )
+            for key in some
+            if key not in known
+        ]
+        if missing:
+            every.bulk_create(missing, ignore_conflicts=True)
+            known = _known(some)
+        # In one order, so that two processes do not wait for each other.
+        for key, pk in sorted(known.items(), key=lambda item: item[1]):
+            counted = some[key]
+            every.filter(pk=pk).update(
+                full=F("full") + counted.full,
+                unchanged=F("unchanged") + counted.unchanged,
+                last_at=Greatest("last_at", counted.last_at),
+            )
+        history.add(_of_today(some))
+
+
+def _of_today(some: Mapping[_Key, _Counted]) -> Mapping[history.Name, int]:
+    """Return the same by crawler and status, for the chart."""
+    found: Counter[history.Name] = Counter()
+    for key, counted in some.items():
+        for status, number in (("200", counted.full), ("304", counted.unchanged)):
+            name = history.Name(key.site, history.Topic.READS, key.crawler, status)
+            found[name] += number
+    return found
+
+
+def _known(some: Mapping[_Key, _Counted]) -> dict[_Key, int]:
+    rows = reads_of_all_sites().filter(
+        site__in={key.site for key in some}, document__in={key.document for key in some}
+    )
+    values = rows.values_list(*_Key._fields, "pk")
+    stored = {_Key(*row[:-1]): row[-1] for row in values}
+    return {key: stored[key] for key in some if key in stored}
+
+
+reader_counts = ReaderCounts()
