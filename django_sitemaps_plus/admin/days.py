@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from functools import cached_property
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -32,8 +33,11 @@ class Days:
     def __init__(self) -> None:
         today = history.today()
         self.days = [today - dt.timedelta(days=n) for n in range(DAYS - 1, -1, -1)]
+
+    @cached_property
+    def _rows(self) -> list[tuple[dt.date, str, str, str, int]]:
         columns = "day", "topic", "name", "outcome", "number"
-        self._rows = list(history.counts(DAYS).values_list(*columns))
+        return list(history.counts(DAYS).values_list(*columns))
 
     def growth(self, name: str, now: int) -> int | None:
         """Return how many URLs a section lists more than a week ago."""

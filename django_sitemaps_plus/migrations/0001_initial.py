@@ -611,7 +611,7 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("site", "document", "crawler"),
-                        name="sitemaps_plus_read",
+                        name="sitemaps_plus_reader",
                     )
                 ],
             },

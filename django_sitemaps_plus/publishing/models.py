@@ -63,7 +63,7 @@ class Read(models.Model):
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(
-                fields=["site", "document", "crawler"], name="sitemaps_plus_read"
+                fields=["site", "document", "crawler"], name="sitemaps_plus_reader"
             ),
         ]
         indexes: ClassVar[list[models.Index]] = [

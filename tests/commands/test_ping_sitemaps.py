@@ -493,6 +493,47 @@ def test_status_shows_engines_and_what_they_say(
     assert state["last_success"].endswith("Z")
 
 
+@pytest.mark.parametrize("columns", ["80", "60"])
+def test_status_is_readable_in_a_narrow_terminal(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    use(settings, one="Scripted", two="Few")
+    happened("/a/")
+    ping()
+    now = time.time()
+    EngineState.objects.filter(engine="one").update(
+        succeeded_at=now - 500, answered_at=now - 7300, verified_at=now - 3 * 86_400
+    )
+    EngineState.objects.filter(engine="two").update(
+        problem="The key file is missing. " * 5, paused_until=now + 100
+    )
+
+    def status(self: Any, locations: Any) -> Any:
+        read = "2026-01-02T03:04:05.000Z"
+        return [
+            SitemapStatus(location=f"{BASE}/{'long' * 30}.xml", last_downloaded=read),
+            SitemapStatus(location=f"{BASE}/sitemap.xml", problem="Not there."),
+        ]
+
+    monkeypatch.setattr(Scripted, "status", status)
+    out = ping("--status")[0]
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    for line in (
+        "one for www.example.com",
+        "  Health        works",
+        "  Last success  8 minutes ago",
+        "  Last answer   2 hours ago, with status 200",
+        "  Ownership     verified 3 days ago",
+        "  Problem  Not there.",
+    ):
+        assert line in lines
+    assert "needs attention: The key file is missing. The key" in out
+    assert "Next try in 2 minutes." in " ".join(out.split())
+    assert "days ago" in out.partition("Last read")[2][:40]
+
+
 def test_status_fails_where_something_is_late(settings: Any) -> None:
     use(settings, one="Scripted")
     happened("/a/")

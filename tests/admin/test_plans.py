@@ -1,0 +1,130 @@
+"""The pages of the admin read by an index, however much there is."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.test import Client, RequestFactory
+
+from django_sitemaps_plus.admin.overview import overview
+from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.delivery.models import digest_of
+from django_sitemaps_plus.models import (
+    Change,
+    DailyCount,
+    EngineState,
+    Page,
+    Read,
+    Section,
+    Submission,
+    UrlChange,
+)
+from django_sitemaps_plus.publishing import history
+from tests.admin.test_story import story
+from tests.pagination.test_plans import (
+    VENDOR,
+    Statement,
+    analyze,
+    explained,
+    statements,
+)
+from tests.support.outbox_world import BASE, use
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+#: Enough rows that no planner prefers to read them all.
+ROWS = 6_000
+MODELS = (Change, DailyCount, Page, Read, Submission, UrlChange)
+
+
+@pytest.fixture
+def full(settings: Any) -> None:
+    """Very much of this site, and as much of another one."""
+    use(settings, one="Few")
+    EngineState.objects.create(engine="one", host="www.example.com")
+    section = Section.objects.create(site="other", name="article")
+    now, today = time.time(), history.today()
+    own = Section.objects.create(site="1", name="article")
+    rows: list[Any] = [Page(section=own, number=n, position=n) for n in range(20)]
+    for number in range(ROWS):
+        url = f"/{number}/"
+        site = "1" if number % 3 else "other"
+        rows += [
+            Change(site="other", section="article", key=f"[{number}]", at=now),
+            Page(section=section, number=number, position=number),
+            DailyCount(site="other", day=today, topic="reads", name=str(number)),
+            Read(
+                site="other", document=url, crawler="bingbot", first_at=now, last_at=now
+            ),
+            Submission(
+                site=site,
+                engine="one",
+                url=f"{BASE}{url}",
+                digest=digest_of(f"{BASE}{url}"),
+                host="www.example.com",
+                state="accepted" if number % 50 else "pending",
+                live=None if number % 50 else True,
+                due_at=None if number % 50 else now,
+                created_at=now,
+            ),
+            UrlChange(
+                site=site,
+                section="article",
+                kind="changed",
+                location=url,
+                digest=location_digest(url),
+                at=now,
+                queued_at=now,
+            ),
+        ]
+    for model in MODELS:
+        some = [row for row in rows if type(row) is model]
+        model._default_manager.bulk_create(some, batch_size=500)
+        analyze(model._meta.db_table)
+
+
+def check(found: list[Statement], least: int) -> None:
+    """Check that each statement reads the large tables by an index."""
+    tables = [model._meta.db_table for model in MODELS]
+    large = [one for one in found if any(f"{table}" in one[0] for table in tables)]
+    assert len(large) >= least
+    for statement in large:
+        lines = explained(statement)
+        if VENDOR == "sqlite":
+            bad = [line for line in lines if line.startswith("SCAN sitemaps_plus_")]
+        elif VENDOR == "postgresql":
+            bad = [
+                line
+                for line in lines
+                if "Seq Scan" in line and any(f"on {name}" in line for name in tables)
+            ]
+        else:
+            whole = ("'type': 'ALL'", "'type': 'index'")
+            bad = [
+                line
+                for line in lines
+                if any(word in line for word in whole)
+                and any(f"'table': '{name}'" in line for name in tables)
+            ]
+        assert bad == [], (statement, lines)
+
+
+def test_the_index_reads_by_indexes(full: None) -> None:
+    request = RequestFactory().get("/")
+    request.user = User(is_superuser=True, is_active=True)
+    with statements("sitemaps_plus_") as found:
+        overview(request)
+    check(found, 6)
+    request.user = AnonymousUser()
+    with statements("sitemaps_plus_") as found:
+        overview(request)
+    assert found == [], "what may not be viewed is not read"
+
+
+def test_a_story_reads_by_indexes(full: None, admin_client: Client) -> None:
+    with statements("sitemaps_plus_") as found:
+        story(admin_client, f"{BASE}/17/")
+    check(found, 2)
