@@ -11,7 +11,7 @@ from django.core.management.color import no_style
 from django.db import connection, models
 
 #: Numbers from 1 to N, as each database counts fastest.
-_SERIES = {
+SERIES = {
     "postgresql": "SELECT generate_series(1::bigint, {rows}) AS n",
     "sqlite": (
         "WITH RECURSIVE counted(n) AS "
@@ -26,7 +26,7 @@ _SERIES = {
     ),
 }
 #: What MySQL and MariaDB need for that, and for || to mean what it does elsewhere.
-_MYSQL_FIRST = (
+MYSQL_FIRST = (
     "SET SESSION sql_mode = CONCAT(@@sql_mode, ',PIPES_AS_CONCAT')",
     "CREATE TABLE IF NOT EXISTS digits (d INT)",
     "TRUNCATE digits",
@@ -126,7 +126,7 @@ def _fill(model: type[models.Model], rows: int) -> None:
     slug = _NOT_ASCII if model._meta.model_name == "dish" else _ASCII
     with connection.cursor() as cursor:
         if vendor == "mysql":
-            for statement in _MYSQL_FIRST:
+            for statement in MYSQL_FIRST:
                 cursor.execute(statement)
         empty = "DELETE FROM" if vendor == "sqlite" else "TRUNCATE"
         cursor.execute(f"{empty} {table}")
@@ -134,7 +134,7 @@ def _fill(model: type[models.Model], rows: int) -> None:
             f"INSERT INTO {table} (id, slug, name, price, listed, updated) "
             f"SELECT n, {slug}, 'Number ' || n || ' of what the shop has', "
             f"(n % 10000) / 100.0, n % 10 <> 0, {_UPDATED[vendor]} "
-            f"FROM ({_SERIES[vendor].format(rows=rows)}) series"
+            f"FROM ({SERIES[vendor].format(rows=rows)}) series"
         )
         for statement in connection.ops.sequence_reset_sql(no_style(), [model]):
             cursor.execute(statement)

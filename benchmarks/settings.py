@@ -5,7 +5,7 @@ Settings of the benchmarks. The commands fill them in through the environment.
 ``postgres://user@host:port/name`` or ``mysql://user@host:port/name``.
 ``BENCHMARK_SECTIONS`` names the sections that are registered, ``BENCHMARK_ENGINE`` is
 the port of the engine on loopback, and with ``BENCHMARK_BACKGROUND`` each server
-process has its background thread.
+process has its background thread. With ``BENCHMARK_ADMIN`` the site has Django's admin.
 """
 
 from __future__ import annotations
@@ -74,12 +74,33 @@ INSTALLED_APPS = [
     "benchmarks.shop",
 ]
 MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
-TEMPLATES = [
+TEMPLATES: list[dict[str, object]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "APP_DIRS": True,
     }
 ]
+STATIC_URL = "static/"
+if os.environ.get("BENCHMARK_ADMIN"):
+    INSTALLED_APPS += [
+        "django.contrib.admin",
+        "django.contrib.auth",
+        "django.contrib.contenttypes",
+        "django.contrib.messages",
+        "django.contrib.sessions",
+    ]
+    MIDDLEWARE += [
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.messages.middleware.MessageMiddleware",
+    ]
+    TEMPLATES[0]["OPTIONS"] = {
+        "context_processors": [
+            "django.template.context_processors.request",
+            "django.contrib.auth.context_processors.auth",
+            "django.contrib.messages.context_processors.messages",
+        ]
+    }
 SITEMAPS_PLUS = {
     "BASE_URL": "https://www.example.com",
     "SITEMAPS": "benchmarks.shop.sitemaps.registered",

@@ -1,15 +1,16 @@
 """
 What crawlers ask for most often: a stored page, and a 304.
 
-Against Django's smallest view with one query. And the statements of the request that
-finds its page stale, because an object was saved, and builds it: once that change was
-reported, and just after the save.
+Against Django's smallest view with one query, and what counting readers adds to it. And
+the statements of the request that finds its page stale, because an object was saved,
+and builds it: once that change was reported, and just after the save.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from django.utils import timezone
 
@@ -17,6 +18,7 @@ from . import bench, data, site
 from .timing import Contestant, medians, nothing, ratio, shown
 
 PATH = "/sitemap-product-1.xml"
+GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 
 
 def main() -> int:
@@ -27,6 +29,7 @@ def main() -> int:
     report = bench.Report("A stored page of 50,000 URLs")
     tag = site.page(PATH, **site.GZIP).headers["ETag"]
     seen = {**site.GZIP, "HTTP_IF_NONE_MATCH": tag}
+    crawler = {**seen, "HTTP_USER_AGENT": GOOGLEBOT}
     statuses = [site.ask(PATH, **site.GZIP).status, site.ask(PATH, **seen).status]
     wrong = [] if statuses == [200, 304] else [f"answered {statuses}"]
     report.check("stored page and 304: other answers", wrong)
@@ -36,6 +39,18 @@ def main() -> int:
             Contestant("page", lambda: site.page(PATH, **site.GZIP), times=5),
             Contestant("unpacked", lambda: site.page(PATH), times=1),
             Contestant("304", lambda: site.ask(PATH, **seen), times=5),
+            Contestant(
+                "counted",
+                lambda: site.ask(PATH, **crawler),
+                prepare=lambda: count_readers(True),
+                times=5,
+            ),
+            Contestant(
+                "uncounted",
+                lambda: site.ask(PATH, **crawler),
+                prepare=lambda: count_readers(False),
+                times=5,
+            ),
         ],
         options.rounds,
         collect=False,
@@ -48,6 +63,12 @@ def main() -> int:
         *ratio(taken["304"], taken["smallest"]),
         target=1.2,
     )
+    report.at_most(
+        "a 304 / the same without counting readers",
+        *ratio(taken["counted"], taken["uncounted"]),
+        target=1.03,
+    )
+    count_readers(True)
     reported = stale(report, "reported", site.notify, target=15)
     # What has to be reported first takes transactions of its own.
     saved = stale(report, "just saved", nothing)
@@ -57,6 +78,18 @@ def main() -> int:
         for number, statement in enumerate(statements, 1):
             print(f"{number:3} {statement[:160]}")
     return code
+
+
+def count_readers(is_on: bool) -> None:
+    """Have requests counted by crawler, or not."""
+    from django_sitemaps_plus.publishing.readers import ReaderCounts, reader_counts
+
+    how = ReaderCounts.count if is_on else ignore
+    reader_counts.count = partial(how, reader_counts)  # type: ignore[method-assign]
+
+
+def ignore(*given: object) -> None:
+    """Count nothing."""
 
 
 def stale(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django.apps import apps
 from django.conf.urls.i18n import i18n_patterns
+from django.contrib import admin
 from django.contrib.sitemaps import views as contrib
 from django.urls import include, path
 
@@ -34,3 +36,5 @@ urlpatterns = [
     path("contrib/<section>.xml", contrib.sitemap, {"sitemaps": sitemaps}),
     path("", include("django_sitemaps_plus.urls")),
 ]
+if apps.is_installed("django.contrib.admin"):
+    urlpatterns.append(path("admin/", admin.site.urls))

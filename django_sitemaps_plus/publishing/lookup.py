@@ -40,8 +40,8 @@ from .index import all_sources
 
 #: Seconds for which stored pages are searched.
 SECONDS = 2.0
-#: Rows that may have one URL and are looked at.
-_ROWS = 5
+#: Rows that may have one URL and are looked at; pages that one statement reads.
+_ROWS, _PAGES = 5, 16
 
 
 @dataclass
@@ -87,7 +87,7 @@ def places(location: str, site: SiteAddress, hints: Collection[str] = ()) -> Pla
         rows = [] if own is None else list(_rows(own, location, site, page))
         if not rows:
             rows = [Place(page.section.name, page)]
-            _read(rows[0], page, location)
+            _read(rows[0], storage.read(page, page.checksum), location)
         result.found += rows
     return result
 
@@ -120,7 +120,7 @@ def _rows(
         page = own.filter(number=numbers.get(text, 0)).first()
         place = Place(source.name, page, row=_row(source, text), key=text)
         if page is not None:
-            _read(place, page, location)
+            _read(place, storage.read(page, page.checksum), location)
         yield place
 
 
@@ -221,9 +221,8 @@ def _row(source: SectionSource, text: str) -> Model | None:
 # By the stored pages
 
 
-def _read(place: Place, page: Page, location: str) -> bool:
-    """Look for a location on a page as it is stored; note what its entry says."""
-    stored = storage.read(page, page.checksum)
+def _read(place: Place, stored: storage.StoredBytes | None, location: str) -> bool:
+    """Look for a location in a page's stored bytes; note what its entry says."""
     if stored is None:
         return False
     # Without the script prefix, with which the site's paths begin.
@@ -245,11 +244,14 @@ def _search(location: str, hints: Collection[str], result: Places) -> Iterator[P
         for page in ordered(section).exclude(checksum="").select_related("section")
     ]
     rows.sort(key=lambda page: page.section.name not in hints)
-    for index, page in enumerate(rows):
+    for start in range(0, len(rows), _PAGES):
         if time.monotonic() > end:
-            result.left = len(rows) - index
+            result.left = len(rows) - start
             return
-        result.searched += 1
-        if _read(Place(page.section.name), page, location):
-            yield page
-            return
+        some = rows[start : start + _PAGES]
+        found = storage.read_all(some)
+        for page in some:
+            result.searched += 1
+            if _read(Place(page.section.name), found.get(page.pk), location):
+                yield page
+                return

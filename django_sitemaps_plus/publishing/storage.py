@@ -9,7 +9,7 @@ at hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,19 @@ def read(page: Page, checksum: str) -> StoredBytes | None:
     """Return the bytes of a page's version; None if they are not stored."""
     rows = files().filter(page=page, checksum=checksum).order_by("part")
     return joined(rows.values_list("origin", "data"))
+
+
+def read_all(pages: Sequence[Page]) -> dict[int, StoredBytes]:
+    """Return the bytes of some pages' versions, as far as they are stored."""
+    rows = files().filter(page__in=pages).order_by("page_id", "part")
+    found: dict[tuple[int, str], list[tuple[str, Any]]] = {}
+    columns: Any = rows.values_list("page_id", "checksum", "origin", "data")
+    for page, checksum, origin, data in columns:
+        found.setdefault((page, checksum), []).append((origin, data))
+    stored = {
+        page.pk: joined(found.get((page.pk, page.checksum), ())) for page in pages
+    }
+    return {page: one for page, one in stored.items() if one is not None}
 
 
 def joined(rows: Iterable[tuple[str, Any]]) -> StoredBytes | None:

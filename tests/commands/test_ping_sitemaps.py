@@ -529,8 +529,9 @@ def test_status_is_readable_in_a_narrow_terminal(
         "  Problem  Not there.",
     ):
         assert line in lines
-    assert "needs attention: The key file is missing. The key" in out
-    assert "Next try in 2 minutes." in " ".join(out.split())
+    text = " ".join(out.split())
+    assert "needs attention: The key file is missing. The key" in text
+    assert "Next try in 2 minutes." in text
     assert "days ago" in out.partition("Last read")[2][:40]
 
 
