@@ -93,7 +93,7 @@ class ProblemsFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return yes and no."""
-        return [("yes", _("Has bad rows")), ("no", _("Has none"))]
+        return [("yes", _("Rows left out")), ("no", _("None"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list down."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +12,7 @@ from django.contrib import admin
 from django.template.defaultfilters import filesizeformat
 from django.utils import formats, timezone
 from django.utils.encoding import uri_to_iri
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -155,7 +155,26 @@ def link(location: str, text: str = "") -> str:
     path = url.removeprefix(str(site.origin)) if site else url
     shown = text or decoded(path if path.startswith("/") else url)
     return format_html(
-        '<a class="sitemaps-url" href="{}" rel="noopener">{}</a>', url, shown
+        '<a class="{}" href="{}" rel="noopener">{}</a>',
+        "sitemaps-name" if text else "sitemaps-url",
+        url,
+        shown,
+    )
+
+
+def table(heads: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a small table; a dash if it has no rows."""
+    if not rows:
+        return "–"
+    head = format_html_join("", '<th scope="col">{}</th>', ((one,) for one in heads))
+    lines = (
+        (format_html_join("", "<td>{}</td>", ((cell,) for cell in row)),)
+        for row in rows
+    )
+    return format_html(
+        "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>",
+        head,
+        format_html_join("", "<tr>{}</tr>", lines),
     )
 
 

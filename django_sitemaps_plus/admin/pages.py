@@ -12,7 +12,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import NoReverseMatch, path, reverse
-from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -29,6 +28,7 @@ from django_sitemaps_plus.pagination.queries import (
 from django_sitemaps_plus.publishing import storage
 from django_sitemaps_plus.publishing.compression import unpack
 from django_sitemaps_plus.publishing.pages import expire, serve
+from django_sitemaps_plus.publishing.readers import reads
 from django_sitemaps_plus.publishing.status import problem_of, with_states
 from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.rendering.serializer import describe
@@ -174,13 +174,12 @@ class PageAdmin(base.ReadOnly):
 
     list_display = (
         "__str__",
-        "opened",
         "state_shown",
-        "bad_shown",
-        "entries_shown",
-        "size_shown",
         "changed_ago",
         "compared_ago",
+        "entries_shown",
+        "size_shown",
+        "opened",
     )
     list_filter = (base.PageSectionFilter, StateFilter, base.ProblemsFilter)
     list_select_related = ("section",)
@@ -201,6 +200,7 @@ class PageAdmin(base.ReadOnly):
         "error",
         "bad_shown",
         "problem_table",
+        "reader_table",
         "lower_bound",
         "upper_bound",
         "version",
@@ -242,7 +242,7 @@ class PageAdmin(base.ReadOnly):
         """Return a link to the page, which shows the path."""
         return _page_link(page)
 
-    @admin.display(description=_("address"))
+    @admin.display(description=_("file"))
     def opened(self, page: Page) -> str:
         """Return a link to the page in a word, for the list."""
         return _page_link(page, gettext("open"))
@@ -250,21 +250,37 @@ class PageAdmin(base.ReadOnly):
     @admin.display(description=_("state"))
     def state_shown(self, page: Any) -> str:
         """Return the state in words, and what is wrong with the section."""
-        return display.state(STATES[page.state], page.state, page.problem)
+        rest = page.problem
+        if page.bad and not rest:
+            text = ngettext("%s row left out", "%s rows left out", page.bad)
+            rest = text % display.number(page.bad)
+        return display.state(STATES[page.state], page.state, rest)
 
     @admin.display(description=_("problems"))
     def problem_table(self, page: Page) -> str:
         """Return the first bad rows as a table."""
-        if not page.problems:
-            return "–"
-        rows = format_html_join("", "<tr><td>{}</td><td>{}</td></tr>", page.problems)
-        return format_html(
-            "<table><thead><tr><th>{}</th><th>{}</th></tr></thead><tbody>{}</tbody>"
-            "</table>",
-            _("Key"),
-            _("Reason"),
-            rows,
+        return display.table((_("Key"), _("Reason")), page.problems)
+
+    @admin.display(description=_("who read it"))
+    def reader_table(self, page: Page) -> str:
+        """Return which crawlers read the page, when last and how often."""
+        heads = (
+            _("Crawler"),
+            _("Last read"),
+            _("Whole file (200)"),
+            _("Unchanged (304)"),
         )
+        rows = reads().filter(document=f"sitemap-{page}.xml").order_by("-last_at")
+        cells = [
+            (
+                row.crawler or gettext("other clients"),
+                display.ago(row.last_at),
+                display.number(row.full),
+                display.number(row.unchanged),
+            )
+            for row in rows
+        ]
+        return display.table(heads, cells)
 
     @admin.action(
         description=_("Compare these pages with their rows, when next requested"),

@@ -31,10 +31,10 @@ class SubmissionAdmin(base.ReadOnly):
 
     list_display = (
         "address",
-        "engine",
-        "kind_shown",
         "state_shown",
         "created_ago",
+        "engine",
+        "kind_shown",
     )
     list_filter = (
         base.EngineFilter,

@@ -187,6 +187,40 @@ def test_the_check_says_what_is_wrong(site: Any, admin_client: Client) -> None:
     assert admin_client.get(f"{ADMIN}/enginestate/check/").status_code == 302
 
 
+def test_a_page_shows_who_read_it(site: Any, admin_client: Client) -> None:
+    page = Page.objects.filter(section__name="article", number=1).get()
+    crawled("Googlebot", 1234, "sitemap-article-1.xml")
+    crawled("bingbot", 5, "sitemap-article-2.xml")
+    shown = words(text(admin_client, f"page/{page.pk}/change/"))
+    assert "Googlebot 8 minutes ago 1,234 2,468" in shown
+    assert "bingbot" not in shown
+
+
+def test_each_site_has_a_page_of_its_own(
+    site: Any, admin_client: Client, settings: Any
+) -> None:
+    blog = {"blog": {"BASE_URL": "https://blog.example.com"}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SITES": blog}
+    crawled("Googlebot", 5)
+    crawled("bingbot", 6)
+    Read.objects.filter(crawler="bingbot").update(site="blog")
+    shown = index(admin_client)
+    assert "Googlebot" in shown
+    assert "bingbot" not in shown
+    html = text(admin_client, "?site=blog")
+    assert "bingbot" in words(html)
+    assert "Googlebot" not in words(html)
+    assert 'href="?site=blog" aria-current="page"' in html
+    assert '<input type="hidden" name="site" value="blog">' in html
+
+
+def test_it_says_where_readers_are_not_counted(
+    site: Any, admin_client: Client, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BACKGROUND": False}
+    assert "Readers are not counted: BACKGROUND is off." in index(admin_client)
+
+
 # Who may see what
 
 
