@@ -182,7 +182,8 @@ def _dates(lastmod: Any) -> set[str]:
     if not is_expression(lastmod):
         return set()
     parts: list[Any] = [lastmod] if isinstance(lastmod, F) else [*lastmod.flatten()]
-    return {part.name for part in parts if isinstance(part, F)}
+    fields: list[Any] = [part for part in parts if isinstance(part, F)]
+    return {field.name for field in fields}
 
 
 def _columns(
