@@ -181,7 +181,7 @@ def test_the_visitor_s_language_comes_first_and_the_others_follow(
     assert first == (f"{BASE}/de/notes/7/", "de")
     assert other == (f"{BASE}/en/notes/7/", "en")
     assert "x-default" not in text
-    assert 'lang="en" aria-label="7 (English)">English</a>' in text
+    assert 'aria-label="English: 7"><span lang="en">English</span></a>' in text
     assert text_of(client, "/sitemap/note/").index("/en/") < text.index("/en/")
 
 

@@ -2,7 +2,8 @@
 What this package promises to other people's: their tests, their crawlers.
 
 Tests marked ``network`` fetch packages by pip. They run where the environment says
-``SITEMAPS_PLUS_NETWORK_TESTS=1``, and are not selected anywhere else.
+``SITEMAPS_PLUS_NETWORK_TESTS=1``, and are not selected anywhere else. Those marked
+``browser`` need Chromium and npm, and ``SITEMAPS_PLUS_BROWSER_TESTS=1``.
 """
 
 from __future__ import annotations
@@ -16,20 +17,26 @@ import pytest
 import django_sitemaps_plus
 
 WITH_NETWORK = os.environ.get("SITEMAPS_PLUS_NETWORK_TESTS") == "1"
+WITH_BROWSER = os.environ.get("SITEMAPS_PLUS_BROWSER_TESTS") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "network: fetches packages by pip (SITEMAPS_PLUS_NETWORK_TESTS=1)"
-    )
+    for line in (
+        "network: fetches packages by pip (SITEMAPS_PLUS_NETWORK_TESTS=1)",
+        "browser: needs Chromium and npm (SITEMAPS_PLUS_BROWSER_TESTS=1)",
+    ):
+        config.addinivalue_line("markers", line)
 
 
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    if WITH_NETWORK:
-        return
-    unwanted = [item for item in items if item.get_closest_marker("network")]
+    off = [
+        marker
+        for marker, is_on in [("network", WITH_NETWORK), ("browser", WITH_BROWSER)]
+        if not is_on
+    ]
+    unwanted = [item for item in items if any(map(item.get_closest_marker, off))]
     if unwanted:
         config.hook.pytest_deselected(items=unwanted)
         items[:] = [item for item in items if item not in unwanted]

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,15 @@ from typing import Any, BinaryIO
 
 #: What Debian, Ubuntu, Fedora and Google call it.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+#: Chromium reads commands from 3 and writes its answers to 4. Copied to higher numbers
+#: first, because one of the pipes may be 3 or 4 itself.
+_START = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(n), fcntl.F_DUPFD_CLOEXEC, 10) for n in sys.argv[1:3]]
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def chromium() -> str | None:
@@ -67,7 +77,8 @@ class Browser:
                 raise BrowserError("Chromium has ended.")
             data += byte
         message: dict[str, Any] = json.loads(data[:-1])
-        method, params = message.get("method"), message.get("params", {})
+        method = message.get("method")
+        params = message.get("params", {})
         if method == "Page.loadEventFired":
             self._loaded = True
         elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
@@ -81,6 +92,13 @@ class Browser:
         failed = self.call("Page.navigate", url=url).get("errorText")
         if failed:
             raise BrowserError(f"{url}: {failed}")
+        while not self._loaded:
+            self._read()
+
+    def leave(self, script: str) -> None:
+        """Run a script that goes to another page, and wait until that is shown."""
+        self._loaded = False
+        self.run(script)
         while not self._loaded:
             self._read()
 
@@ -127,12 +145,11 @@ def browser() -> Iterator[Browser]:
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
 
-    # Chromium reads commands from 3 and writes its answers to 4.
-    redirected = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [
-                *("/bin/sh", "-c", redirected, "sh", program),
+                *(sys.executable, "-c", _START, str(theirs_in), str(theirs_out)),
+                program,
                 *("--headless=new", "--remote-debugging-pipe", "--no-first-run"),
                 *("--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
                 *("--disable-dev-shm-usage", "--disable-background-networking"),
