@@ -8,7 +8,8 @@ hosts, separated by commas).
 And who is told of what changed, nobody without them: ``EXAMPLE_INDEXNOW`` and
 ``EXAMPLE_SEARCH_CONSOLE`` (addresses), ``EXAMPLE_CREDENTIALS`` (the path of Google's
 JSON file) and ``EXAMPLE_SERVER`` (where this site listens). ``EXAMPLE_ENGINES`` is the
-path of a JSON file with further ones, as ``ENGINES`` has them.
+path of a JSON file with further ones, as ``ENGINES`` has them, and ``EXAMPLE_HUBS`` are
+the WebSub hubs that feeds name, separated by commas.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ if "EXAMPLE_SEARCH_CONSOLE" in os.environ:
 if "EXAMPLE_ENGINES" in os.environ:
     ENGINES |= json.loads(Path(os.environ["EXAMPLE_ENGINES"]).read_text())
 
+HUBS = list(filter(None, os.environ.get("EXAMPLE_HUBS", "").split(",")))
+
 # All that django_sitemaps_plus needs to know: the sections are in
 # unicode_book/sitemaps.py, the addresses in encyclopedia_site/urls.py.
 SITEMAPS_PLUS = {
@@ -80,7 +83,7 @@ SITEMAPS_PLUS = {
     "HTML_SITEMAP": "unicode_book/site_map_base.html",
     "ROBOTS": [{"user_agent": "*", "disallow": ["/search/?"]}],
     # Beside XML: /sitemap.txt, /sitemap.atom, /sitemap.rss and /sitemap-recent.xml
-    "FORMATS": {"text": {}, "feeds": {}, "recent": {}},
+    "FORMATS": {"text": {}, "feeds": {"hubs": HUBS}, "recent": {}},
 }
 
 MIDDLEWARE = [

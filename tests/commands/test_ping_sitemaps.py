@@ -251,11 +251,14 @@ def test_misuse_ends_with_two(
 def test_engines_that_take_no_urls_are_asked_for_none(
     settings: Any, asked: list[str]
 ) -> None:
-    use(settings, one="Scripted", maps="Sitemaps")
-    assert ping(*asked)[2] == 0
-    out, err, code = ping("--engine", "maps", *asked)
+    bing = "django_sitemaps_plus.engines.bing.BingWebmaster"
+    options = {"site": BASE, "key": "a-key", "urls": False}
+    use(settings, one="Scripted", maps="Sitemaps", bing=(bing, options))
+    assert ping("--engine", "one", *asked)[2] == 0
+    out, err, code = ping("--engine", "maps", "--engine", "bing", *asked)
     assert (out, code) == ("", 2)
-    assert err.startswith("CommandError: No URL of a page can be submitted to maps. Le")
+    problem = "No URL of a page can be submitted to maps, bing. Leave out --url"
+    assert err.startswith(f"CommandError: {problem}")
 
 
 def test_engines_and_sections_can_be_chosen(settings: Any, register: Any) -> None:

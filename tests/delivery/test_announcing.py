@@ -77,6 +77,7 @@ def test_what_happened_is_heard_once_by_section_and_kind(heard: Heard) -> None:
         ("article", {"added": ["/a/"], "changed": ["/b/", "/d/"], "removed": ["/c/"]}),
         ("news", {"removed": ["/x/"]}),
     ]
+    assert not UrlChange.objects.exclude(announce_at=None).exists()
 
 
 def test_of_several_events_of_a_url_the_last_is_heard(heard: Heard) -> None:
@@ -175,5 +176,7 @@ def test_a_save_is_heard_without_any_engine_and_in_debug(
     assert heard.pop() == ("article", {"changed": ["/articles/saved/"]})
     second.delete()
     assert run_command("ping_sitemaps")[2] == 0
+    refused = run_command("ping_sitemaps", "--url", "/articles/saved/")
+    assert "No engine is configured" in refused[1]
     gone = {path for _, kinds in heard for path in kinds.get("removed", [])}
     assert f"/articles/{second.slug}/" in gone

@@ -15,12 +15,11 @@ from typing import Any
 
 from django_sitemaps_plus.engines import google_auth
 from tests.delivery.test_example_notifies import Example
-from tests.engines.setups import feed, found
+from tests.engines.setups import found
 from tests.support.fakes.baidu import FakeBaidu
 from tests.support.fakes.bing import FakeBing
 from tests.support.fakes.google_indexing import FakeIndexing
 from tests.support.fakes.hub import FakeHub
-from tests.support.fakes.site import FakeSite
 from tests.support.fakes.webhook import FakeWebhook
 from tests.support.fakes.websub import FakeWebSubHub
 from tests.support.fakes.yandex import FakeYandex
@@ -32,6 +31,7 @@ CHANGE = (
     "changed.title_en = 'Another'; changed.save(); deleted.delete(); "
     "print(changed.slug, deleted.slug)"
 )
+FEED = "/sitemap-note.rss"
 #: Engines for development, which notify nobody, and those that have variables.
 LOCAL, VARIABLES = {"console", "memory"}, {"indexnow", "google"}
 
@@ -50,9 +50,6 @@ class Everybody:
         self.ping = stack.enter_context(FakeHub())
         self.webhook = stack.enter_context(FakeWebhook(TOKEN))
         self.hub = stack.enter_context(FakeWebSubHub())
-        self.blog = stack.enter_context(FakeSite())
-        self.feed = f"{self.blog.origin}/feed.atom"
-        self.blog.pages["/feed.atom"] = feed(self.feed, self.hub.url)
         self.indexing = stack.enter_context(FakeIndexing(properties=own))
 
     def settings(self, site: str) -> dict[str, Any]:
@@ -70,7 +67,7 @@ class Everybody:
             },
             "ping": {"url": self.ping.url},
             "webhook": {"url": self.webhook.url, "secret": TOKEN},
-            "websub": {"feeds": [self.feed], "hub": self.hub.url},
+            "websub": {"feeds": ["/sitemap.atom", FEED], "hub": self.hub.url},
             "yandex": {
                 "token": TOKEN,
                 "recrawl": True,
@@ -111,6 +108,7 @@ def test_the_example_site_notifies_a_fake_of_each_engine(tmp_path: Path) -> None
         example.notifying |= {
             "EXAMPLE_BASE_URL": site,
             "EXAMPLE_ENGINES": str(engines),
+            "EXAMPLE_HUBS": everybody.hub.url,
         }
         example.manage("load_unicode", "--last", "U+00FF")
         with example.serving(tmp_path / "log"):
@@ -131,7 +129,9 @@ def test_the_example_site_notifies_a_fake_of_each_engine(tmp_path: Path) -> None
         assert len(everybody.yandex.queue) == 3, "the quota of the day"
         assert sorted(everybody.baidu.pushed) == new, "no word for removed ones"
         assert everybody.ping.pinged == [sitemap]
-        assert everybody.hub.published == [everybody.feed]
+        assert everybody.hub.published == [f"{site}/sitemap.atom", f"{site}{FEED}"]
+        for body in everybody.hub.read.values():
+            assert all(url.encode() in body for url in new), "the feeds are current"
         [heard] = everybody.webhook.received
         assert (sorted(heard["changed"]), sorted(heard["removed"])) == (new, gone)
         if google_auth.is_installed():

@@ -118,6 +118,18 @@ def test_errors_are_explained(
     assert text in answer.message
 
 
+def test_a_token_that_expired_is_replaced_once(
+    google: FakeIndexing, site: FakeSite
+) -> None:
+    site.pages["/jobs/1/"] = JOB
+    client = engine(google)
+    batch = Batch(origin=site.origin, urls=[f"{site.origin}/jobs/1/"])
+    for _ in range(2):
+        assert client.submit(batch).outcome is Outcome.ACCEPTED
+        google.expire_tokens()
+    assert (len(google.published), google.grants) == (2, 2)
+
+
 def test_the_check_says_which_pages_are_submitted(google: FakeIndexing) -> None:
     [found] = engine(google).check("https://www.example.com")
     assert found.is_good

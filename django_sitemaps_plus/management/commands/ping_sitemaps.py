@@ -27,9 +27,10 @@ from django_sitemaps_plus.delivery import (
 )
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.health import EngineHealth
+from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.outbox import Backlog
 from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
-from django_sitemaps_plus.engines.base import CheckResult
+from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
@@ -126,7 +127,8 @@ class Command(SitemapsCommand):
         self.sections = utils.sections(options["section"])
         if options["confirm"]:
             return self._confirm()
-        if not engines() and not urls_changed.has_listeners():
+        is_asked = any(options[name] for name in ("url", "all", "since"))
+        if not engines() and (is_asked or not urls_changed.has_listeners()):
             raise CommandError(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
                 '{"indexnow": {"BACKEND": '
@@ -138,7 +140,8 @@ class Command(SitemapsCommand):
         self.aliases = utils.known_only(options["engine"], known, "engine") or known
         if options["check"]:
             return self._check()
-        self._refuse_urls()
+        if is_asked:
+            self._refuse_urls()
         self.site = site_address()
         if options["status"]:
             return self._status()
@@ -148,8 +151,7 @@ class Command(SitemapsCommand):
 
     def _refuse_urls(self) -> None:
         """Refuse URLs for engines that take none."""
-        is_asked = any(self.options[name] for name in ("url", "all", "since"))
-        if is_asked and not any(engines()[alias].takes_urls for alias in self.aliases):
+        if not any(_takes_requests(engines()[alias]) for alias in self.aliases):
             names = ", ".join(self.aliases)
             raise CommandError(
                 f"No URL of a page can be submitted to {names}. Leave out --url, --all "
@@ -336,6 +338,11 @@ def _refuse_idle(options: Mapping[str, Any]) -> None:
                     f"--{name} does nothing with --{mode}: leave one of them out.",
                     returncode=MISUSED,
                 )
+
+
+def _takes_requests(engine: Engine) -> bool:
+    """Tell whether an engine takes URLs that somebody asks to submit."""
+    return engine.takes_urls and engine.wants("", Submission.Kind.REQUESTED.value)
 
 
 def _write_remembered() -> None:
