@@ -6,8 +6,8 @@ By look-ups on indexes: of the digest of the URL, and of the row that its path n
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -62,7 +62,8 @@ class Story:
 
 def story_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     """Show the search box and, if a URL was entered, its story."""
-    entered = html.unescape(request.GET.get("url", "")).strip()
+    # Somebody may have copied it out of the sitemap.
+    entered = request.GET.get("url", "").strip().replace("&amp;", "&")
     site = of_request(request)
     story, problem = None, ""
     if entered:
@@ -112,15 +113,12 @@ class _Teller:
 
     def _location(self, entered: str) -> str:
         """Return what rows store of a URL: its path, or all of it on another host."""
-        try:
-            return local_path(entered, self.site.origin)
-        except LocationError:
-            if not entered.startswith(("http://", "https://")):
-                raise
-        other = url_changes().filter(digest=location_digest(entered))
-        if other.exists():
+        for scheme in ("http", "https"):
+            with suppress(LocationError):
+                return local_path(entered, self.site.with_scheme(scheme).origin)
+        if url_changes().filter(digest=location_digest(entered)).exists():
             return entered
-        # It says which host the site has.
+        # It says what is wrong.
         return local_path(entered, self.site.origin)
 
     def _may(self, name: str) -> bool:

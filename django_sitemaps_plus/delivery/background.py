@@ -103,8 +103,12 @@ class Background:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(FINISH)
-        if self._serves and is_allowed():
-            reader_counts.store(at_once=True)
+        try:
+            if self._serves and is_allowed():
+                reader_counts.store(at_once=True)
+        except Exception:
+            # The process ends, whatever is wrong.
+            logger.exception("Who read the sitemaps could not be stored.")
 
     def request_started(self, **kwargs: Any) -> None:
         """Note that this process answers requests, and look for work once a minute."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from django.db import DatabaseError, router, transaction
+from django.db import DatabaseError, InterfaceError, router, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Greatest
 
@@ -108,7 +108,7 @@ class ReaderCounts:
                 retrying(reads_of_all_sites().db, partial(_write, some))
                 for key in some:
                     del rest[key]
-        except DatabaseError as error:
+        except (DatabaseError, InterfaceError) as error:
             logger.warning("Who read the sitemaps cannot be stored: %s", error)
             self._put_back(rest)
 

@@ -142,6 +142,8 @@ def test_without_an_index_pages_are_searched(
     assert f"Its row article {made[35].pk}: {made[35].slug}" in shown
     assert "more than 7 days ago" in shown
     assert "Listed on static-1" in story(admin_client, "/about/")
+    # As somebody may type it.
+    assert "Listed on static-1" in story(admin_client, " http://www.example.com/about/")
     assert "Listed on no page" in story(admin_client, "/articles/none/")
     monkeypatch.setattr(lookup, "SECONDS", -1.0)
     assert "not found. 0 pages were searched" in story(admin_client, url)
@@ -189,6 +191,12 @@ def test_what_is_no_url_of_the_site_is_said(
 ) -> None:
     assert "This is no URL of the site: " in story(admin_client, entered)
     assert problem in story(admin_client, entered)
+
+
+def test_a_url_may_be_copied_out_of_a_sitemap(admin_client: Client) -> None:
+    tell("/?a=1&copy=2", section="shop")
+    for entered in ("/?a=1&copy=2", "/?a=1&amp;copy=2"):
+        assert "changed" in story(admin_client, entered)
 
 
 def test_a_url_of_another_host_that_was_listed_has_a_story(
