@@ -21,7 +21,7 @@ from django_sitemaps_plus.audit.sides import compared_site
 from django_sitemaps_plus.audit.suggestions import OURS, Progress, Suggestion
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.management import utils
+from django_sitemaps_plus.management import leaving_out, utils
 from django_sitemaps_plus.management.comparing import Sides, sentences
 from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
 from django_sitemaps_plus.pagination.queries import pages
@@ -79,6 +79,7 @@ class Command(SitemapsCommand):
             "a saved file, or a folder of them. May be given several times. No checks "
             "are run; ends with 1 if a URL is lost",
         )
+        leaving_out.add_arguments(parser)
         parser.add_argument(
             "--format",
             choices=["text", "json"],
@@ -103,6 +104,8 @@ class Command(SitemapsCommand):
                 )
             return self._compare(compare, sections, as_json=format == "json")
         names = utils.sections(sections) or list(registry.sources())
+        if options["left_out"]:
+            return leaving_out.report(self, names, as_json=format == "json")
         work = self._suggest if suggest else self._report
         failed = work(names, as_json=format == "json")
         return f"In error: {', '.join(failed)}." if failed else ""
