@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,8 @@ from django.urls import include, path
 
 from django_sitemaps_plus import (
     GenericSitemap,
+    NewsSitemap,
+    Related,
     Route,
     Sitemap,
     StaticSitemap,
@@ -35,7 +38,15 @@ class ByExpressions(Sitemap):
     lastmod = F("updated")
     changefreq = "daily"
     priority = Value(0.5)
-    images = F("photo")
+    images = (F("photo"), Related("photos", F("file"), order_by="-position"))
+    videos = Video(
+        thumbnail_loc=F("photo"),
+        title=F("title"),
+        description="About it",
+        content_loc=Coalesce("title", Value("")),
+        duration=F("pk"),
+    )
+    exclude = ("/articles/draft-", re.compile("x"))
     page_by = "id"
     limit = 1_000
     i18n = True
@@ -45,6 +56,14 @@ class ByExpressions(Sitemap):
     record_deletes = False
     appears = F("updated")
     expires = Coalesce("updated", Value(None))
+
+
+@register(name="daily")
+class Daily(NewsSitemap):
+    model = Article
+    location = Route("article", slug=F("slug"))
+    publication_date = F("updated")
+    publication_name = "The Example"
 
 
 @register(name="methods")

@@ -159,6 +159,9 @@ class _Columns:
         """Note that a joined table holds the row's own primary key."""
         keys = [known.column for known in self.model._meta.pk_fields]
         straight = outermost and parent.table_name in self._tables and [left] == keys
+        # A generic relation's column may hold the key of a row of any other model.
+        relation = getattr(join.join_field, "field", join.join_field)
+        straight = straight and not hasattr(relation, "content_type_field_name")
         table = join.table_name
         known = self._links.get(table, right)
         self._links[table] = right if straight and known == right else None

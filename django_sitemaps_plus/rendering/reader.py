@@ -83,6 +83,8 @@ class Reader:
     site: SiteAddress
     tally: Tally = field(default_factory=Tally)
     raises: bool = False
+    #: Whether patterns leave nothing out, to find out what they would.
+    lists_all: bool = False
 
     @property
     def sitemap(self) -> AnySitemap:
@@ -93,7 +95,7 @@ class Reader:
         """Return the serializer for this reader's batches."""
         sitemap = self.sitemap
         tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
-        patterns = patterns_of(sitemap)
+        patterns = () if self.lists_all else patterns_of(sitemap)
         x_default = sitemap.i18n and sitemap.alternates and sitemap.x_default
         return Serializer(
             origin=self.site.origin,

@@ -15,7 +15,7 @@ from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
 from tests.support.helpers import ArticleSitemap, told, urlset
-from tests.testapp.models import Article, Label, Photo, Spot
+from tests.testapp.models import Article, Folio, Label, Photo, Scan, Spot
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -169,3 +169,40 @@ def test_labels_that_several_rows_share_rebuild_the_pages_of_these(
     assert pages(client)[1] == [("c", ("t",)), ("d", ("l",))]
     spots[3].labels.clear()
     assert pages(client)[1] == [("c", ("t",)), ("d", ())]
+
+
+def test_pictures_of_a_generic_relation_are_those_of_their_own_model(
+    register: Register, client: Client
+) -> None:
+    class Folios(Sitemap):
+        model = Folio
+        location = Route("article", slug=F("name"))
+        limit = 3
+        images = Related("scans", F("file"))
+
+    folios = [Folio.objects.create(name=name) for name in "abcd"]
+    article = Article.objects.create(pk=folios[0].pk, slug="other")
+    mine = Scan.objects.create(target=folios[2], file="mine")
+    other = Scan.objects.create(target=article, file="other")
+    register("news", Folios)
+    client.get("/sitemap-news.xml")
+    assert pages(client) == [[("a", ()), ("b", ())], [("c", ("mine",)), ("d", ())]]
+    for scan in (mine, other):
+        scan.save()
+    pages(client)
+    told()
+    mine.file = "new"
+    mine.save()
+    other.file = "else"
+    other.save()
+    assert concerned() == [2]
+    assert pages(client)[1] == [("c", ("new",)), ("d", ())]
+    assert told() == [("changed", "/articles/c/")]
+    Scan.objects.create(target=folios[0], file="first")
+    assert pages(client)[0] == [("a", ("first",)), ("b", ())]
+    mine.delete()
+    assert pages(client)[1] == [("c", ()), ("d", ())]
+    told()
+    other.delete()
+    pages(client)
+    assert told() == []

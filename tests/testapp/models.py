@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.db import models
 from django.urls import reverse
 
@@ -128,6 +129,24 @@ class Label(Named):
 
 class Region(Named):
     pass
+
+
+class Scan(models.Model):
+    """A picture of any object."""
+
+    content_type = models.ForeignKey("contenttypes.ContentType", models.CASCADE)
+    object_id = models.PositiveIntegerField()
+    target = GenericForeignKey()
+    file = models.FileField()
+
+    def __str__(self) -> str:
+        return str(self.file)
+
+
+class Folio(Named):
+    """What scans are of."""
+
+    scans = GenericRelation(Scan, related_query_name="folios")
 
 
 class Leaflet(Named):

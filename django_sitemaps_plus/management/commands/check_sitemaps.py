@@ -14,7 +14,7 @@ from django_sitemaps_plus.audit.run import Result
 from django_sitemaps_plus.audit.sides import compared_site
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.management import auditing, utils
+from django_sitemaps_plus.management import auditing, leaving_out, utils
 from django_sitemaps_plus.management.comparing import Sides, sentences
 from django_sitemaps_plus.management.progress import progress
 from django_sitemaps_plus.management.suggesting import code_of, notes, suggested
@@ -65,6 +65,7 @@ class Command(SitemapsCommand):
             "are run; ends with 1 if a URL is lost",
         )
         auditing.add_arguments(parser)
+        leaving_out.add_arguments(parser)
         parser.add_argument(
             "--format",
             choices=["table", "json", "github"],
@@ -90,6 +91,8 @@ class Command(SitemapsCommand):
         if suggest:
             failed = self._suggest(names, as_json=format == "json")
             return _in_error(failed)
+        if options["left_out"]:
+            return leaving_out.report(self, names, as_json=format == "json")
         return self._report(names, format, options)
 
     # How they stand
@@ -225,10 +228,11 @@ _NOTHING = (
 def _refuse(**options: Any) -> None:
     """Refuse options that exclude each other, or would do nothing."""
     auditing.refuse_idle(options)
-    modes = [name for name in ("compare", "suggest") if options[name]]
+    modes = [name for name in ("compare", "suggest", "left_out") if options[name]]
+    modes = [name.replace("_", "-") for name in modes]
     if len(modes) > 1:
         raise CommandError(
-            "--compare and --suggest exclude each other.", returncode=MISUSED
+            f"--{modes[0]} and --{modes[1]} exclude each other.", returncode=MISUSED
         )
     audits = [name for name in ("fetch", "live") if options[name]]
     audits += ["format github"] if options["format"] == "github" else []

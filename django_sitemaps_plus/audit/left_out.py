@@ -1,0 +1,84 @@
+"""What the patterns of the settings and of classes leave out, counted on all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.protocol.patterns import Pattern, matcher
+from django_sitemaps_plus.publishing.by_position import position_pages
+from django_sitemaps_plus.rendering.listing import location_of, locations_of
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.sitemaps.leaving_out import own_patterns
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+
+#: Pages of a section by position that are read.
+BY_POSITION = 10
+
+#: Called with a section's name and how many of its URLs have been read.
+Progress = Callable[[str, int], object]
+
+
+@dataclass
+class Count:
+    """How many URLs a pattern leaves out."""
+
+    pattern: str
+    #: The section that declares it; empty for one of ``EXCLUDE``.
+    section: str
+    #: How many URLs there would be without any pattern.
+    total: int = 0
+    count: int = 0
+    #: The first of them.
+    example: str = ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it leaves out nothing, or all there is."""
+        return self.count in (0, self.total)
+
+
+def left_out(
+    names: Sequence[str], progress: Progress = lambda name, done: None
+) -> list[Count]:
+    """Read all URLs of some sections, and count what each pattern leaves out."""
+    everywhere = [_counter(pattern, "") for pattern in get_settings().EXCLUDE]
+    counts = [count for count, _ in everywhere]
+    for name in names:
+        found = source(name)
+        own = [_counter(pattern, name) for pattern in own_patterns(found.sitemap)]
+        counts += [count for count, _ in own]
+        counters = [*everywhere, *own]
+        if not counters:
+            continue
+        for done, path in enumerate(_paths(found), 1):
+            for count, matches in counters:
+                count.total += 1
+                if matches(path):
+                    count.count += 1
+                    count.example = count.example or path
+            if done % 1_000 == 0:
+                progress(name, done)
+    return counts
+
+
+def _counter(pattern: Pattern, section: str) -> tuple[Count, Callable[[str], bool]]:
+    shown = pattern if isinstance(pattern, str) else f"re.compile({pattern.pattern!r})"
+    return Count(shown, section), matcher([pattern])
+
+
+def _paths(found: SectionSource) -> Iterator[str]:
+    """Yield the path of each URL that a section would list without patterns."""
+    reader = Reader(found, PLACEHOLDER_SITE, lists_all=True)
+    with rendering_context(PLACEHOLDER_SITE):
+        if found.key is not None:
+            batches = reader.by_key(None, None, found.limit)
+        else:
+            numbers = range(1, min(BY_POSITION, position_pages(found)) + 1)
+            batches = (one for n in numbers for one in reader.by_position(n))
+        for _, texts in reader.texts(batches):
+            for location in locations_of(texts.whole.encode()):
+                yield location_of(location, ORIGIN_MARK)
