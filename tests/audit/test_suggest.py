@@ -395,8 +395,9 @@ def test_a_route_gains_something_where_another_method_stays(
     }
     more = {"model": Article, name: staticmethod(methods[name])}
     register("article", type("Mixed", (Sitemap,), more))
-    out, err, code = run_command("check_sitemaps", "--suggest")
-    assert (err, code) == ("", 0)
+    # What goes to the error output is how far it is, on a slow machine.
+    out, _, code = run_command("check_sitemaps", "--suggest")
+    assert code == 0
     assert "This saves reverse() for each row:\n" in out
     assert 'location = Route("article", slug=F("slug"))\n\nProved on 300 rows.' in out
     assert f"{name} = " not in out
