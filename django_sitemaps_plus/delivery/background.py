@@ -92,6 +92,7 @@ class Background:
         self._leisure: dict[str, Leisure] = {}
         self._ends = False
         self._serves = False
+        self._has_run = False
         self._looked = -LOOK
         #: When to notify engines, and to rebuild a page, by the monotonic clock.
         self._notify_at = self._rebuild_at = math.inf
@@ -103,12 +104,10 @@ class Background:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(FINISH)
-        try:
-            if self._serves and is_allowed():
-                reader_counts.store(at_once=True)
-        except Exception:
-            # The process ends, whatever is wrong.
-            logger.exception("Who read the sitemaps could not be stored.")
+        if self._has_run:
+            # Not where there never was a thread: after the tests of a project the
+            # databases are the real ones again.
+            reader_counts.store(at_once=True)
 
     def request_started(self, **kwargs: Any) -> None:
         """Note that this process answers requests, and look for work once a minute."""
@@ -137,6 +136,7 @@ class Background:
     def _start(self) -> None:
         with self._lock:
             self._work.set()
+            self._has_run = True
             if self._thread is None:
                 thread = threading.Thread(
                     target=self._run, name="django-sitemaps-plus", daemon=True

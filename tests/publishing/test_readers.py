@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from django_sitemaps_plus.delivery.background import Background
 from django_sitemaps_plus.models import DailyCount, Read
 from django_sitemaps_plus.publishing import history, readers, upkeep
 from django_sitemaps_plus.publishing.readers import ReaderCounts, reader_counts
@@ -183,6 +184,16 @@ def test_entries_are_counted_once_an_hour_and_old_counts_deleted(
     client.get(PAGE)
     history.count_entries()
     assert history.counts(1).get(topic="entries", name="news").number == 3
+
+
+def test_a_process_without_a_thread_stores_nothing_when_it_ends() -> None:
+    """As that of a project's tests, which ends when these are over."""
+    own = Background()
+    own.request_started()
+    reader_counts.count("/sitemap.xml", GOOGLE, 200)
+    with CaptureQueriesContext(connection) as queries:
+        own.stop()
+    assert len(queries) == 0
 
 
 def read(port: int, path: str, agent: str) -> int:
