@@ -134,7 +134,10 @@ class Region(Named):
 class Scan(models.Model):
     """A picture of any object."""
 
-    content_type = models.ForeignKey("contenttypes.ContentType", models.CASCADE)
+    # This app's tables are created before those of apps with migrations.
+    content_type = models.ForeignKey(
+        "contenttypes.ContentType", models.CASCADE, db_constraint=False
+    )
     object_id = models.PositiveIntegerField()
     target = GenericForeignKey()
     file = models.FileField()
