@@ -30,7 +30,7 @@ FILES = {
 #: How a plan says that all rows are read, or sorted.
 _BAD = {
     "sqlite": ("SCAN ", "TEMP B-TREE"),
-    "postgresql": ("Seq Scan", "Sort", "Hash"),
+    "postgresql": ("Seq Scan", "Sort"),
     "mysql": ("type: ALL", "filesort", "temporary"),
 }
 

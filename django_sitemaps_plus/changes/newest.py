@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
-
 from .models import UrlChange
 from .queries import url_changes
+
+#: How many events are read, beside thrice as many as URLs are wanted: the newest. A URL
+#: that changes every second must not have each request read all that it did.
+ROWS = 1_000
 
 
 class Newest(NamedTuple):
@@ -20,34 +23,29 @@ class Newest(NamedTuple):
     at: float
     lastmod: str
     title: str
+    on_hold: bool
 
 
 def newest(
-    names: Collection[str], *, since: float, most: int, removed: bool = False
+    names: Collection[str], *, days: float, most: int, removed: bool = False
 ) -> list[Newest]:
     """
     Return the URLs of some sections to which something happened last, newest first.
 
-    After ``since`` and ``most`` at most; ``removed`` ones too if they are wanted. What
-    is on hold is not known yet: such a URL is left out.
+    Within some days, and ``most`` at most; ``removed`` ones too if they are wanted.
+    What is on hold is not known yet: such a URL is left out.
     """
-    own = _of_sections(names)
-    later = own.filter(digest=OuterRef("digest"), at__gt=OuterRef("at"))
-    rows = own.filter(~Exists(later), at__gt=since, on_hold=False)
-    if not removed:
-        rows = rows.exclude(kind=UrlChange.Kind.REMOVED)
-    columns = rows.order_by("-at").values_list(*Newest._fields)
-    found: dict[str, Newest] = {}
-    for values in columns[:most]:
-        # Two rows that list a URL may be reported at the same time.
-        found.setdefault(values[2], Newest(*values))
-    return list(found.values())
-
-
-def _of_sections(names: Collection[str]) -> QuerySet[UrlChange]:
-    """Return the rows of sections, to be read in the order of an index, and no sort."""
+    rows = url_changes().filter(at__gt=time.time() - days * 86_400)
     if len(names) == 1:
-        return url_changes().filter(section__in=names)
-    # An index that begins with the section has the rows of each one apart: of several,
-    # SQLite would read all and sort them. It does not use one for what is negated.
-    return url_changes().filter(~Q(~Q(section__in=names)))
+        rows = rows.filter(section__in=names)
+    # Of several sections all are read, and those of others left out here: asked for
+    # several, databases would read all rows of each and sort them.
+    columns = rows.order_by("-at").values_list(*Newest._fields)[: ROWS + 3 * most]
+    last: dict[str, Newest] = {}
+    for item in map(Newest._make, columns):
+        if item.section in names:
+            last.setdefault(item.location, item)
+    unwanted = () if removed else (UrlChange.Kind.REMOVED,)
+    return [
+        item for item in last.values() if not item.on_hold and item.kind not in unwanted
+    ][:most]

@@ -95,7 +95,7 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
     write, content_type = ENDINGS[ending]
     # RSS cannot say that an entry was removed.
     names, removed = [name] if name else registry.sources(), ending == "atom"
-    found = _newest(options, names, removed=removed)
+    found = newest(names, days=options.days, most=options.entries, removed=removed)
     arguments = (name, ending) if name else (ending,)
     title = f"{site.origin.host}: {name}" if name else site.origin.host
     feed = Feed(
@@ -112,7 +112,8 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
 
 def recent_document(site: SiteAddress) -> Document:
     """Return a sitemap of what changed last, the newest first."""
-    found = _newest(_options("recent"), registry.sources())
+    options = _options("recent")
+    found = newest(registry.sources(), days=options.days, most=options.entries)
     chunks: list[bytes] = []
     writer = UrlsetWriter(chunks.append, header=urlset_header(stylesheet=stylesheet()))
     # All at once, because most have nothing to escape.
@@ -133,13 +134,6 @@ def _lastmod(item: Newest) -> str:
 
 def _options(name: str) -> Format:
     return get_settings().formats[name]
-
-
-def _newest(
-    options: Format, names: Iterable[str], *, removed: bool = False
-) -> list[Newest]:
-    since = time.time() - options.days * 86_400
-    return newest(list(names), since=since, most=options.entries, removed=removed)
 
 
 def _urls(found: Iterable[Newest], site: SiteAddress) -> list[str]:
