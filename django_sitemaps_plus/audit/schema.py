@@ -74,6 +74,8 @@ _TIME = (
 )
 _LINK = rf'<xhtml:link rel="alternate" hreflang="[\w-]++" href="{_URL}"/>'
 
+_PICTURE = rf"<image:image><image:loc>{_URL}</image:loc></image:image>"
+
 
 def _entry(group: str) -> str:
     """Return the pattern of an entry, its three values in groups that begin so."""
@@ -82,7 +84,7 @@ def _entry(group: str) -> str:
         rf"(?:<lastmod>{group}{_DAY}(?:{_TIME})?)</lastmod>)?+"
         rf"(?:<changefreq>(?:{'|'.join(sorted(CHANGEFREQS))})</changefreq>)?+"
         r"(?:<priority>(?:0(?:\.[0-9]++)?|1(?:\.0++)?)</priority>)?+"
-        rf"{group}(?:{_LINK})*+)</url>\n"
+        rf"{group}(?:{_LINK})*+)(?:{_PICTURE}){{0,{MAX_IMAGES}}}+</url>\n"
     )
 
 
@@ -117,8 +119,12 @@ def _is_plain(body: bytes, start: int, fault: Fault) -> bool:
     faults: list[str] = []
     if any(_read(head + URLSET_FOOTER, lambda url, text: faults.append(text))):
         return False
-    names = f'xmlns="{SITEMAP}"', f'xmlns:xhtml="{_XHTML}"'
-    return not faults and all(name.encode() in head for name in names)
+    spaces = {"": SITEMAP, ":xhtml": _XHTML}
+    if b"<image:image>" in body:
+        spaces[":image"] = _IMAGE
+    return not faults and all(
+        f'xmlns{prefix}="{space}"'.encode() in head for prefix, space in spaces.items()
+    )
 
 
 def _proved(data: bytes) -> Block | None:
@@ -276,6 +282,10 @@ _MEDIA: Final = {
     f"{_NEWS} news": 1,
 }
 _KNOWN = (SITEMAP, _IMAGE, _VIDEO, _NEWS)
+#: The elements whose texts a block has.
+_READ: Final = frozenset(
+    {f"{SITEMAP} loc", f"{SITEMAP} lastmod", f"{_NEWS} publication_date"}
+)
 _ROOTS: Final = {
     f"{SITEMAP} urlset": f"{SITEMAP} url",
     f"{SITEMAP} sitemapindex": f"{SITEMAP} sitemap",
@@ -300,12 +310,30 @@ class _NoSitemapError(Exception):
     """What makes reading on pointless."""
 
 
+class _Children:
+    """The rules of an element, looked up by name."""
+
+    def __init__(self, rules: dict[str, _Rule]) -> None:
+        self.rules = rules
+        self.places = {name: place for place, name in enumerate(rules)}
+        self.required = [name for name, rule in rules.items() if rule.least]
+        self.checks = {
+            name: rule.check for name, rule in rules.items() if rule.check is not None
+        }
+
+
+_CHILDREN: Final = {name: _Children(rules) for name, rules in _RULES.items()}
+_ROOT_CHILDREN: Final = {
+    root: _Children({child: _Rule(0, None)}) for root, child in _ROOTS.items()
+}
+
+
 @dataclass(slots=True)
 class _Element:
     """An element that is open: its name, and how many children it has had of each."""
 
     name: str
-    rules: dict[str, _Rule] | None
+    children: _Children | None
     counts: dict[str, int] = field(default_factory=dict)
     #: The place among the rules of the child that came last.
     last: int = -1
@@ -318,7 +346,7 @@ class _Reader:
         self._fault = fault
         self._open: list[_Element] = []
         self._text: list[str] = []
-        self._values: dict[str, str] = {}
+        self._values: dict[tuple[str, str], str] = {}
         self._links: list[str] = []
         self._wrong: list[str] = []
         self._block = Block()
@@ -348,37 +376,41 @@ class _Reader:
             if name not in _ROOTS:
                 raise _NoSitemapError(f"it is {_shown(name)}, and no sitemap")
             self._block.is_index = name.endswith("index")
-            self._open.append(_Element(name, {_ROOTS[name]: _Rule(0, None)}))
+            self._open.append(_Element(name, _ROOT_CHILDREN[name]))
             return
         if len(self._open) == 1:
             self._values, self._links, self._wrong = {}, [], []
         self._check_place(self._open[-1], name)
         if name == f"{_XHTML} link":
             self._link(attributes)
-        self._open.append(_Element(name, _RULES.get(name)))
+        self._open.append(_Element(name, _CHILDREN.get(name)))
 
     def _check_place(self, parent: _Element, name: str) -> None:
-        """Say what is wrong with an element standing here."""
+        """Note what is wrong with an element standing here."""
         parent.counts[name] = count = parent.counts.get(name, 0) + 1
-        if parent.rules is None:
+        known = parent.children
+        if known is None:
             return
-        what = f"{_shown(name)} in {_shown(parent.name)}"
-        space = name.rpartition(" ")[0]
-        is_entry = parent.name == f"{SITEMAP} url"
-        if name in parent.rules:
-            most, place = parent.rules[name].most, list(parent.rules).index(name)
-            if place < parent.last:
-                self._wrong.append(f"{what} stands too late")
+        problem, most = "", None
+        if (place := known.places.get(name)) is not None:
+            most = known.rules[name].most
+            problem = " stands too late" if place < parent.last else ""
             parent.last = max(place, parent.last)
-        elif is_entry and (name in _MEDIA or space not in _KNOWN):
-            most, parent.last = _MEDIA.get(name), len(parent.rules)
+        elif (space := name.rpartition(" ")[0]) and self._may_follow(parent, name):
+            most, parent.last = _MEDIA.get(name), len(known.rules)
         elif space in _KNOWN or not space:
-            self._wrong.append(f"{what}: it has no such element")
-            return
-        else:
-            return
+            problem = ": it has no such element"
         if most is not None and count == most + 1:
-            self._wrong.append(f"{what} more than {_times(most)}")
+            problem = f" more than {_times(most)}"
+        if problem:
+            self._wrong.append(f"{_shown(name)} in {_shown(parent.name)}{problem}")
+
+    @staticmethod
+    def _may_follow(parent: _Element, name: str) -> bool:
+        """Tell whether an element of another namespace may stand in an entry."""
+        if parent.name != f"{SITEMAP} url":
+            return False
+        return name in _MEDIA or name.rpartition(" ")[0] not in _KNOWN
 
     def _link(self, attributes: dict[str, str]) -> None:
         """Note an alternate."""
@@ -395,16 +427,20 @@ class _Reader:
         closed = self._open.pop()
         text = "".join(self._text).strip()
         self._text.clear()
-        for child, rule in (closed.rules or {}).items():
-            if closed.counts.get(child, 0) < rule.least:
-                self._wrong.append(f"{_shown(closed.name)} without {_shown(child)}")
+        if closed.children is not None:
+            self._wrong += [
+                f"{_shown(name)} without {_shown(child)}"
+                for child in closed.children.required
+                if child not in closed.counts
+            ]
         if not self._open:
             return
         parent = self._open[-1]
-        rule = (parent.rules or {}).get(name, _ANY)
-        if rule.check is not None and (problem := rule.check(text)):
+        check = parent.children.checks.get(name) if parent.children else None
+        if check is not None and (problem := check(text)):
             self._wrong.append(f"{_shown(name)} {problem}")
-        self._values.setdefault(f"{parent.name}>{name}", text)
+        if name in _READ:
+            self._values.setdefault((parent.name, name), text)
         if name == f"{_VIDEO} video" and not (
             {f"{_VIDEO} content_loc", f"{_VIDEO} player_loc"} & closed.counts.keys()
         ):
@@ -415,16 +451,16 @@ class _Reader:
     def _finish(self, name: str) -> None:
         """Note an entry, and what is wrong with it."""
         get = self._values.get
-        location = get(f"{name}>{SITEMAP} loc", "")
+        location = get((name, f"{SITEMAP} loc"), "")
         for problem in self._wrong:
             self._fault(location, problem)
         if not location:
             return
         block = self._block
         block.locations.append(location)
-        block.lastmods.append(get(f"{name}>{SITEMAP} lastmod", ""))
+        block.lastmods.append(get((name, f"{SITEMAP} lastmod"), ""))
         block.links.append("".join(self._links))
-        block.news.append(get(f"{_NEWS} news>{_NEWS} publication_date", ""))
+        block.news.append(get((f"{_NEWS} news", f"{_NEWS} publication_date"), ""))
 
 
 def unescaped(text: str) -> str:
