@@ -29,8 +29,8 @@ from django.test import Client
 from .audit.checking import Checking
 from .audit.findings import Findings
 from .audit.listed import Document
-from .audit.schema import blocks
-from .audit.urls import Urls
+from .audit.rules.schema import blocks
+from .audit.rules.urls import Urls
 from .delivery.engines import engines
 from .protocol.errors import LocationError
 from .protocol.locations import Origin, absolute

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES, MAX_NEWS
 
 from . import kinds
-from .alternates import Alternates
 from .findings import MOST, Findings, Found
-from .lastmods import Lastmods, old_news
 from .listed import Document
 from .repeats import Hashes
-from .schema import ALTERNATE, Block, blocks, unescaped
-from .urls import Problem, Urls
+from .rules.alternates import Alternates
+from .rules.elements import ALTERNATE, Block
+from .rules.lastmods import Lastmods, old_news
+from .rules.schema import blocks, unescaped
+from .rules.urls import Problem, Urls
 
 #: Called with how much is done, and of how much.
 Progress = Callable[[int, int], object]

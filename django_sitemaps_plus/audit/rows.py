@@ -34,8 +34,8 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, datab
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
 from .findings import Found
-from .lastmods import ENOUGH
 from .listed import Document
+from .rules.lastmods import ENOUGH
 
 #: Pages whose rows are read again to name those that list a URL.
 MOST_PAGES = 20

@@ -18,13 +18,13 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import kinds, queries, rows
-from .answers import Answer, percentiles, problems_of
 from .checking import Checking, Progress, Sample
 from .findings import Findings, Found
 from .listed import Document, documents
 from .models import Audit, Finding
-from .schema import blocks
-from .urls import Urls, rules
+from .rules.answers import Answer, percentiles, problems_of
+from .rules.schema import blocks
+from .rules.urls import Urls, rules
 
 #: Returns the answer to a GET request for a URL of the site.
 Fetch = Callable[[str], Answer]

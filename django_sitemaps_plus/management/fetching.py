@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from django.test import Client
 
-from django_sitemaps_plus.audit.answers import MOST_BYTES, Answer
+from django_sitemaps_plus.audit.rules.answers import MOST_BYTES, Answer
 from django_sitemaps_plus.audit.run import Fetch
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.engines.http import send

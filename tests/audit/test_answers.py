@@ -7,7 +7,7 @@ from array import array
 import pytest
 
 from django_sitemaps_plus.audit import kinds
-from django_sitemaps_plus.audit.answers import Answer, percentiles, problems_of
+from django_sitemaps_plus.audit.rules.answers import Answer, percentiles, problems_of
 
 URL = "https://www.example.com/a/?page=2"
 WORDS = "word " * 200

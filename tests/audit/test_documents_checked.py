@@ -8,11 +8,12 @@ from functools import partial
 
 import pytest
 
-from django_sitemaps_plus.audit import checking, kinds, schema
+from django_sitemaps_plus.audit import checking, kinds
 from django_sitemaps_plus.audit.checking import Checking, Sample
 from django_sitemaps_plus.audit.findings import MOST, Findings, Found
 from django_sitemaps_plus.audit.listed import Document
-from django_sitemaps_plus.audit.urls import Urls, rules
+from django_sitemaps_plus.audit.rules import schema
+from django_sitemaps_plus.audit.rules.urls import Urls, rules
 from django_sitemaps_plus.protocol.entries import News
 from django_sitemaps_plus.protocol.languages import unknown_in
 from django_sitemaps_plus.protocol.locations import Origin

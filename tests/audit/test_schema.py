@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from django_sitemaps_plus.audit import schema
-from django_sitemaps_plus.audit.schema import ALTERNATE, Block, blocks
+from django_sitemaps_plus.audit.rules import schema
+from django_sitemaps_plus.audit.rules.elements import ALTERNATE, SITEMAP, Block
+from django_sitemaps_plus.audit.rules.schema import blocks
+from django_sitemaps_plus.protocol.entries import Image
 from tests.protocol.samples import SITE, url_xml, write_urlset
 from tests.protocol.strategies import entries
 
 START = (
     '<?xml version="1.0" encoding="UTF-8"?>'
-    f'<urlset xmlns="{schema.SITEMAP}" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+    f'<urlset xmlns="{SITEMAP}" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
     ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
     ' xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"'
     ' xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
@@ -84,6 +86,7 @@ def test_a_proof_reads_what_reading_element_by_element_reads(
             "daily",
             "0.5",
             alternates=[("en", f"/a-{n}/"), ("x-default", "https://b.example/?a&b")],
+            images=[Image("/i.png")] * (n % 3),
         )
         for n in range(30)
     ]
@@ -120,6 +123,13 @@ def test_a_document_is_as_valid_as_its_beginning_and_end() -> None:
     assert space == "it is <urlset>, and no sitemap"
     (unbound,) = faults(body.replace(b"xmlns:xhtml", b"xmlns:html"))
     assert "not well-formed XML: unbound prefix" in unbound
+
+
+def test_an_entry_has_a_thousand_images_and_no_more() -> None:
+    picture = "<image:image><image:loc>https://b.example/i</image:loc></image:image>"
+    assert of_url(f"{LOC}{picture * 1_000}") == []
+    body = write_urlset([f"<url>{LOC}{picture * 1_001}</url>\n"])
+    assert faults(body) == ["<image:image> in <url> more than 1,000 times"]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +206,7 @@ def test_what_is_no_sitemap_at_all_is_said(body: str, reason: str) -> None:
 
 def test_an_index_is_valid_and_known_as_one() -> None:
     body = (
-        f'<sitemapindex xmlns="{schema.SITEMAP}"><sitemap>{LOC}'
+        f'<sitemapindex xmlns="{SITEMAP}"><sitemap>{LOC}'
         "<lastmod>2026-01-31</lastmod></sitemap></sitemapindex>"
     )
     (block,) = blocks(body.encode(), lambda url, text: pytest.fail(text))

@@ -1,9 +1,5 @@
 """
-The schemas of sitemaps, checked without any other program, as a stream.
-
-A page of this package is proved to be valid by one regular expression, half a million
-characters at a time. What that cannot prove, and documents of others, are read element
-by element, which defines what is valid.
+The schemas, element by element: what may stand where, how often, and with which text.
 
 http://www.sitemaps.org/schemas/sitemap/0.9/sitemap.xsd, siteindex.xsd, and those of
 Google's images, videos and news.
@@ -11,7 +7,6 @@ Google's images, videos and news.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -33,18 +28,18 @@ from django_sitemaps_plus.protocol.limits import (
     MIN_VIDEO_DURATION,
 )
 from django_sitemaps_plus.protocol.markup import escape
-from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, is_language
+from django_sitemaps_plus.protocol.writers import is_language
 
 #: What is wrong with a document: the location of the entry, if there is one, and why.
 Fault = Callable[[str, str], object]
 
 SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
-_XHTML: Final = "http://www.w3.org/1999/xhtml"
+XHTML: Final = "http://www.w3.org/1999/xhtml"
 _GOOGLE: Final = "http://www.google.com/schemas/sitemap-"
-_IMAGE, _VIDEO, _NEWS = (
+IMAGE, VIDEO, NEWS = (
     f"{_GOOGLE}{name}" for name in ("image/1.1", "video/1.1", "news/0.9")
 )
-#: Entries of a block that is read element by element, bytes of one that is not.
+#: Entries of a block, and bytes that are read at a time.
 _ENTRIES, _BYTES = 5_000, 500_000
 
 
@@ -62,81 +57,6 @@ class Block:
     news: list[str] = field(default_factory=list)
     #: Whether these are the sitemaps of an index.
     is_index: bool = False
-
-
-# In bulk
-
-_URL = r"(?:[!#-%(-;=?-~]++|&(?:amp|lt|gt|quot|apos);)++"
-_DAY = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-_TIME = (
-    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]++)?"
-    r"(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
-)
-_LINK = rf'<xhtml:link rel="alternate" hreflang="[\w-]++" href="{_URL}"/>'
-
-
-def _entry(group: str) -> str:
-    """Return the pattern of an entry, its three values in groups that begin so."""
-    return (
-        rf"<url><loc>{group}{_URL})</loc>"
-        rf"(?:<lastmod>{group}{_DAY}(?:{_TIME})?)</lastmod>)?+"
-        rf"(?:<changefreq>(?:{'|'.join(sorted(CHANGEFREQS))})</changefreq>)?+"
-        r"(?:<priority>(?:0(?:\.[0-9]++)?|1(?:\.0++)?)</priority>)?+"
-        rf"{group}(?:{_LINK})*+)</url>\n"
-    )
-
-
-_ENTRIES_OF = re.compile(_entry("("), re.ASCII)
-_ALL_LEGAL = re.compile(f"(?:{_entry('(?:')})*+", re.ASCII)
-_START, _END = b"<url>", b"</url>\n"
-
-
-def blocks(body: bytes, fault: Fault) -> Iterator[Block]:
-    """Yield the entries of a document, and say what is wrong with it."""
-    start = body.find(_START)
-    if start < 0 or not _is_plain(body, start, fault):
-        yield from _read(body, fault)
-        return
-    end = len(body) - len(URLSET_FOOTER)
-    while start < end:
-        stop = body.rfind(_END, start, min(end, start + _BYTES)) + len(_END)
-        block = _proved(body[start:stop]) if stop > start else None
-        if block is None:
-            # What was yielded so far is legal: this reads only the rest.
-            yield from _read(body[: body.find(_START)] + body[start:], fault)
-            return
-        yield block
-        start = stop
-
-
-def _is_plain(body: bytes, start: int, fault: Fault) -> bool:
-    """Tell whether a document begins and ends as this package's pages do."""
-    if not body.endswith(_END + URLSET_FOOTER):
-        return False
-    head = body[:start]
-    faults: list[str] = []
-    if any(_read(head + URLSET_FOOTER, lambda url, text: faults.append(text))):
-        return False
-    names = f'xmlns="{SITEMAP}"', f'xmlns:xhtml="{_XHTML}"'
-    return not faults and all(name.encode() in head for name in names)
-
-
-def _proved(data: bytes) -> Block | None:
-    """Return the entries of a part of a page; None if some may be illegal."""
-    try:
-        text = data.decode("ascii")
-    except UnicodeDecodeError:
-        return None
-    if not _ALL_LEGAL.fullmatch(text):
-        return None
-    columns = list(zip(*_ENTRIES_OF.findall(text), strict=True))
-    locations, lastmods, links = map(list, columns)
-    if "&" in text:
-        locations = list(map(unescaped, locations))
-    return Block(locations, lastmods, links, [""] * len(locations))
-
-
-# Element by element
 
 
 class _Rule(NamedTuple):
@@ -214,28 +134,28 @@ _RULES: Final[dict[str, dict[str, _Rule]]] = {
         f"{SITEMAP} loc": _TEXT,
         f"{SITEMAP} lastmod": _ANY,
     },
-    f"{_IMAGE} image": {
-        f"{_IMAGE} loc": _TEXT,
+    f"{IMAGE} image": {
+        f"{IMAGE} loc": _TEXT,
         **{
-            f"{_IMAGE} {name}": _ANY
+            f"{IMAGE} {name}": _ANY
             for name in ("caption", "geo_location", "title", "license")
         },
     },
-    f"{_NEWS} news": {
-        f"{_NEWS} publication": _Rule(1, 1),
-        f"{_NEWS} access": _ANY,
-        f"{_NEWS} genres": _ANY,
-        f"{_NEWS} publication_date": _Rule(1, 1, _date),
-        f"{_NEWS} title": _TEXT,
-        f"{_NEWS} keywords": _ANY,
-        f"{_NEWS} stock_tickers": _ANY,
+    f"{NEWS} news": {
+        f"{NEWS} publication": _Rule(1, 1),
+        f"{NEWS} access": _ANY,
+        f"{NEWS} genres": _ANY,
+        f"{NEWS} publication_date": _Rule(1, 1, _date),
+        f"{NEWS} title": _TEXT,
+        f"{NEWS} keywords": _ANY,
+        f"{NEWS} stock_tickers": _ANY,
     },
-    f"{_NEWS} publication": {
-        f"{_NEWS} name": _TEXT,
-        f"{_NEWS} language": _Rule(1, 1, _news_language),
+    f"{NEWS} publication": {
+        f"{NEWS} name": _TEXT,
+        f"{NEWS} language": _Rule(1, 1, _news_language),
     },
-    f"{_VIDEO} video": {
-        f"{_VIDEO} {name}": rule
+    f"{VIDEO} video": {
+        f"{VIDEO} {name}": rule
         for name, rule in {
             "thumbnail_loc": _TEXT,
             "title": _Rule(1, 1, _at_most(MAX_VIDEO_TITLE)),
@@ -271,18 +191,23 @@ _RULES: Final[dict[str, dict[str, _Rule]]] = {
 }
 #: What may stand in an entry beside its own: once the four are over, in any order.
 _MEDIA: Final = {
-    f"{_IMAGE} image": MAX_IMAGES,
-    f"{_VIDEO} video": None,
-    f"{_NEWS} news": 1,
+    f"{IMAGE} image": MAX_IMAGES,
+    f"{VIDEO} video": None,
+    f"{NEWS} news": 1,
 }
-_KNOWN = (SITEMAP, _IMAGE, _VIDEO, _NEWS)
+_KNOWN = (SITEMAP, IMAGE, VIDEO, NEWS)
+#: The elements whose texts a block has.
+_READ: Final = frozenset(
+    {f"{SITEMAP} loc", f"{SITEMAP} lastmod", f"{NEWS} publication_date"}
+)
 _ROOTS: Final = {
     f"{SITEMAP} urlset": f"{SITEMAP} url",
     f"{SITEMAP} sitemapindex": f"{SITEMAP} sitemap",
 }
 
 
-def _read(body: bytes, fault: Fault) -> Iterator[Block]:
+def read(body: bytes, fault: Fault) -> Iterator[Block]:
+    """Yield the entries of any document, and say what is wrong with it."""
     reader = _Reader(fault)
     try:
         for start in range(0, len(body), _BYTES):
@@ -300,12 +225,30 @@ class _NoSitemapError(Exception):
     """What makes reading on pointless."""
 
 
+class _Children:
+    """The rules of an element, looked up by name."""
+
+    def __init__(self, rules: dict[str, _Rule]) -> None:
+        self.rules = rules
+        self.places = {name: place for place, name in enumerate(rules)}
+        self.required = [name for name, rule in rules.items() if rule.least]
+        self.checks = {
+            name: rule.check for name, rule in rules.items() if rule.check is not None
+        }
+
+
+_CHILDREN: Final = {name: _Children(rules) for name, rules in _RULES.items()}
+_ROOT_CHILDREN: Final = {
+    root: _Children({child: _Rule(0, None)}) for root, child in _ROOTS.items()
+}
+
+
 @dataclass(slots=True)
 class _Element:
     """An element that is open: its name, and how many children it has had of each."""
 
     name: str
-    rules: dict[str, _Rule] | None
+    children: _Children | None
     counts: dict[str, int] = field(default_factory=dict)
     #: The place among the rules of the child that came last.
     last: int = -1
@@ -318,7 +261,7 @@ class _Reader:
         self._fault = fault
         self._open: list[_Element] = []
         self._text: list[str] = []
-        self._values: dict[str, str] = {}
+        self._values: dict[tuple[str, str], str] = {}
         self._links: list[str] = []
         self._wrong: list[str] = []
         self._block = Block()
@@ -348,37 +291,41 @@ class _Reader:
             if name not in _ROOTS:
                 raise _NoSitemapError(f"it is {_shown(name)}, and no sitemap")
             self._block.is_index = name.endswith("index")
-            self._open.append(_Element(name, {_ROOTS[name]: _Rule(0, None)}))
+            self._open.append(_Element(name, _ROOT_CHILDREN[name]))
             return
         if len(self._open) == 1:
             self._values, self._links, self._wrong = {}, [], []
         self._check_place(self._open[-1], name)
-        if name == f"{_XHTML} link":
+        if name == f"{XHTML} link":
             self._link(attributes)
-        self._open.append(_Element(name, _RULES.get(name)))
+        self._open.append(_Element(name, _CHILDREN.get(name)))
 
     def _check_place(self, parent: _Element, name: str) -> None:
-        """Say what is wrong with an element standing here."""
+        """Note what is wrong with an element standing here."""
         parent.counts[name] = count = parent.counts.get(name, 0) + 1
-        if parent.rules is None:
+        known = parent.children
+        if known is None:
             return
-        what = f"{_shown(name)} in {_shown(parent.name)}"
-        space = name.rpartition(" ")[0]
-        is_entry = parent.name == f"{SITEMAP} url"
-        if name in parent.rules:
-            most, place = parent.rules[name].most, list(parent.rules).index(name)
-            if place < parent.last:
-                self._wrong.append(f"{what} stands too late")
+        problem, most = "", None
+        if (place := known.places.get(name)) is not None:
+            most = known.rules[name].most
+            problem = " stands too late" if place < parent.last else ""
             parent.last = max(place, parent.last)
-        elif is_entry and (name in _MEDIA or space not in _KNOWN):
-            most, parent.last = _MEDIA.get(name), len(parent.rules)
+        elif (space := name.rpartition(" ")[0]) and self._may_follow(parent, name):
+            most, parent.last = _MEDIA.get(name), len(known.rules)
         elif space in _KNOWN or not space:
-            self._wrong.append(f"{what}: it has no such element")
-            return
-        else:
-            return
+            problem = ": it has no such element"
         if most is not None and count == most + 1:
-            self._wrong.append(f"{what} more than {_times(most)}")
+            problem = f" more than {_times(most)}"
+        if problem:
+            self._wrong.append(f"{_shown(name)} in {_shown(parent.name)}{problem}")
+
+    @staticmethod
+    def _may_follow(parent: _Element, name: str) -> bool:
+        """Tell whether an element of another namespace may stand in an entry."""
+        if parent.name != f"{SITEMAP} url":
+            return False
+        return name in _MEDIA or name.rpartition(" ")[0] not in _KNOWN
 
     def _link(self, attributes: dict[str, str]) -> None:
         """Note an alternate."""
@@ -395,18 +342,22 @@ class _Reader:
         closed = self._open.pop()
         text = "".join(self._text).strip()
         self._text.clear()
-        for child, rule in (closed.rules or {}).items():
-            if closed.counts.get(child, 0) < rule.least:
-                self._wrong.append(f"{_shown(closed.name)} without {_shown(child)}")
+        if closed.children is not None:
+            self._wrong += [
+                f"{_shown(name)} without {_shown(child)}"
+                for child in closed.children.required
+                if child not in closed.counts
+            ]
         if not self._open:
             return
         parent = self._open[-1]
-        rule = (parent.rules or {}).get(name, _ANY)
-        if rule.check is not None and (problem := rule.check(text)):
+        check = parent.children.checks.get(name) if parent.children else None
+        if check is not None and (problem := check(text)):
             self._wrong.append(f"{_shown(name)} {problem}")
-        self._values.setdefault(f"{parent.name}>{name}", text)
-        if name == f"{_VIDEO} video" and not (
-            {f"{_VIDEO} content_loc", f"{_VIDEO} player_loc"} & closed.counts.keys()
+        if name in _READ:
+            self._values.setdefault((parent.name, name), text)
+        if name == f"{VIDEO} video" and not (
+            {f"{VIDEO} content_loc", f"{VIDEO} player_loc"} & closed.counts.keys()
         ):
             self._wrong.append("a video with neither content_loc nor player_loc")
         if len(self._open) == 1:
@@ -415,21 +366,16 @@ class _Reader:
     def _finish(self, name: str) -> None:
         """Note an entry, and what is wrong with it."""
         get = self._values.get
-        location = get(f"{name}>{SITEMAP} loc", "")
+        location = get((name, f"{SITEMAP} loc"), "")
         for problem in self._wrong:
             self._fault(location, problem)
         if not location:
             return
         block = self._block
         block.locations.append(location)
-        block.lastmods.append(get(f"{name}>{SITEMAP} lastmod", ""))
+        block.lastmods.append(get((name, f"{SITEMAP} lastmod"), ""))
         block.links.append("".join(self._links))
-        block.news.append(get(f"{_NEWS} news>{_NEWS} publication_date", ""))
-
-
-def unescaped(text: str) -> str:
-    """Return what a text of XML means."""
-    return html.unescape(text) if "&" in text else text
+        block.news.append(get((f"{NEWS} news", f"{NEWS} publication_date"), ""))
 
 
 def _times(number: int) -> str:
@@ -449,5 +395,5 @@ ALTERNATE: Final = re.compile(r'hreflang="([^"]*)" href="([^"]*)"')
 def _shown(name: str) -> str:
     """Return an element as one writes it."""
     space, _, local = name.rpartition(" ")
-    prefix = {_IMAGE: "image:", _VIDEO: "video:", _NEWS: "news:"}.get(space, "")
+    prefix = {IMAGE: "image:", VIDEO: "video:", NEWS: "news:"}.get(space, "")
     return f"<{prefix}{local}>"

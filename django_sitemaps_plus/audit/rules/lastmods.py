@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from django_sitemaps_plus.audit import kinds
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.markup import day_or_time
 
-from . import kinds
 from .urls import Problem
 
 #: So many items say something together: fewer may be equal by chance.

@@ -13,10 +13,10 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from django.conf import settings as django_settings
 from django.shortcuts import resolve_url
 
+from django_sitemaps_plus.audit import kinds
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.locations import resolve
 
-from . import kinds
 from .urls import CRAWLERS, Problem
 
 #: Bytes of a page that are looked at.

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from django_sitemaps_plus.audit import kinds
+from django_sitemaps_plus.audit.problems import kind_of
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.locations import local_path, plain
 from django_sitemaps_plus.protocol.robots import Group, closed, forbids, named
 from django_sitemaps_plus.sitemaps.site import SiteAddress
-
-from . import kinds
-from .problems import kind_of
 
 #: The crawlers of search engines. What robots.txt keeps from others, such as those that
 #: train models, is meant.

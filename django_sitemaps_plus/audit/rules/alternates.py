@@ -15,10 +15,10 @@ from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 
+from django_sitemaps_plus.audit import kinds
 from django_sitemaps_plus.protocol.languages import unknown_in
 
-from . import kinds
-from .schema import ALTERNATE
+from .elements import ALTERNATE
 from .urls import Problem
 
 
