@@ -198,7 +198,7 @@ def test_a_report_that_another_process_has_finished_first_is_no_event(
 ) -> None:
     news[0].save()
     news[1].save()
-    look_up = reporting._look_up
+    look_up = reporting.look_up
     others: list[int] = []
 
     def slow(*args: Any) -> Any:
@@ -209,7 +209,7 @@ def test_a_report_that_another_process_has_finished_first_is_no_event(
             report(source("news"))
         return found
 
-    monkeypatch.setattr(reporting, "_look_up", slow)
+    monkeypatch.setattr(reporting, "look_up", slow)
     assert report_now() == [("changed", "s0"), ("changed", "s1")]
 
 
