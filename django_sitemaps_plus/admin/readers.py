@@ -61,7 +61,6 @@ class ReadAdmin(base.ReadOnly):
     list_display_links = None
     list_filter = (CrawlerFilter, LastReadFilter)
     search_fields = ("document__exact",)
-    search_help_text = _("The name of a sitemap, such as sitemap-article-2.xml")
     ordering = ("-last_at",)
     fields = (
         "crawler_shown",

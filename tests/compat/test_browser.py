@@ -32,11 +32,22 @@ PAGES = [
     "/sitemap/character/1/4/",
     "/sitemap/note/",
 ]
+_ADMIN = "/admin/sitemaps_plus"
 ADMIN = [
-    "/admin/sitemaps_plus/",
+    f"{_ADMIN}/",
+    f"{_ADMIN}/urlchange/story/?url=/blocks/",
+    f"{_ADMIN}/page/1/change/",
     *(
-        f"/admin/sitemaps_plus/{name}/"
-        for name in ("section", "page", "change", "urlchange", "submission")
+        f"{_ADMIN}/{name}/"
+        for name in (
+            "section",
+            "page",
+            "change",
+            "urlchange",
+            "submission",
+            "read",
+            "enginestate",
+        )
     ),
 ]
 VIEWS = [
