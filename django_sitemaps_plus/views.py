@@ -120,7 +120,7 @@ def _unavailable(reason: str, retry_after: int) -> HttpResponse:
 
 
 def _counted(view: View) -> View:
-    """Count who got a sitemap, or heard that it has not changed."""
+    """Count who got a sitemap or a feed, or heard that it has not changed."""
 
     @functools.wraps(view)
     def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -201,6 +201,7 @@ def page(
 
 
 @_guarded
+@_counted
 def feed(request: HttpRequest, *, ending: str, name: str = "") -> HttpResponseBase:
     """``/sitemap.atom``, ``/sitemap-<section>.rss``: what changed last, as a feed."""
     if name:
@@ -209,6 +210,7 @@ def feed(request: HttpRequest, *, ending: str, name: str = "") -> HttpResponseBa
 
 
 @_guarded
+@_counted
 def recent(request: HttpRequest, *, what: str, gz: bool = False) -> HttpResponseBase:
     """``/sitemap-recent.xml``: what changed within some days, the newest first."""
     return send(request, recent_document(of_request(request)), gz=gz)

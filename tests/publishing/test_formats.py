@@ -462,6 +462,7 @@ def test_recent_changes_are_a_sitemap_the_newest_first(register: Register) -> No
     ]
     assert [(entry.loc, entry.lastmod) for entry in urlset(answer)] == wanted
     check_format(parse(answer.content))
+    assert b"<?xml-stylesheet " in answer.content
     assert urls_in(parsed("/sitemap-recent.xml")) == [loc for loc, _ in wanted]
     assert gzip.decompress(get("/sitemap-recent.xml.gz").content) == answer.content
     again = get("/sitemap-recent.xml", if_none_match=answer.headers["ETag"])
