@@ -188,9 +188,6 @@ def object_path_reason(sitemap: AnySitemap) -> str:
         return "its class is not a django_sitemaps_plus.Sitemap"
     if gives_entries(sitemap):
         return "it overrides get_urls_for_item()"
-    items = sitemap.items()
-    if isinstance(items, QuerySet) and has_method(items.model):
-        return f"{items.model.__name__}.{IN_SITEMAP} is not a boolean field"
     for name, value in declared(sitemap).items():
         if is_method(value):
             return f"{name}() is a method"
@@ -200,6 +197,9 @@ def object_path_reason(sitemap: AnySitemap) -> str:
     for name in hooks:
         if overridden(sitemap, name):
             return f"it overrides {name}()"
+    items = sitemap.items()
+    if isinstance(items, QuerySet) and has_method(items.model):
+        return f"{items.model.__name__}.{IN_SITEMAP} is a method"
     return ""
 
 

@@ -261,6 +261,26 @@ def test_images_are_those_of_their_rows_in_each_chunk(
     assert len(found["one"]) == 3
 
 
+@pytest.mark.parametrize("last", [7, 10_000_000])
+def test_rows_that_are_not_listed_lend_nobody_their_images(
+    db: Any, media_url: None, client: Client, register: Any, last: int
+) -> None:
+    """Near one another keys are read as a range, else one by one."""
+    for pk, live in ((5, True), (6, False), (last, True)):
+        article = Article.objects.create(pk=pk, slug=f"a{pk}", live=live)
+        for position in (2, 1):
+            name = f"{pk}-{position}.jpg"
+            Photo.objects.create(article=article, file=name, position=position)
+    declared = {
+        "images": Related("photos", F("file")),
+        "items": lambda self: Article.objects.filter(live=True),
+    }
+    assert pictured(client, register, **declared) == {
+        "a5": images("5-1.jpg", "5-2.jpg"),
+        f"a{last}": images(f"{last}-1.jpg", f"{last}-2.jpg"),
+    }
+
+
 def test_a_language_has_the_images_of_its_item(
     album: list[Article], client: Client, register: Any
 ) -> None:
