@@ -171,11 +171,11 @@ def test_a_note_saved_in_the_admin_is_at_the_engines_in_seconds(
         # Both languages at IndexNow, and its answer in the admin.
         urls = [NOTE.replace("/en/", "/de/"), NOTE]
         assert within(SOON, lambda: sorted(example.indexnow.accepted) == urls)
-        assert within(5, lambda: "".join(example.rows("indexnow")).count("202") == 2)
-        for row, url in zip(sorted(example.rows("indexnow")), urls, strict=True):
-            assert url in row
-            assert "Accepted" in row
-            assert "accepted the URLs; the key file has yet to be verified." in row
+        accepted = "accepted the URLs; the key file has yet to be verified."
+        assert within(5, lambda: "".join(example.rows("indexnow")).count(accepted) == 2)
+        rows = example.rows("indexnow")
+        shown = [urllib.parse.unquote(url.removeprefix(NAME)) for url in urls]
+        assert all(any(path in row for row in rows) for path in shown), rows
         example.indexnow.settle()
         assert set(example.indexnow.verdicts.values()) == {True}, "it found the key"
         if "google" in ENGINES:
@@ -188,10 +188,10 @@ def check_google(example: Example) -> None:
     """Check that the sitemap is at Google, and its answer in the admin."""
     sitemap = f"{NAME}/sitemap.xml"
     assert within(SOON, lambda: example.google.submitted == [sitemap])
-    assert within(5, lambda: "204" in "".join(example.rows("google")))
+    accepted = "Google accepted the sitemap submission."
+    assert within(5, lambda: accepted in "".join(example.rows("google")))
     [row] = example.rows("google")
-    assert sitemap in row
-    assert "Google accepted the sitemap submission." in row
+    assert "/sitemap.xml" in row
     example.google.settle()
     [known] = example.google.sitemaps.values()
     assert known["errors"] == "0"
