@@ -7,6 +7,7 @@ https://www.sitemaps.org/protocol.html#submit_robots
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,9 @@ from .values import matches, number, several
 # Wider than the product token of the RFC, which has no digits: AI2Bot is a crawler.
 _USER_AGENT = re.compile(r"\*|[!-\"$-9;-~](?:[ -\"$-9;-~]*[!-\"$-9;-~])?")
 _LINE = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
+_ENCODED = re.compile("%([0-9A-Fa-f]{2})")
+# https://www.rfc-editor.org/rfc/rfc3986#section-2.3
+_UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 _WHOLE_SITE = frozenset({"/", "/*", "*"})
 #: The signals of Content-Signal lines: to be found by a search, to be put into a
 #: model's prompt, and to train models. https://contentsignals.org and
@@ -124,8 +128,8 @@ def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     https://www.rfc-editor.org/rfc/rfc9309#section-2.2.2
     """
     common = [group for group in groups if "*" in group.user_agents]
-    known = {(quote(rule), False) for group in common for rule in group.disallow}
-    known |= {(quote(rule), True) for group in common for rule in group.allow}
+    known = {(_octets(quote(rule)), False) for one in common for rule in one.disallow}
+    known |= {(_octets(quote(rule)), True) for one in common for rule in one.allow}
     # An empty rule is none.
     ordered = sorted((len(rule), allows, rule) for rule, allows in known if rule)
     rules = [(_match(rule), allows) for _, allows, rule in reversed(ordered)]
@@ -134,11 +138,25 @@ def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     may_be = re.compile("|".join(disallowed) or r"(?!)", re.DOTALL).match
 
     def is_forbidden(path: str) -> bool:
+        path = _octets(path)
         return may_be(path) is not None and not next(
             (allows for match, allows in rules if match(path)), True
         )
 
     return is_forbidden
+
+
+def _octets(path: str) -> str:
+    """Return a path as it is compared: %41 is an A, %c3 is %C3.
+
+    https://www.rfc-editor.org/rfc/rfc9309#section-2.2.2
+    """
+    return _ENCODED.sub(_octet, path) if "%" in path else path
+
+
+def _octet(found: re.Match[str]) -> str:
+    character = chr(int(found[1], 16))
+    return character if character in _UNRESERVED else found[0].upper()
 
 
 def _match(rule: str) -> Callable[[str], object]:

@@ -240,6 +240,9 @@ def test_a_site_is_closed_if_all_of_it_is_forbidden_to_all(
         ("/b.pdf", True),
         ("/b.pdf?x", True),
         ("/%C3%BC/1", True),
+        ("/%c3%bc/1", True),
+        ("/%63art/1", True),
+        ("/cart%2F1", False),
         ("/same", False),
     ],
 )
