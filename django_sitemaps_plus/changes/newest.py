@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 from .models import UrlChange
 from .queries import url_changes
 
-#: How many events are read, beside thrice as many as URLs are wanted: the newest. A URL
+#: How many events are read, beside twice as many as URLs are wanted: the newest. A URL
 #: that changes every second must not have each request read all that it did.
 ROWS = 1_000
 
@@ -40,12 +41,12 @@ def newest(
         rows = rows.filter(section__in=names)
     # Of several sections all are read, and those of others left out here: asked for
     # several, databases would read all rows of each and sort them.
-    columns = rows.order_by("-at").values_list(*Newest._fields)[: ROWS + 3 * most]
-    last: dict[str, Newest] = {}
-    for item in map(Newest._make, columns):
-        if item.section in names:
-            last.setdefault(item.location, item)
+    columns = rows.order_by("-at").values_list(*Newest._fields)[: ROWS + 2 * most]
+    last: dict[str, tuple[Any, ...]] = {}
+    for values in columns:
+        if values[0] in names:
+            last.setdefault(values[2], values)
     unwanted = () if removed else (UrlChange.Kind.REMOVED,)
-    return [
-        item for item in last.values() if not item.on_hold and item.kind not in unwanted
-    ][:most]
+    found = (Newest(*values) for values in last.values())
+    wanted = (x for x in found if not x.on_hold and x.kind not in unwanted)
+    return list(islice(wanted, most))
