@@ -93,7 +93,7 @@ def test_further_index_files_have_room_for_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(indexes, "MAX_INDEX_ENTRIES", 2)
-    Article.objects.bulk_create(Article(slug=f"a{n}") for n in range(4))
+    Article.objects.bulk_create(Article(slug=f"a{n}") for n in range(5))
     register("news", type("Small", (ArticleSitemap,), {"limit": 2}))
     client.get("/sitemap-news.xml")
     numbers = Page.objects.order_by("number").values_list("number", flat=True)
