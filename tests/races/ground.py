@@ -37,7 +37,7 @@ _URL = re.compile(
     r"<url><loc>[^<]+</loc>(?:<lastmod>[^<]+</lastmod>)?"
     r"(?:<priority>[^<]+</priority>)?</url>\n"
 )
-_EMPTY = re.compile(r"<\?xml [^>]*>\s*<urlset\b[^>]*>\s*</urlset>\s*")
+_EMPTY = re.compile(r"(<\?xml\b[^>]*>\s*){1,2}<urlset\b[^>]*>\s*</urlset>\s*")
 
 SERVERS = {
     "gunicorn": ["gunicorn", "tests.races.server", "--bind", "127.0.0.1:{port}"],

@@ -176,6 +176,7 @@ def test_the_whole_of_an_entry(client: Client, register: Any) -> None:
     articles(1, slug="ä & 'b'", updated=moment, weight=0.25)
     assert both(client, register, Everything).decode() == (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<?xml-stylesheet type="text/css" href="sitemap-style"?>\n'
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" '
         'xmlns:xhtml="http://www.w3.org/1999/xhtml">\n'
         "<url><loc>https://www.example.com/things/%C3%A4%20&amp;%20&apos;b&apos;/</loc>"
