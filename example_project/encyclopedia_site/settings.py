@@ -9,7 +9,8 @@ And who is told of what changed, nobody without them: ``EXAMPLE_INDEXNOW`` and
 ``EXAMPLE_SEARCH_CONSOLE`` (addresses), ``EXAMPLE_CREDENTIALS`` (the path of Google's
 JSON file) and ``EXAMPLE_SERVER`` (where this site listens). ``EXAMPLE_ENGINES`` is the
 path of a JSON file with further ones, as ``ENGINES`` has them, and ``EXAMPLE_HUBS`` are
-the WebSub hubs that feeds name, separated by commas.
+the WebSub hubs that feeds name, separated by commas. With ``EXAMPLE_FAULTS=1`` there is
+a section of pages that are wrong, for ``check_sitemaps --fetch`` to find.
 """
 
 from __future__ import annotations
@@ -85,6 +86,11 @@ SITEMAPS_PLUS = {
     # Beside XML: /sitemap.txt, /sitemap.atom, /sitemap.rss and /sitemap-recent.xml
     "FORMATS": {"text": {}, "feeds": {"hubs": HUBS}, "recent": {}},
 }
+
+#: Whether there are pages that are wrong: see unicode_book/faults.py.
+FAULTS = os.environ.get("EXAMPLE_FAULTS") == "1"
+# All pages have the date at which they were loaded, which is true.
+SILENCED_SYSTEM_CHECKS = ["sitemaps_plus.A032"]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib import admin
 from django.urls import include, path
@@ -18,6 +19,9 @@ urlpatterns = [
     # /sitemap.xml, /sitemap-<section>.xml, /robots.txt
     path("", include("django_sitemaps_plus.urls")),
 ]
+
+if settings.FAULTS:
+    urlpatterns += [path("", include("unicode_book.faults"))]
 
 urlpatterns += i18n_patterns(
     path("notes/", views.note_list, name="note-list"),

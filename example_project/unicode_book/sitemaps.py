@@ -7,11 +7,13 @@ query, without a model instance or a ``reverse()`` per row.
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db.models import F
 from django.utils.translation import get_language
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap, register
 
+from .faults import FaultSitemap
 from .models import Block, Character, Note
 
 
@@ -67,3 +69,7 @@ class NoteListSitemap(StaticSitemap):
     alternates = True
     x_default = True
     languages = ("en", "de")
+
+
+if settings.FAULTS:
+    register(FaultSitemap, name="faults")
