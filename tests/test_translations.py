@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gettext
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,6 +89,7 @@ def test_the_texts_are_found() -> None:
     found = messages()
     assert len(found) > 80
     assert ("", "Site map", "") in found
+    assert ("", "lower limit on the sitemap class", "") in found
     assert ("frequency", "Changes:", "") in found
     plural = ("", "%(count)s page", "%(count)s pages")
     assert plural in found
@@ -157,3 +159,34 @@ def test_the_report_speaks_it(settings: Any, register: Any) -> None:
     assert code == 0
     assert "WAS SICH GEÄNDERT HAT" in out
     assert "1 Seite, 2 Einträge" in out
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("language", "title", "fix"),
+    [
+        ("de", "Abschnitte mit Seiten, die nicht", "geben Sie ein: manage.py build_"),
+        ("fr", "sections dont des pages", "exécutez manage.py build_sitemaps"),
+    ],
+)
+def test_findings_are_translated_for_people_and_english_for_programs(
+    admin_client: Client,
+    settings: Any,
+    register: Any,
+    language: str,
+    title: str,
+    fix: str,
+) -> None:
+    settings.LANGUAGE_CODE = language
+    register("article", ArticleSitemap)
+    articles(2)
+    out, _, _ = run_command("check_sitemaps", "--format", "json")
+    found = json.loads(out)["audit"]["findings"]
+    assert [one["fix"] for one in found] == ["run manage.py build_sitemaps"]
+    for form in ("github", "table"):
+        out, _, _ = run_command("check_sitemaps", "--format", form)
+        assert "Next: run manage.py build_sitemaps." in out
+    text = admin_client.get("/admin/sitemaps_plus/").content.decode()
+    assert title in text
+    assert fix in text
+    assert title in " ".join(run_command("sitemap_report")[0].split())

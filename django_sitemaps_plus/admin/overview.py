@@ -304,7 +304,8 @@ def _add_audit(found: Overview, audit: Audit | None) -> None:
     for kind, by_section in sorted(known, key=lambda item: item[0].level != ERROR):
         level = display.state(display.LEVELS[kind.level], kind.level)
         count = display.number(sum(by_section.values()))
-        row = AuditRow(level, kind.title, count, ", ".join(by_section), kind.fix)
+        title, fix = kind.translated_title, kind.translated_fix
+        row = AuditRow(level, title, count, ", ".join(by_section), fix)
         found.audit_rows.append(row)
     if audit.errors:
         text = ngettext(

@@ -237,9 +237,10 @@ def _findings(url: str) -> Iterator[dict[str, Any]]:
     for finding in findings_of(url):
         yield {
             "level": display.state(display.LEVELS[finding.level], finding.level),
-            "text": finding.text or finding.about.title,
+            "title": finding.about.translated_title,
+            "text": finding.text,
             "id": finding.kind,
-            "fix": finding.about.fix,
+            "fix": finding.about.translated_fix,
         }
 
 

@@ -263,7 +263,7 @@ def _findings(audit: Audit) -> Iterator[tuple[str, str]]:
             rows.append((kind, sum(sections.values())))
     rows.sort(key=lambda row: (LEVELS.index(row[0].level), -row[1]))
     for kind, count in rows[:SHOWN]:
-        yield kind.id, f"{_number(count)} × {kind.title}"
+        yield kind.id, f"{_number(count)} × {kind.translated_title}"
 
 
 def _number(number: int) -> str:
