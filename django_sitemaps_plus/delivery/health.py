@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from django_sitemaps_plus.engines import robots_check
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.sitemaps.site import configured
 
@@ -128,6 +127,9 @@ def check(
     Returns each result with what it is of: ``SITE``, or an engine's alias. It asks the
     site and the engines over the network, which may take some seconds for each.
     """
+    # The admin imports this module when a process starts: not with it urllib3.
+    from django_sitemaps_plus.engines import robots_check
+
     found = [(SITE, one) for one in guards.check(force=force)]
     site = configured()
     if site is None:

@@ -9,8 +9,6 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from django_sitemaps_plus.admin.base import site_of
-from django_sitemaps_plus.admin.overview import overview
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.site import declared_sites, of_request, working_for
@@ -21,6 +19,10 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def sitemaps_overview(context: Any) -> SafeString:
     """Show the site that the request chooses, or that it is for."""
+    # Django imports the tags of all apps, also where the admin is not installed.
+    from django_sitemaps_plus.admin.base import site_of
+    from django_sitemaps_plus.admin.overview import overview
+
     request: HttpRequest = context["request"]
     site = site_of(request)
     with working_for(site):
