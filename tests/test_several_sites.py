@@ -64,6 +64,12 @@ class Processes:
         return re.findall("<loc>(.*?)</loc>", text)
 
 
+@pytest.fixture(autouse=True)
+def unknown_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget that an earlier test had one site only."""
+    monkeypatch.setattr(recorder, "_only_until", 0.0)
+
+
 @pytest.fixture
 def processes() -> Iterator[Processes]:
     Site.objects.all().delete()
@@ -161,9 +167,8 @@ def test_a_section_that_only_the_other_site_has(processes: Processes) -> None:
 
 @committed
 def test_no_save_looks_for_other_sites_where_there_are_none(
-    register: Any, monkeypatch: pytest.MonkeyPatch
+    register: Any,
 ) -> None:
-    monkeypatch.setattr(recorder, "_only_until", 0.0)
     register("article", Articles)
     Section.objects.create(site="1", name="article")
 
