@@ -96,6 +96,8 @@ def fill(rows: int) -> None:
         kind="'changed'",
         location=path,
         digest=f"CAST(n AS {text})",
+        lastmod="''",
+        title="''",
         at=f"{now} - n / 10.0",
         on_hold="1 = 0",
         queued_at=f"{now}",
