@@ -201,17 +201,6 @@ class Background:
         return min(self._notify_at, self._rebuild_at)
 
     def _is_ending(self) -> bool:
-        """
-        Tell whether the process ends, or cannot start threads for another reason.
-
-        A request to an engine needs one, and the engine must not be blamed for that.
-        """
-        thread = threading.Thread(target=int, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            return True
-        thread.join()
         return self._ends
 
     def _end(self) -> None:

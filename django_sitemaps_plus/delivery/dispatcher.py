@@ -30,6 +30,7 @@ from django_sitemaps_plus.engines.base import (
     Outcome,
     SitemapStatus,
 )
+from django_sitemaps_plus.engines.errors import NoThread
 from django_sitemaps_plus.publishing import history
 from django_sitemaps_plus.signals import submission_finished
 from django_sitemaps_plus.sitemaps.site import SiteAddress, configured, current_site
@@ -57,6 +58,8 @@ MOST = 10_000
 HALVINGS = 50
 #: Seconds of the first pause after a failure, and of the longest.
 PAUSE, LONGEST = 60.0, 3_600.0
+#: Seconds after which another process, or this one, sends what this one could not.
+RESTART = 1.0
 #: Seconds for which an engine may have us wait at most.
 AWAY = 86_400.0
 #: A submission fails for good after so many attempts, if it is so many seconds old.
@@ -141,6 +144,13 @@ class Dispatcher:
 
     def run(self) -> None:
         """Submit batches until nothing is due, or the engine needs a pause."""
+        try:
+            self._run()
+        except NoThread as error:
+            # What was due stays due, for another process.
+            logger.info("Engine %r: nothing can be sent: %s", self.engine.alias, error)
+
+    def _run(self) -> None:
         if self.options.is_over() or not self._first_due(1) or self._is_paused():
             return
         if not self._is_verified():
@@ -210,6 +220,8 @@ class Dispatcher:
     def _verify(self) -> CheckResult:
         try:
             return self.engine.verify(self.origin, force=self.options.force)
+        except NoThread:
+            raise
         except Exception as error:  # a project's own engine may raise anything
             text = f"{self.engine.name} could not be verified: {_text_of(error)}"
             return CheckResult(is_good=False, text=text)
@@ -244,7 +256,12 @@ class Dispatcher:
             if time.monotonic() > deadline:
                 break
             batch = batches.pop()
-            answer, said = self._submit(batch)
+            try:
+                answer, said = self._submit(batch)
+            except NoThread:
+                self._put_back(batch, RESTART, attempts=F("attempts") - 1)
+                self._put_back([row for other in batches for row in other], RESTART)
+                raise
             if answer.taken and answer.taken < len(batch):
                 # As much as the quota allowed. What is left finds out what follows.
                 batches.append(batch[answer.taken :])
@@ -282,6 +299,8 @@ class Dispatcher:
             if not isinstance(answer, Answer):
                 # As where a project's own engine forgets to return one.
                 raise TypeError(f"submit() returned {type(answer).__name__}")
+        except NoThread:
+            raise
         except Exception as error:  # a project's own engine may raise anything
             text = self._clean(_text_of(error))
             logger.error("Engine %r: %s", self.engine.alias, text)

@@ -6,10 +6,11 @@ Errors of the engines.
     EngineError                            do not raise directly
     ├── OptionError                        also a ValueError: an invalid option
     │   └── MissingExtra                   a package that the engine needs is missing
+    ├── NoThread                           this process can send nothing any more
     └── TransportError                     a request that got no answer
 
-Only ``OptionError`` leaves an engine, and only from its constructor: ``submit()``
-returns an answer, whatever the network does.
+``OptionError`` leaves an engine from its constructor only. ``submit()`` returns an
+answer, whatever the network does; it raises ``NoThread`` where nothing was sent.
 """
 
 from __future__ import annotations
@@ -36,6 +37,14 @@ class OptionError(EngineError, ValueError):
 
 class MissingExtra(OptionError):
     """The package of an engine is not installed; ``problem`` names the command."""
+
+
+class NoThread(EngineError):
+    """
+    This process cannot start a thread, which a request needs; nothing was sent.
+
+    It is ending, or has too many. No engine is to blame for that.
+    """
 
 
 class TransportError(EngineError):

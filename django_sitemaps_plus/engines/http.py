@@ -28,7 +28,7 @@ from urllib3.response import HTTPResponse
 from urllib3.util import Retry
 
 from .addresses import Target, is_private
-from .errors import TransportError
+from .errors import NoThread, TransportError
 
 #: The most bytes of a body that are read by default.
 LIMIT = 65_536
@@ -108,6 +108,7 @@ def send(
 
     Raises:
         TransportError: There is no answer.
+        NoThread: This process is ending; nothing was sent.
     """
     try:
         target = Target.parse(url, plain=plain)
@@ -174,8 +175,7 @@ class _Clock:
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
         timer = threading.Timer(self._end - time.monotonic(), shut)
-        timer.daemon = True
-        timer.start()
+        _start(timer)
         try:
             yield
         finally:
@@ -233,8 +233,17 @@ def _resolve(host: str, seconds: float) -> list[str]:
         except Exception as error:
             found.set_exception(error)
 
-    threading.Thread(target=look_up, daemon=True).start()
+    _start(threading.Thread(target=look_up))
     return found.result(seconds)
+
+
+def _start(thread: threading.Thread) -> None:
+    """Start a thread that does not keep the process alive."""
+    thread.daemon = True
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise NoThread(str(error)) from error
 
 
 def _read(response: HTTPResponse, limit: int, clock: _Clock) -> tuple[bytes, str]:
