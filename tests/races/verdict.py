@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 from .journal import Line
 from .reader import ADDRESS, Noted
-from .truth import ALWAYS, LIMIT, NEVER, Entry, Span, Truth, Url, section_of
+from .truth import LIMIT, NEVER, Entry, Span, Truth, Url, section_of
 
 #: Seconds by which the clocks of databases and processes may differ.
 CLOCKS = 0.02
 #: Seconds from when a split takes the time to its commit.
 COMMIT = 1.5
+#: Seconds in which a change is looked up.
+LATE = 2.0
 #: Seconds that nobody waits for an answer.
 LONG = 60.0
 #: Seconds that a build takes at least that comes to nothing, because others go on.
@@ -151,7 +153,7 @@ class Verdict:
             is_removed = bool(found) and found[-1].kind == "removed"
             if is_removed and self.truth.last_entry(url) is not None:
                 self.wrong("listed, and last reported as removed", url[1], url)
-            causes = sum((s.began != ALWAYS) + (s.ended != NEVER) for s in spans)
+            causes = sum(self._changes(url[0], span) for span in spans)
             causes += sum(self.truth.hints[key] for key in {s.key for s in spans})
             if len(found) > 2 * causes:
                 self.wrong("more events than changes", f"{len(found)}: {causes}", url)
@@ -159,6 +161,18 @@ class Verdict:
             url, until = (event.section, event.location), event.at + CLOCKS
             if self.truth.states(url, -math.inf, until) <= {None}:
                 self.wrong("reported, and was never listed", event, url)
+
+    def _changes(self, section: str, span: Span) -> int:
+        """
+        Count the changes that may have an event of a URL.
+
+        Those that list it and that do not any more, and those of the row just before:
+        who looks the row up for these may already find it.
+        """
+        begun, ended = span.began.first - LATE, span.began.last
+        moments = [other.began.first for other in self.truth.spans[section, span.key]]
+        near = [at for at in moments if -math.inf < at and begun <= at <= ended]
+        return len(near) + (span.ended != NEVER)
 
     def check_posts(self, interval: float) -> None:
         """The engine knows how each URL is now, and was not told twice too soon."""
