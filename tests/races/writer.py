@@ -169,8 +169,12 @@ class Writer:
     def _come_after_the_dead(self) -> None:
         """Let be done what the database still does for this writer's former life."""
         time.sleep(0.5)
-        with suppress(Error, connection.Database.Error), transaction.atomic():
-            list(self._own().select_for_update())
+        try:
+            with transaction.atomic():
+                list(self._own().select_for_update())
+        except (Error, connection.Database.Error):
+            # One that was ended between a commit and autocommit is of no use any more.
+            connection.close()
 
     # Rows
 
