@@ -213,14 +213,18 @@ class Verdict:
         """
         Tell whether it is the gap that the documentation knows of.
 
-        A row took the URL over, and dropped it unseen. An event meanwhile is mostly of
-        who looked that row up, and seldom of the row that had the URL before.
+        A row took the URL over, and dropped it unseen, or the same row had it again for
+        a moment. An event meanwhile is mostly of who looked that row up, and seldom of
+        the row that had the URL before.
         """
         spans = self.truth.by_url[url]
         events = [event.at for event in self.by_url[url] if event.kind != "removed"]
         for span in spans:
-            is_first = all(o.key == span.key or o.began > span.began for o in spans)
-            if is_first or not span.may_be(last - CLOCKS, last + CLOCKS):
+            earlier = [other for other in spans if other.began < span.began]
+            others = [other for other in earlier if other.key != span.key]
+            is_short = span.ended.last - span.began.first < LATE
+            is_back = bool(others) or (bool(earlier) and is_short)
+            if not is_back or not span.may_be(last - CLOCKS, last + CLOCKS):
                 continue
             if any(span.began.first <= at <= span.ended.last for at in events):
                 self.gaps.add(url)
