@@ -154,6 +154,15 @@ class SiteFilter(admin.SimpleListFilter):
         yield from others
 
 
+def may_view(request: HttpRequest, name: str) -> bool:
+    """Tell whether the user may view a model of this app."""
+    user = request.user
+    return bool(
+        user.has_perm(f"sitemaps_plus.view_{name}")
+        or user.has_perm(f"sitemaps_plus.change_{name}")
+    )
+
+
 class ReadOnly(Base):
     """A list in which nothing is added, edited or deleted."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.db.models import Count, Max, Sum
 from django.http import HttpRequest
@@ -35,6 +36,7 @@ from django_sitemaps_plus.publishing.status import with_states
 from django_sitemaps_plus.sitemaps.sections import source
 
 from . import display
+from .base import may_view
 from .charts import Chart
 from .days import Days
 from .parts import Alert, AuditRow, EngineRow, ReaderRow, ReportRow, SectionRow
@@ -76,14 +78,7 @@ class Overview:
 def overview(request: HttpRequest) -> Overview:
     """Return what a user may see of the site that is worked for."""
     found = Overview(getattr(request, "current_app", "admin"))
-
-    def may(name: str) -> bool:
-        user = request.user
-        return bool(
-            user.has_perm(f"sitemaps_plus.view_{name}")
-            or user.has_perm(f"sitemaps_plus.change_{name}")
-        )
-
+    may = partial(may_view, request)
     aliases, refusal = display.known_engines()
     days = Days()
     if may("section"):

@@ -33,6 +33,7 @@ from django_sitemaps_plus.publishing.readers import reads
 from django_sitemaps_plus.sitemaps.site import SiteAddress, of_request
 
 from . import display
+from .base import may_view
 
 #: Events, submissions and readers that are shown, the newest first.
 SHOWN = 20
@@ -103,11 +104,11 @@ class _Teller:
         found = places(location, self.site, hints)
         story.facts = [*self._listed(found, events), *self._rows(found)]
         story.events = list(map(_event, events))
-        if self._may("submission"):
+        if may_view(self.request, "submission"):
             story.submissions = list(map(_submission, sent))
-        if self._may("audit"):
+        if may_view(self.request, "audit"):
             story.findings = list(_findings(url))
-        if self._may("read"):
+        if may_view(self.request, "read"):
             story.readers = list(_readers(found))
         return story
 
@@ -120,13 +121,6 @@ class _Teller:
             return entered
         # It says what is wrong.
         return local_path(entered, self.site.origin)
-
-    def _may(self, name: str) -> bool:
-        user = self.request.user
-        return bool(
-            user.has_perm(f"sitemaps_plus.view_{name}")
-            or user.has_perm(f"sitemaps_plus.change_{name}")
-        )
 
     def _events(self, location: str) -> list[UrlChange]:
         rows = url_changes().filter(digest=location_digest(location))
