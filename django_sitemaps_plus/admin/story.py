@@ -51,7 +51,6 @@ class Fact(NamedTuple):
 class Story:
     """What is known of a URL; each list is None if the user may not view it."""
 
-    url: str
     #: The URL as people read it, linked.
     shown: str
     facts: list[Fact] = field(default_factory=list)
@@ -97,7 +96,7 @@ class _Teller:
         """Return the story; raises ``LocationError`` for what is no URL of the site."""
         location = self._location(entered)
         url = self.site.url(location)
-        story = Story(url, display.link(location, display.decoded(url)))
+        story = Story(display.link(location, display.decoded(url)))
         events = self._events(location)
         sent = self._submissions(url)
         hints = {row.section for row in events} | {row.section for row in sent}
@@ -221,7 +220,6 @@ def _submission(row: Submission) -> dict[str, Any]:
         "engine": row.engine,
         "kind": row.get_kind_display(),
         "state": display.state(row.get_state_display(), row.state),
-        "created": display.when(row.created_at),
         "sent": display.when(row.sent_at),
         "answer": " ".join(filter(None, [str(row.status or ""), row.message])) or "–",
     }

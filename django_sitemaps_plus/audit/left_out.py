@@ -18,9 +18,6 @@ from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_conte
 #: Pages of a section by position that are read.
 BY_POSITION = 10
 
-#: Called with a section's name and how many of its URLs have been read.
-Progress = Callable[[str, int], object]
-
 
 @dataclass
 class Count:
@@ -41,9 +38,7 @@ class Count:
         return self.count in (0, self.total)
 
 
-def left_out(
-    names: Sequence[str], progress: Progress = lambda name, done: None
-) -> list[Count]:
+def left_out(names: Sequence[str]) -> list[Count]:
     """Read all URLs of some sections, and count what each pattern leaves out."""
     everywhere = [_counter(pattern, "") for pattern in get_settings().EXCLUDE]
     counts = [count for count, _ in everywhere]
@@ -54,14 +49,12 @@ def left_out(
         counters = [*everywhere, *own]
         if not counters:
             continue
-        for done, path in enumerate(_paths(found), 1):
+        for path in _paths(found):
             for count, matches in counters:
                 count.total += 1
                 if matches(path):
                     count.count += 1
                     count.example = count.example or path
-            if done % 1_000 == 0:
-                progress(name, done)
     return counts
 
 
