@@ -86,7 +86,7 @@ def assert_listed(client: Client, url: str, path: str = "/sitemap.xml") -> None:
     count, some = 0, list[str]()
     for _, body, origin in _documents(client, path):
         wanted = _written(url, origin)
-        for block in blocks(body, lambda location, text: None):
+        for block in blocks(body):
             if block.is_index:
                 continue
             for location in block.locations:
@@ -115,7 +115,7 @@ def _documents(client: Client, path: str) -> Iterator[tuple[str, bytes, Origin]]
             body = gzip.decompress(body)
         request = response.wsgi_request
         yield address, body, Origin.parse(f"{request.scheme}://{request.get_host()}")
-        for block in blocks(body, lambda location, text: None):
+        for block in blocks(body):
             for location in block.locations if block.is_index else ():
                 parts = urlsplit(location)
                 found = f"{parts.path}?{parts.query}" if parts.query else parts.path
@@ -133,7 +133,7 @@ def _site_of(pages: list[tuple[str, bytes, Origin]]) -> SiteAddress:
     for _, _, origin in pages:
         known.setdefault(str(origin), SiteAddress(origin=origin))
     for _, body, _ in pages:
-        for block in blocks(body, lambda location, text: None):
+        for block in blocks(body):
             for location in block.locations[:1]:
                 parts = urlsplit(location)
                 return known.get(f"{parts.scheme}://{parts.netloc}", site)

@@ -155,7 +155,7 @@ class Checking:
 
     @staticmethod
     def _again(document: Document) -> Iterator[Block]:
-        for block in blocks(document.read(), lambda url, text: None):
+        for block in blocks(document.read()):
             if not block.is_index:
                 yield block
 

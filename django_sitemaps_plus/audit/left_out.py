@@ -15,8 +15,7 @@ from django_sitemaps_plus.sitemaps.leaving_out import own_patterns
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
-#: Pages of a section by position that are read.
-BY_POSITION = 10
+from .listed import BY_POSITION
 
 
 @dataclass

@@ -180,7 +180,7 @@ def _remembered(
 def _of_documents(pages: Iterable[Document]) -> Iterator[tuple[Document, str]]:
     """Yield all URLs once more."""
     for page in pages:
-        for block in blocks(page.read(), lambda url, text: None):
+        for block in blocks(page.read()):
             yield from ((page, url) for url in block.locations)
 
 

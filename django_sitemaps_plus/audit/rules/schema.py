@@ -47,7 +47,7 @@ _ALL_LEGAL = re.compile(f"(?:{_entry('(?:')})*+", re.ASCII)
 _START, _END = b"<url>", b"</url>\n"
 
 
-def blocks(body: bytes, fault: Fault) -> Iterator[Block]:
+def blocks(body: bytes, fault: Fault = lambda url, text: None) -> Iterator[Block]:
     """Yield the entries of a document, and say what is wrong with it."""
     start = body.find(_START)
     if start < 0 or not _is_plain(body, start, fault):
