@@ -19,8 +19,12 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 #: Seconds that one page may take.
 _TIMEOUT = 30.0
-#: Django's log of answers from 400 on, which mails the admins about each from 500 on.
-_LOG = logging.getLogger("django.request")
+#: Django's log of answers from 400 on, which mails the admins about each from 500 on,
+#: and its log of hosts that are not in ALLOWED_HOSTS.
+_LOGS = [
+    logging.getLogger(name)
+    for name in ("django.request", "django.security.DisallowedHost")
+]
 
 
 @contextmanager
@@ -49,11 +53,13 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
         headers = {name.lower(): value for name, value in response.headers.items()}
         return Answer(response.status_code, headers, body, seconds)
 
-    _LOG.addFilter(_nothing)
+    for log in _LOGS:
+        log.addFilter(_nothing)
     try:
         yield fetch
     finally:
-        _LOG.removeFilter(_nothing)
+        for log in _LOGS:
+            log.removeFilter(_nothing)
 
 
 def _nothing(record: logging.LogRecord) -> bool:

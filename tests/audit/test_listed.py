@@ -95,7 +95,7 @@ def test_urls_that_the_own_robots_txt_disallows_are_named(
 
 
 def test_a_host_that_this_project_does_not_answer_is_judged_by_the_settings(
-    sections: None, settings: Any
+    sections: None, settings: Any, caplog: Any
 ) -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
     groups = [{"user_agent": "*", "disallow": ["/cart/"]}]
@@ -103,6 +103,7 @@ def test_a_host_that_this_project_does_not_answer_is_judged_by_the_settings(
     assert (kinds.DISALLOWED, f"{SITE}/cart/", "by the rules for all crawlers") in (
         found()
     )
+    assert [one for one in caplog.records if one.name.startswith("django.")] == []
 
 
 def test_a_build_counts_what_repeats_on_its_pages(register: Any) -> None:
