@@ -144,8 +144,8 @@ class Settings:
     MAX_REMOVED: int = 10_000
 
     #: The search engines to notify, by alias: ``{"BACKEND": "dotted.path",
-    #: "OPTIONS": {…}}``, as everywhere in Django. None by default: a site should know
-    #: to whom it talks.
+    #: "OPTIONS": {…}}``, as everywhere in Django. Empty by default: nothing is
+    #: sent until you opt in.
     ENGINES: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
 
     #: Seconds after a change before the background looks at it and notifies engines:

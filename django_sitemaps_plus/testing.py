@@ -11,8 +11,8 @@ For a project's own tests, with unittest and with pytest.
 
     sent = [url for batch in testing.engines()["memory"].sent for url in batch.urls]
 
-The engines are those that the settings name, by their aliases. They are made anew
-whenever a test overrides ``SITEMAPS_PLUS``.
+The engines are those that the settings name, by their aliases. They are created
+again whenever a test overrides ``SITEMAPS_PLUS``.
 """
 
 from __future__ import annotations

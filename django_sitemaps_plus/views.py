@@ -154,7 +154,7 @@ def gathered(
     the URLs, one a line, or the index of text files.
     """
     if name:
-        _refuse_other_site_s(name)
+        _refuse_other_sites(name)
     sources = [source(name)] if name else indexes.all_sources()
     document = None
     if part is None or part > 1:
@@ -184,7 +184,7 @@ def page(
             f"{text!r} is no page number: they count from 1, without leading zeros."
         )
     number, place = int(text), of_request(request)
-    _refuse_other_site_s(name)
+    _refuse_other_sites(name)
     is_text = ending == "txt"
     fresh = fresh_text if is_text else indexes.fresh_document
     response = _send_fresh(request, name, number, place, fresh, gz=gz)
@@ -205,7 +205,7 @@ def page(
 def feed(request: HttpRequest, *, ending: str, name: str = "") -> HttpResponseBase:
     """``/sitemap.atom``, ``/sitemap-<section>.rss``: what changed last, as a feed."""
     if name:
-        _refuse_other_site_s(name)
+        _refuse_other_sites(name)
     return send(request, feed_document(ending, name, of_request(request)), gz=False)
 
 
@@ -216,7 +216,7 @@ def recent(request: HttpRequest, *, what: str, gz: bool = False) -> HttpResponse
     return send(request, recent_document(of_request(request)), gz=gz)
 
 
-def _refuse_other_site_s(name: str) -> None:
+def _refuse_other_sites(name: str) -> None:
     """Raise ``Http404`` for a section that only another of ``SITES`` has."""
     if name not in registry.sources():
         raise Http404(f"This site has no section {name!r}.")
@@ -274,7 +274,7 @@ def site_map_section(
     request: HttpRequest, *, name: str, number: int | None = None, page: int = 1
 ) -> HttpResponseBase:
     """``/sitemap/<section>/``: a hundred links of a section, for people."""
-    _refuse_other_site_s(name)
+    _refuse_other_sites(name)
     found = link_page(source(name), of_request(request), number, page)
     if found is None:
         raise Http404(f"The section {name!r} has no such page.")
@@ -382,14 +382,14 @@ def index(
     items: list[tuple[str, Any]] = []
     lastmods = []
     for name, given in sitemaps.items():
-        made = instance(given)
-        found = live_source(name, made)
-        lastmod = made.get_latest_lastmod()
+        declared = instance(given)
+        found = live_source(name, declared)
+        lastmod = declared.get_latest_lastmod()
         path = reverse(sitemap_url_name, kwargs={"section": name})
         if not isinstance(lastmod, dt.date):
             lastmod = None  # a text may be anything
         lastmods.append(lastmod)
-        start = f"{place.with_scheme(made.protocol).origin}{path}"
+        start = f"{place.with_scheme(declared.protocol).origin}{path}"
         items.append((start, lastmod))
         items += [
             (f"{start}?p={number}", lastmod)
@@ -429,7 +429,7 @@ def sitemap(
     sources = [live_source(name, instance(given)) for name, given in chosen.items()]
     number = _page_number(request, sources)
     try:
-        made = by_position(sources, number, requested_address(request))
+        built = by_position(sources, number, requested_address(request))
     except PageFull as error:
         raise ConfigurationError(
             f"The sections {', '.join(sorted(chosen))} together are more than one "
@@ -439,7 +439,7 @@ def sitemap(
         ) from error
     except TooManyBadRows:
         return _unavailable(_NOT_NOW, _RETRY)
-    return _contrib_response(b"".join(made.chunks), content_type, made.lastmods)
+    return _contrib_response(b"".join(built.chunks), content_type, built.lastmods)
 
 
 def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:

@@ -103,7 +103,7 @@ class SubmissionAdmin(base.ReadOnly):
 
     @admin.display(description=_("answer"))
     def answer(self, row: Submission) -> str:
-        """Return what was kept of the answer's body, as it is."""
+        """Return what was stored of the answer's body, as it is."""
         if not row.excerpt:
             return "–"
         return format_html('<pre class="sitemaps-answer">{}</pre>', row.excerpt)

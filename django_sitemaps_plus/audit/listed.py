@@ -99,11 +99,11 @@ def _stored(page: Page, site: SiteAddress) -> bytes:
 def _by_position(section: SectionSource, site: SiteAddress) -> Iterator[Document]:
     """Yield the first pages of a section that is not stored."""
     for number in range(1, min(position_pages(section), BY_POSITION) + 1):
-        read = partial(_made, section, number, site)
+        read = partial(_built, section, number, site)
         yield Document(section.name, f"{section.name}-{number}", read, 0, time.time())
 
 
-def _made(section: SectionSource, number: int, site: SiteAddress) -> bytes:
+def _built(section: SectionSource, number: int, site: SiteAddress) -> bytes:
     try:
         return page_bytes(section, number, site)
     except SitemapsPlusError:

@@ -41,7 +41,7 @@ class Audit(models.Model):
     counts = models.JSONField(default=dict)
     #: How long answers took, ``{section: {"p50": seconds, "p95": …, "max": …}}``.
     times = models.JSONField(default=dict)
-    #: Rows that the next audit looks at again: see ``audit.memory``.
+    #: Rows that the next audit looks at again: see ``audit.rows``.
     remembered = models.JSONField(default=dict)
 
     class Meta:

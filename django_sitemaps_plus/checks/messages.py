@@ -52,7 +52,7 @@ def section_names() -> list[str]:
     """
     Return the names of all sections, without asking a database.
 
-    None where E001 or E004 says what is wrong; of those that only the database knows,
+    Empty where E001 or E004 says what is wrong; of those that only the database knows,
     ``check_tables`` says it.
     """
     try:

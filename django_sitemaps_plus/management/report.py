@@ -107,18 +107,18 @@ def report(site: SiteAddress, days: int) -> Report:
     """Return the report of the last days on the site that is worked for."""
     now = database_time(url_changes().db)
     since = now - days * _DAY
-    made = Report(str(site.origin), _day(since), _day(now))
+    result = Report(str(site.origin), _day(since), _day(now))
     blocks = [
-        Block(_("What changed"), list(_changes(made, since))),
-        Block(_("Submitted to search engines"), list(_submissions(made, since, now))),
-        Block(_("Sections"), list(_sections(made))),
-        Block(_("The last audit"), list(_audit(made))),
+        Block(_("What changed"), list(_changes(result, since))),
+        Block(_("Submitted to search engines"), list(_submissions(result, since, now))),
+        Block(_("Sections"), list(_sections(result))),
+        Block(_("The last audit"), list(_audit(result))),
     ]
-    made.blocks = [block for block in blocks if block.lines]
-    return made
+    result.blocks = [block for block in blocks if block.lines]
+    return result
 
 
-def _changes(made: Report, since: float) -> Iterator[tuple[str, str]]:
+def _changes(result: Report, since: float) -> Iterator[tuple[str, str]]:
     kinds = UrlChange.Kind
     rows = url_changes().filter(at__gte=since).order_by("section")
     counted = rows.values_list("section").annotate(
@@ -149,12 +149,12 @@ def _changes(made: Report, since: float) -> Iterator[tuple[str, str]]:
                 on_hold,
             )
             values = {"section": section, "count": _number(on_hold)}
-            made.problems.append(text % values)
+            result.problems.append(text % values)
     if is_empty:
         yield _("URLs"), _("no changes")
 
 
-def _submissions(made: Report, since: float, now: float) -> Iterator[tuple[str, str]]:
+def _submissions(result: Report, since: float, now: float) -> Iterator[tuple[str, str]]:
     state = Submission.State
     for alias in engines():
         rows = submissions().filter(engine=alias)
@@ -178,13 +178,13 @@ def _submissions(made: Report, since: float, now: float) -> Iterator[tuple[str, 
             },
         )
         if failed:
-            made.problems.append(_failure(alias, failed, since))
+            result.problems.append(_failure(alias, failed, since))
         for one in states().filter(engine=alias).exclude(problem=""):
-            made.problems.append(f"{alias} ({one.host}): {one.problem}")
+            result.problems.append(f"{alias} ({one.host}): {one.problem}")
         for one in states().filter(engine=alias, problem="", paused_until__gt=now):
             text = _("%(engine)s (%(host)s) is paused: %(message)s")
             values = {"engine": alias, "host": one.host, "message": one.message}
-            made.problems.append(text % values)
+            result.problems.append(text % values)
 
 
 def _failure(alias: str, failed: int, since: float) -> str:
@@ -201,17 +201,17 @@ def _failure(alias: str, failed: int, since: float) -> str:
     return text % {"engine": alias, "count": _number(failed), "message": message}
 
 
-def _sections(made: Report) -> Iterator[tuple[str, str]]:
+def _sections(result: Report) -> Iterator[tuple[str, str]]:
     for name in registry.sources():
         problem = status.problem_of(name)
         if problem:
-            made.problems.append(f"{name}: {problem}")
+            result.problems.append(f"{name}: {problem}")
             yield name, _("cannot be used")
             continue
         found = status.state(name)
         trouble = status.trouble(name)
         if trouble:
-            made.problems.append(trouble)
+            result.problems.append(trouble)
         if found.by_position and not found.pages:
             yield name, _("built on each request")
             continue
@@ -229,7 +229,7 @@ def _sections(made: Report) -> Iterator[tuple[str, str]]:
         yield name, ", ".join(parts)
 
 
-def _audit(made: Report) -> Iterator[tuple[str, str]]:
+def _audit(result: Report) -> Iterator[tuple[str, str]]:
     audit = last_audit()
     if audit is None:
         yield _("None yet"), _("Run: python manage.py check_sitemaps")
@@ -251,7 +251,7 @@ def _audit(made: Report) -> Iterator[tuple[str, str]]:
             "The last audit found %(count)s errors: run manage.py check_sitemaps",
             audit.errors,
         )
-        made.problems.append(text % {"count": _number(audit.errors)})
+        result.problems.append(text % {"count": _number(audit.errors)})
 
 
 def _findings(audit: Audit) -> Iterator[tuple[str, str]]:

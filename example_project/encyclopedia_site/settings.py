@@ -5,7 +5,7 @@ Environment variables change them: ``EXAMPLE_BASE_URL``, ``EXAMPLE_DATABASE`` (t
 of the SQLite file), ``EXAMPLE_DEBUG`` ("0" or "1") and ``EXAMPLE_ALLOWED_HOSTS`` (more
 hosts, separated by commas).
 
-And who is told of what changed, nobody without them: ``EXAMPLE_INDEXNOW`` and
+These name who is notified of changes; without them, nobody: ``EXAMPLE_INDEXNOW`` and
 ``EXAMPLE_SEARCH_CONSOLE`` (addresses), ``EXAMPLE_CREDENTIALS`` (the path of Google's
 JSON file) and ``EXAMPLE_SERVER`` (where this site listens). ``EXAMPLE_ENGINES`` is the
 path of a JSON file with further ones, as ``ENGINES`` has them, and ``EXAMPLE_HUBS`` are
@@ -47,7 +47,7 @@ INSTALLED_APPS = [
     "unicode_book",
 ]
 
-# The engines to be told. A real site names its own IndexNow class, its key and, for
+# The engines to notify. A real site names its own IndexNow class, its key and, for
 # Google, nothing but property and credentials: see docs/engines.md.
 ENGINES: dict[str, dict[str, Any]] = {}
 if "EXAMPLE_INDEXNOW" in os.environ:
