@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     fetching.add_argument(
         "--live",
         action="store_true",
-        help="the same over HTTP, from the site's public address",
+        help="the same over HTTP, at the site's public address",
     )
     parser.add_argument(
         "--rate",

@@ -77,15 +77,21 @@ class Command(SitemapsCommand):
             "--engine",
             action="append",
             default=[],
-            help="only this engine, by its alias",
+            help="only this engine, by its alias; may be given several times",
         )
-        add("--section", action="append", default=[], help="only this section")
+        add(
+            "--section",
+            action="append",
+            default=[],
+            help="only what happened in this section; may be given several times",
+        )
         asked = parser.add_mutually_exclusive_group()
         asked.add_argument(
             "--url",
             action="append",
             default=[],
-            help="also submit this URL or path; not with --section",
+            help="also submit this URL or path; may be given several times; not with "
+            "--section",
         )
         asked.add_argument(
             "--all",
@@ -116,7 +122,7 @@ class Command(SitemapsCommand):
             "--format",
             choices=["text", "json"],
             default="text",
-            help="what to print: a table, or one JSON object",
+            help="what to print: a table or blocks, or one JSON object",
         )
 
     def run(self, **options: Any) -> str:

@@ -28,8 +28,9 @@ class Command(SitemapsCommand):
     """Print a report on the last days, or send it by mail."""
 
     help = (
-        "Reports what changed in the sitemaps, what failed and what the last audit "
-        "found. Ends with 1 if there is something to look at."
+        "Report what changed in the sitemaps, what failed and what the last audit "
+        "found. Ends with 0 if all is well, 1 if there is something to look at, 2 if "
+        "misused."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -62,28 +63,27 @@ class Command(SitemapsCommand):
                 returncode=MISUSED,
             )
         addresses = None if email is None else _addresses(email)
-        made = report(site_address(), days)
+        result = report(site_address(), days)
         if addresses is not None:
-            self._send(made, addresses)
+            self._send(result, addresses)
         else:
             # Also with --verbosity 0: it is what was asked for.
             self.stdout.write(
-                made.html() if options["format"] == "html" else made.text()
+                result.html() if options["format"] == "html" else result.text()
             )
-        if not made.problems:
+        if not result.problems:
             return ""
-        return (
-            f"There is something to look at: {counted(len(made.problems), 'problem')}."
-        )
+        problems = counted(len(result.problems), "problem")
+        return f"There is something to look at: {problems}."
 
-    def _send(self, made: Report, addresses: Sequence[str]) -> None:
+    def _send(self, result: Report, addresses: Sequence[str]) -> None:
         message = EmailMultiAlternatives(
-            subject=f"{django_settings.EMAIL_SUBJECT_PREFIX}{made.subject}",
-            body=made.text(),
+            subject=f"{django_settings.EMAIL_SUBJECT_PREFIX}{result.subject}",
+            body=result.text(),
             from_email=django_settings.SERVER_EMAIL,
             to=addresses,
         )
-        message.attach_alternative(made.html(), "text/html")
+        message.attach_alternative(result.html(), "text/html")
         try:
             message.send()
         except OSError as error:
