@@ -15,7 +15,7 @@ from django.urls import get_resolver
 
 from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.registry import instance, registry
 from django_sitemaps_plus.sitemaps.site import (
     declared_sites,
     urlconf,
@@ -90,10 +90,7 @@ def _used() -> Iterator[type]:
 
 
 def _class_of(source: Any) -> type:
-    if isinstance(source, type):
-        return source
-    made = source() if callable(source) else source
-    return type(made)
+    return source if isinstance(source, type) else type(instance(source))
 
 
 def _handed_to(resolver: Any) -> Iterator[Any]:
