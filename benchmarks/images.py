@@ -124,8 +124,9 @@ def queries() -> Iterator[int]:
 
     declared: Any = ExhibitSitemap.images
     first = Related("pictures", F("file"), filter=Q(position=0))
+    cls: Any = ExhibitSitemap
     for images in (None, first, declared):
-        ExhibitSitemap.images = images  # type: ignore[assignment]
+        cls.images = images
         site.register_only("product", "exhibit")
         site.chill("exhibit")
         yield len(site.queries_of("/sitemap-exhibit-1.xml", on="shop_"))

@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.support.browser import browser  # noqa: E402
-from tests.support.example_site import example_site, log_in  # noqa: E402
+from tests.support.browser import browser  # noqa: E402 (found only now)
+from tests.support.example_site import example_site, log_in  # noqa: E402 (found only now)
 
 FOLDER = Path(__file__).parent / "screenshots"
 #: By the name of the picture: what is shown, whether in the dark, and how high.

@@ -71,7 +71,8 @@ def catalogue(language: str) -> dict[Any, str]:
     """Return what the compiled file has: text by id, or by id and number."""
     path = PACKAGE / "locale" / language / "LC_MESSAGES" / "django.mo"
     with path.open("rb") as file:
-        found: dict[Any, str] = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
+        read: Any = gettext.GNUTranslations(file)
+    found: dict[Any, str] = read._catalog
     return found
 
 

@@ -35,7 +35,7 @@ else:
 STYLES = "django_sitemaps_plus/admin.css"
 
 
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # in the stubs only
     """Counts some thousand rows at most, however many there are."""
 
     @cached_property

@@ -121,7 +121,7 @@ class PageSitemap(Sitemap):
         request: Any = get_dummy_request(site=self.site)
         # By its host otherwise, which ALLOWED_HOSTS need not allow.
         request._wagtail_site = self.site
-        return request  # type: ignore[no-any-return] # untyped
+        return request  # type: ignore[no-any-return]  # untyped
 
     def _alternates(self, page: Any) -> list[dict[str, str]]:
         pages = self._translations.get(page.translation_key, ())

@@ -27,7 +27,7 @@ BASE_URL = os.environ.get("EXAMPLE_BASE_URL", "http://127.0.0.1:8000")
 DEBUG = os.environ.get("EXAMPLE_DEBUG", "1") == "1"
 
 # A key for development only: it signs the sessions of those who use the admin.
-SECRET_KEY = "example-project-development-key"  # noqa: S105
+SECRET_KEY = "example-project-development-key"  # noqa: S105 (not a secret)
 ALLOWED_HOSTS = [
     "127.0.0.1",
     "localhost",

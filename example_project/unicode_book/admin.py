@@ -12,7 +12,7 @@ from .models import Note
 
 
 @admin.register(Note)
-class NoteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class NoteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # in the stubs only
     """Notes, in both languages."""
 
     list_display = ("title_en", "title_de", "slug", "updated")

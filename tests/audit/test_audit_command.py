@@ -104,7 +104,8 @@ def test_no_more_requests_are_sent_a_second_than_allowed(
 
     monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(run.time, "sleep", sleep)
-    assert len(list(run._paced(iter([("", "")] * 5), 4))) == 5  # type: ignore[arg-type]
+    wanted: Any = iter([("", "")] * 5)
+    assert len(list(run._paced(wanted, 4))) == 5
     assert waited == [0, 0.25, 0.25, 0.25, 0.25]
 
 
