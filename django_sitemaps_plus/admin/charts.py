@@ -76,8 +76,8 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
     ``days`` has the numbers of each part of ``chart.legend``; None where nothing is
     known.
     """
-    most = max((_total(parts) for parts in days.values()), default=0)
-    step = WIDTH / max(1, len(days))
+    most = max(sum(value or 0 for value in parts) for parts in days.values())
+    step = WIDTH / len(days)
     room = HEIGHT - _LABELS - 12
     for index, (day, parts) in enumerate(days.items()):
         below = 0.0
@@ -101,16 +101,15 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
         if any(value is not None for value in parts):
             chart.rows.append((said, *(display.number(value or 0) for value in parts)))
     chart.rows.reverse()
-    if days:
-        first, last = (
-            formats.date_format(day, "MONTH_DAY_FORMAT") for day in _ends(days)
-        )
-        bottom = _text(HEIGHT - 4)
-        chart.labels += [
-            Label("0", bottom, "start", first),
-            Label(_text(WIDTH), bottom, "end", last),
-            Label("0", "9", "start", display.number(most)),
-        ]
+    first, last = (
+        formats.date_format(day, "MONTH_DAY_FORMAT") for day in (min(days), max(days))
+    )
+    bottom = _text(HEIGHT - 4)
+    chart.labels += [
+        Label("0", bottom, "start", first),
+        Label(_text(WIDTH), bottom, "end", last),
+        Label("0", "9", "start", display.number(most)),
+    ]
     return chart
 
 
@@ -138,14 +137,6 @@ def by_name(chart: Chart, names: Mapping[str, Sequence[int]]) -> Chart:
         chart.rows.append((name, *numbers))
     chart.height = max(1, len(names)) * _LINE
     return chart
-
-
-def _total(parts: Sequence[int | None]) -> int:
-    return sum(value or 0 for value in parts)
-
-
-def _ends(days: Mapping[dt.date, object]) -> tuple[dt.date, dt.date]:
-    return min(days), max(days)
 
 
 def _short(name: str) -> str:

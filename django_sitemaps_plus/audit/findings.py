@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from .kinds import ERROR, KINDS, LEVELS, Kind
+from .kinds import KINDS, LEVELS, Kind
 
 #: Findings of one kind that are remembered of a section; more are counted.
 MOST = 1_000
@@ -68,10 +68,12 @@ class Findings:
                 for found in some
             ]
 
-    def total(self, level: str = ERROR) -> int:
+    def total(self, level: str) -> int:
         """Return how many findings of a level there are."""
         return sum(
-            count for (kind, _), count in self.counts.items() if _level(kind) == level
+            count
+            for (kind, _), count in self.counts.items()
+            if KINDS[kind].level == level
         )
 
     def by_kind(self) -> dict[str, dict[str, int]]:
@@ -80,7 +82,3 @@ class Findings:
         for (kind, section), count in sorted(self.counts.items()):
             found.setdefault(kind, {})[section] = count
         return found
-
-
-def _level(kind: str) -> str:
-    return KINDS[kind].level
