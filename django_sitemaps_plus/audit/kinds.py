@@ -189,7 +189,7 @@ FUTURE = _kind(
     "A031",
     ERROR,
     _("lastmods in the future"),
-    _("use the time of the last change; a date of publication belongs into appears"),
+    _("use the time of the last change; a date of publication belongs in appears"),
 )
 ALL_EQUAL = _kind(
     "A032",
@@ -215,7 +215,7 @@ MOVES_ALONE = _kind(
 OLD_NEWS = _kind(
     "A035",
     WARNING,
-    _("news that are older than two days"),
+    _("news that is older than two days"),
     _("list articles of the last two days only, and let expires remove them"),
 )
 
