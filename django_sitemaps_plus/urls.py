@@ -11,7 +11,7 @@ falls through to the project's own patterns. In the URLconf of one of ``SITES``:
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path, register_converter
+from django.urls import URLPattern, include, path, register_converter
 from django.urls.converters import StringConverter
 from django.urls.resolvers import ResolverMatch, RoutePattern
 
@@ -149,32 +149,37 @@ _PAGE = "<sitemaps_plus_page:page>"
 _TEXT = "<sitemaps_plus_text:ending>"
 _FEED = "<sitemaps_plus_feed:ending>"
 
-urlpatterns = [
+# What crawlers ask for first. Of two that match, the first one counts.
+_SITEMAPS = [
     # Before sections: of one that is called so, a check says it.
-    *_both("sitemap-<sitemaps_plus_recent:what>.xml", views.recent, "recent"),
-    path(f"sitemap.{_FEED}", views.feed, name="feed"),
-    path(f"sitemap-{_SECTION}.{_FEED}", views.feed, name="section-feed"),
-    *_both(f"sitemap.{_TEXT}", views.gathered, "text-site"),
-    *_both(f"sitemap-index-<int:part>.{_TEXT}", views.gathered, "text-site-part"),
-    *_both(f"sitemap-{_SECTION}.{_TEXT}", views.gathered, "text-section"),
+    *_both("-<sitemaps_plus_recent:what>.xml", views.recent, "recent"),
+    *_both(".xml", views.gathered, "site"),
+    *_both("-index-<int:part>.xml", views.gathered, "site-part"),
+    *_both(f"-{_SECTION}.xml", views.gathered, "section"),
+    *_both(f"-{_SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
+    *_both(f"-{_PAGE}.xml", views.page, "page"),
+    path(f".{_FEED}", views.feed, name="feed"),
+    path(f"-{_SECTION}.{_FEED}", views.feed, name="section-feed"),
+    *_both(f".{_TEXT}", views.gathered, "text-site"),
+    *_both(f"-index-<int:part>.{_TEXT}", views.gathered, "text-site-part"),
+    *_both(f"-{_SECTION}.{_TEXT}", views.gathered, "text-section"),
     *_both(
-        f"sitemap-{_SECTION}-index-<int:part>.{_TEXT}",
-        views.gathered,
-        "text-section-part",
+        f"-{_SECTION}-index-<int:part>.{_TEXT}", views.gathered, "text-section-part"
     ),
-    *_both(f"sitemap-{_PAGE}.{_TEXT}", views.page, "text-page"),
-    *_both("sitemap.xml", views.gathered, "site"),
-    *_both("sitemap-index-<int:part>.xml", views.gathered, "site-part"),
-    *_both(f"sitemap-{_SECTION}.xml", views.gathered, "section"),
-    *_both(f"sitemap-{_SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
-    *_both("sitemap-<sitemaps_plus_page:page>.xml", views.page, "page"),
-    _for_people("sitemap/", views.site_map, "site-map"),
-    _for_people(f"sitemap/{_SECTION}/", views.site_map_section, "site-map-section"),
+    *_both(f"-{_PAGE}.{_TEXT}", views.page, "text-page"),
+]
+_SITE_MAP = [
+    _for_people("", views.site_map, "site-map"),
+    _for_people(f"{_SECTION}/", views.site_map_section, "site-map-section"),
     _for_people(
-        f"sitemap/{_SECTION}/<int:number>/<int:page>/",
-        views.site_map_section,
-        "site-map-page",
+        f"{_SECTION}/<int:number>/<int:page>/", views.site_map_section, "site-map-page"
     ),
+]
+
+urlpatterns = [
+    # The project's other addresses are compared with this one beginning.
+    path("sitemap", include(_SITEMAPS)),
+    path("sitemap/", include(_SITE_MAP)),
     path(PATH, views.style, name="style"),
     path("robots.txt", views.robots, name="robots"),
     path("<sitemaps_plus_llms:name>", views.llms, name="llms"),
