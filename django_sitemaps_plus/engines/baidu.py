@@ -117,12 +117,10 @@ class Baidu(Engine):
         # It does not say how many are left, so that halves of the batch may pass.
         is_too_much = message in (_OVER_QUOTA, _TOO_MANY) or status == 413
         outcome, text = _explained(status, message)
-        return self._answer(
+        return self._answer_to(
+            response,
             Outcome.REJECTED if is_too_much else outcome,
             text,
-            status=status,
-            body=response.text,
-            retry_after=response.retry_after,
             is_divisible=is_too_much,
         )
 

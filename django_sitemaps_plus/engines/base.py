@@ -15,9 +15,13 @@ import urllib.parse
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .errors import OptionError, TransportError
+
+if TYPE_CHECKING:
+    # Not urllib3, where nothing is sent.
+    from .http import Response
 
 #: The most characters of an answer's body that are stored.
 EXCERPT = 500
@@ -284,6 +288,25 @@ class Engine(ABC):
             is_unsent=is_unsent,
             taken=taken,
             refused=refused,
+        )
+
+    def _answer_to(
+        self,
+        response: Response,
+        outcome: Outcome,
+        message: str,
+        *,
+        is_divisible: bool = False,
+    ) -> Answer:
+        """Return what a response means; when to retry, unless it is a success."""
+        is_over = response.is_success or outcome == Outcome.ACCEPTED
+        return self._answer(
+            outcome,
+            message,
+            status=response.status,
+            body=response.text,
+            retry_after=None if is_over else response.retry_after,
+            is_divisible=is_divisible,
         )
 
     def _exhausted(

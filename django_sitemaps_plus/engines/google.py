@@ -112,13 +112,7 @@ class SearchConsole(Engine):
                 Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
             )
         outcome, message = self._explain(response)
-        return self._answer(
-            outcome,
-            message,
-            status=response.status,
-            body="" if response.is_success else response.text,
-            retry_after=None if response.is_success else response.retry_after,
-        )
+        return self._answer_to(response, outcome, message)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the account may submit sitemaps for the property."""

@@ -102,13 +102,7 @@ class GoogleIndexing(Engine):
             text = "Google takes no more URLs: the quota of the day is used up."
             return self._exhausted(text, status=429, body=response.text)
         outcome, message = _explained(response)
-        return self._answer(
-            outcome,
-            message,
-            status=response.status,
-            body=response.text,
-            retry_after=None if response.is_success else response.retry_after,
-        )
+        return self._answer_to(response, outcome, message)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that there is a token; Google says only of a page if it may be sent."""

@@ -82,13 +82,7 @@ class Ping(Engine):
         except TransportError as error:
             return self._unreachable(error)
         outcome, message = self._explain(response)
-        return self._answer(
-            outcome,
-            message,
-            status=response.status,
-            body=response.text,
-            retry_after=None if response.is_success else response.retry_after,
-        )
+        return self._answer_to(response, outcome, message)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the URL is not known to be retired."""

@@ -75,12 +75,10 @@ class Webhook(Engine):
         except TransportError as error:
             return self._unreachable(error)
         outcome, problem = _explained(response)
-        return self._answer(
+        return self._answer_to(
+            response,
             outcome,
             f"{Target.parse(self.url, plain=True).authority} {problem}",
-            status=response.status,
-            body=response.text,
-            retry_after=None if response.is_success else response.retry_after,
             # Too large a whole may have halves that are not.
             is_divisible=response.status == 413,
         )

@@ -80,12 +80,10 @@ class WebSub(Engine):
         except TransportError as error:
             return self._unreachable(error)
         outcome, problem = _explained(response.status)
-        return self._answer(
+        return self._answer_to(
+            response,
             outcome,
             f"{Target.parse(self.hub).authority} {problem}",
-            status=response.status,
-            body=response.text,
-            retry_after=None if response.is_success else response.retry_after,
             # One feed that the hub cannot read may be to blame.
             is_divisible=outcome == Outcome.REJECTED,
         )

@@ -174,12 +174,7 @@ class YandexWebmaster(Engine):
                 return self._read(response, "the token")
             if number is None:
                 problem = "Yandex's answer does not say whose token it is."
-                return self._answer(
-                    Outcome.UNAVAILABLE,
-                    problem,
-                    status=response.status,
-                    body=response.text,
-                )
+                return self._answer_to(response, Outcome.UNAVAILABLE, problem)
             self._user.append(number)
         return f"/user/{self._user[0]}"
 
@@ -213,13 +208,7 @@ class YandexWebmaster(Engine):
         if code == _OTHER_USER:
             self._user.clear()
         outcome, message = _explained(response.status, code, what)
-        return self._answer(
-            outcome,
-            message,
-            status=response.status,
-            body=response.text,
-            retry_after=None if outcome == Outcome.ACCEPTED else response.retry_after,
-        )
+        return self._answer_to(response, outcome, message)
 
     def _host_result(
         self, origin: str, known: Sequence[Mapping[str, Any]]
