@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .errors import OptionError, TransportError
+from .errors import NoToken, OptionError, TransportError
 
 if TYPE_CHECKING:
     # Not urllib3, where nothing is sent.
@@ -322,7 +322,7 @@ class Engine(ABC):
             is_unsent=True,
         )
 
-    def _unreachable(self, error: TransportError) -> Answer:
+    def _unreachable(self, error: TransportError | NoToken) -> Answer:
         """Return what is said where no answer came."""
         return self._answer(Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent)
 

@@ -7,6 +7,7 @@ Errors of the engines.
     ├── OptionError                        also a ValueError: an invalid option
     │   └── MissingExtra                   a package that the engine needs is missing
     ├── NoThread                           this process can send nothing any more
+    ├── NoToken                            an engine wants a token, and there is none
     └── TransportError                     a request that got no answer
 
 ``OptionError`` leaves an engine from its constructor only. ``submit()`` returns an
@@ -45,6 +46,13 @@ class NoThread(EngineError):
 
     It is ending, or has too many. No engine is to blame for that.
     """
+
+
+class NoToken(EngineError):
+    """There is no access token; the message says why."""
+
+    #: Whether the engine cannot have received the request.
+    is_unsent = True
 
 
 class TransportError(EngineError):

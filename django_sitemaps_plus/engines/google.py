@@ -10,31 +10,19 @@ from __future__ import annotations
 import re
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from . import google_auth, http
-from .addresses import check_url
+from . import http
 from .answers import as_count, as_mappings, as_text, json_object
-from .base import (
-    REDACTED,
-    Answer,
-    Batch,
-    CheckResult,
-    Engine,
-    Outcome,
-    SitemapStatus,
-    secret,
-)
-from .errors import MissingExtra, OptionError, TransportError
-from .google_auth import SCOPE, NoToken
+from .base import Answer, Batch, CheckResult, Outcome, SitemapStatus
+from .errors import NoToken, OptionError, TransportError
+from .google_auth import SCOPE, GoogleEngine
 
 ENDPOINT = "https://www.googleapis.com/webmasters/v3"
 
 _PREFIX = re.compile(r"https?://[^/?#@]+/([^?#]*/)?")
 _DOMAIN = re.compile(r"sc-domain:[a-z0-9.-]+")
-#: A JWT, an access token, a refresh token, as Google writes them.
-_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+(\.[\w-]+)?|ya29\.[\w.-]+|\b1//[\w-]{16,}")
 _TOO_MANY = ("quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded")
 _SERVICE_OFF = ("accessNotConfigured", "SERVICE_DISABLED")
 _NO_SCOPE = ("insufficientPermissions", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
@@ -52,7 +40,7 @@ _FORMS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchConsole(Engine):
+class SearchConsole(GoogleEngine):
     """Submit sitemaps that changed, and read their status."""
 
     name: ClassVar[str] = "Google Search Console"
@@ -61,17 +49,8 @@ class SearchConsole(Engine):
     #: The property, as Search Console lists it: ``https://www.example.com/`` or
     #: ``sc-domain:example.com``.
     site: str
-    #: The path of a JSON file, or its contents, for a service account or an authorized
-    #: user. None: Google's application default credentials.
-    credentials: google_auth.Credentials = secret(default=None)
     #: The URL of the API.
     endpoint: str = ENDPOINT
-    #: The URL that issues tokens. None: the one in the credentials.
-    token_endpoint: str | None = None
-
-    _tokens: google_auth.Tokens = field(
-        default_factory=google_auth.Tokens, init=False, repr=False, compare=False
-    )
 
     def __post_init__(self) -> None:
         """
@@ -82,20 +61,12 @@ class SearchConsole(Engine):
             MissingExtra: google-auth is not installed.
         """
         super().__post_init__()
-        if not google_auth.is_installed():
-            raise MissingExtra("BACKEND", google_auth.INSTALL)
         if not _is_property(self.site):
             problem = (
                 f"is {self.site!r}; use the property as Search Console lists it: "
                 "'https://www.example.com/' with the slash, or 'sc-domain:example.com'."
             )
             raise OptionError("site", problem)
-        if not google_auth.is_given(self.credentials):
-            problem = "is neither the path of a JSON file nor a dict of its contents."
-            raise OptionError("credentials", problem)
-        check_url("endpoint", self.endpoint)
-        if self.token_endpoint is not None:
-            check_url("token_endpoint", self.token_endpoint)
 
     def submit(self, batch: Batch) -> Answer:
         """Submit a sitemap, or submit it again; any 2xx status is a success."""
@@ -108,9 +79,7 @@ class SearchConsole(Engine):
         try:
             response = self._ask("PUT", self._path(location))
         except (NoToken, TransportError) as error:
-            return self._answer(
-                Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
-            )
+            return self._unreachable(error)
         outcome, message = self._explain(response)
         return self._answer_to(response, outcome, message)
 
@@ -130,18 +99,6 @@ class SearchConsole(Engine):
         sites = as_mappings((json_object(response) or {}).get("siteEntry"))
         return [self._permission(sites)]
 
-    def check_machine(self) -> list[CheckResult]:
-        """Check that the credentials can be read, if they are given."""
-        if self.credentials is None:
-            return []  # the machine's own: finding them asks Google
-        endpoint, timeout = self.token_endpoint, self.timeout
-        try:
-            self._tokens.load(self.credentials, endpoint, timeout=timeout)
-        except NoToken as error:
-            fix = "Set 'credentials' to the path of the JSON file that Google issued."
-            return [self._finding(str(error), fix)]
-        return []
-
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
         """Return Google's reports on sitemaps; a failure ends the requests."""
         found: list[SitemapStatus] = []
@@ -159,38 +116,11 @@ class SearchConsole(Engine):
             return found + [SitemapStatus(location=r, problem=problem) for r in rest]
         return found
 
-    def redact(self, text: str) -> str:
-        """Return a text without secrets of the credentials and without tokens."""
-        return _TOKEN.sub(REDACTED, super().redact(text))
-
     # Requests
 
     def _path(self, location: str) -> str:
         site = urllib.parse.quote(self.site, safe="")
         return f"/sites/{site}/sitemaps/{urllib.parse.quote(location, safe='')}"
-
-    def _ask(self, method: str, path: str) -> http.Response:
-        """
-        Send a request with a token; if that is refused, try a new token once.
-
-        Raises:
-            NoToken: There is no token.
-            TransportError: There is no answer.
-        """
-        response = self._send(method, path)
-        if response.status == 401:
-            response = self._send(method, path, renew=True)
-        return response
-
-    def _send(self, method: str, path: str, *, renew: bool = False) -> http.Response:
-        headers = self._tokens.headers(
-            self.credentials, self.token_endpoint, timeout=self.timeout, renew=renew
-        )
-        url = f"{self.endpoint.rstrip('/')}{path}"
-        return http.send(method, url, headers=headers, timeout=self.timeout)
-
-    def _secrets(self) -> Iterable[str]:
-        return self._tokens.secrets(self.credentials)
 
     # Messages
 

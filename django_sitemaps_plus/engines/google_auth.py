@@ -1,17 +1,25 @@
-"""Google's access tokens, from google-auth (the extra "google") over our transport."""
+"""
+Google's engines: what they have in common, which is the account.
+
+Access tokens come from google-auth (the extra "google"), over our transport.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from . import http
-from .errors import EngineError, TransportError
+from .addresses import check_url
+from .base import REDACTED, CheckResult, Engine, secret
+from .errors import MissingExtra, NoToken, OptionError, TransportError
 
 #: google-auth, or None if the extra "google" is not installed.
 _auth: Any
@@ -44,24 +52,14 @@ Credentials = str | os.PathLike[str] | Mapping[str, Any] | None
 _METADATA = ("metadata.google.internal", "169.254.169.254")
 
 _MALFORMED = "The credentials are malformed: use the JSON file as Google issued it."
+#: A JWT, an access token, a refresh token, as Google writes them.
+_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+(\.[\w-]+)?|ya29\.[\w.-]+|\b1//[\w-]{16,}")
 _SECRET = ("private_key", "private_key_id", "client_secret", "refresh_token")
-
-
-class NoToken(EngineError):
-    """There is no access token; the message says why."""
-
-    #: Whether the engine cannot have received the request.
-    is_unsent = True
 
 
 def is_installed() -> bool:
     """Return whether google-auth is installed."""
     return _auth is not None
-
-
-def is_given(value: object) -> bool:
-    """Return whether a value has the form of credentials; None is the machine's own."""
-    return value is None or isinstance(value, (str, os.PathLike, Mapping))
 
 
 class Tokens:
@@ -139,6 +137,90 @@ class Tokens:
             return user.with_token_uri(uri) if uri else user
         msg = "The 'type' of the credentials is not 'service_account' or "
         raise NoToken(f"{msg}'authorized_user'.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoogleEngine(Engine):
+    """An engine whose requests have an access token of Google's."""
+
+    #: The path of a JSON file, or its contents, for a service account or an authorized
+    #: user. None: Google's application default credentials.
+    credentials: Credentials = secret(default=None)
+    #: The URL of the API.
+    endpoint: str
+    #: The URL that issues tokens. None: the one in the credentials.
+    token_endpoint: str | None = None
+
+    _tokens: Tokens = field(
+        default_factory=Tokens, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        """
+        Check the options.
+
+        Raises:
+            OptionError: One of them is invalid.
+            MissingExtra: google-auth is not installed.
+        """
+        super().__post_init__()
+        if not is_installed():
+            raise MissingExtra("BACKEND", INSTALL)
+        given: object = self.credentials
+        if not (given is None or isinstance(given, (str, os.PathLike, Mapping))):
+            problem = "is neither the path of a JSON file nor a dict of its contents."
+            raise OptionError("credentials", problem)
+        check_url("endpoint", self.endpoint)
+        if self.token_endpoint is not None:
+            check_url("token_endpoint", self.token_endpoint)
+
+    def check_machine(self) -> list[CheckResult]:
+        """Check that the credentials can be read, if they are given."""
+        if self.credentials is None:
+            return []  # the machine's own: finding them asks Google
+        endpoint, timeout = self.token_endpoint, self.timeout
+        try:
+            self._tokens.load(self.credentials, endpoint, timeout=timeout)
+        except NoToken as error:
+            fix = "Set 'credentials' to the path of the JSON file that Google issued."
+            return [self._finding(str(error), fix)]
+        return []
+
+    def redact(self, text: str) -> str:
+        """Return a text without secrets of the credentials and without tokens."""
+        return _TOKEN.sub(REDACTED, super().redact(text))
+
+    def _ask(
+        self, method: str, path: str, document: Mapping[str, str] | None = None
+    ) -> http.Response:
+        """
+        Send a request with a token; if that is refused, with a new one once.
+
+        Raises:
+            NoToken: There is no token.
+            TransportError: There is no answer.
+        """
+        body = None if document is None else json.dumps(document).encode()
+        for renew in (False, True):
+            headers = self._headers(renew=renew)
+            if body is not None:
+                headers["Content-Type"] = "application/json"
+            url = f"{self.endpoint.rstrip('/')}{path}"
+            response = http.send(
+                method, url, headers=headers, body=body, timeout=self.timeout
+            )
+            if response.status != 401:
+                break
+        return response
+
+    def _headers(self, *, renew: bool = False) -> dict[str, str]:
+        """Return the headers with a token; raises ``NoToken`` if there is none."""
+        return self._tokens.headers(
+            self.credentials, self.token_endpoint, timeout=self.timeout, renew=renew
+        )
+
+    def _secrets(self) -> Iterable[str]:
+        return self._tokens.secrets(self.credentials)
 
 
 class _Fetch:

@@ -9,17 +9,14 @@ is fetched first, and what declares neither is not submitted. By default Google 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from . import google_auth, http, structured_data
-from .addresses import check_url
+from . import http, structured_data
 from .answers import json_object
-from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
-from .errors import MissingExtra, OptionError, TransportError
-from .google_auth import INDEXING_SCOPE, NoToken
+from .base import Answer, Batch, CheckResult, Outcome
+from .errors import NoToken, OptionError, TransportError
+from .google_auth import INDEXING_SCOPE, GoogleEngine, Tokens
 
 ENDPOINT = "https://indexing.googleapis.com/v3"
 #: The types that Google reads the API for.
@@ -37,7 +34,7 @@ _OFF = ("accessNotConfigured", "SERVICE_DISABLED")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GoogleIndexing(Engine):
+class GoogleIndexing(GoogleEngine):
     """
     Submit pages that declare JobPosting or BroadcastEvent, one at a time.
 
@@ -47,16 +44,11 @@ class GoogleIndexing(Engine):
     name: ClassVar[str] = "Google Indexing API"
     takes_urls: ClassVar[bool] = True
 
-    #: The path of a JSON file, or its contents, for a service account or an authorized
-    #: user. None: Google's application default credentials.
-    credentials: google_auth.Credentials = secret(default=None)
     #: The URL of the API.
     endpoint: str = ENDPOINT
-    #: The URL that issues tokens. None: the one in the credentials.
-    token_endpoint: str | None = None
 
-    _tokens: google_auth.Tokens = field(
-        default_factory=lambda: google_auth.Tokens(INDEXING_SCOPE),
+    _tokens: Tokens = field(
+        default_factory=lambda: Tokens(INDEXING_SCOPE),
         init=False,
         repr=False,
         compare=False,
@@ -71,20 +63,12 @@ class GoogleIndexing(Engine):
             MissingExtra: google-auth is not installed.
         """
         super().__post_init__()
-        if not google_auth.is_installed():
-            raise MissingExtra("BACKEND", google_auth.INSTALL)
         if not self.sections:
             problem = (
                 "is empty: name the sections whose pages declare JobPosting or "
                 "BroadcastEvent. Google's Indexing API is for such pages only."
             )
             raise OptionError("sections", problem)
-        if not google_auth.is_given(self.credentials):
-            problem = "is neither the path of a JSON file nor a dict of its contents."
-            raise OptionError("credentials", problem)
-        check_url("endpoint", self.endpoint)
-        if self.token_endpoint is not None:
-            check_url("token_endpoint", self.token_endpoint)
 
     def submit(self, batch: Batch) -> Answer:
         """Fetch a page, and submit it if the API is for it, or if it is gone."""
@@ -93,11 +77,10 @@ class GoogleIndexing(Engine):
             kind = self._kind(url)
             if isinstance(kind, Answer):
                 return kind
-            response = self._publish({"url": url, "type": kind})
+            notification = {"url": url, "type": kind}
+            response = self._ask("POST", "/urlNotifications:publish", notification)
         except (NoToken, TransportError) as error:
-            return self._answer(
-                Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent
-            )
+            return self._unreachable(error)
         if response.status == 429 and _EXHAUSTED in response.text:
             text = "Google takes no more URLs: the quota of the day is used up."
             return self._exhausted(text, status=429, body=response.text)
@@ -107,9 +90,7 @@ class GoogleIndexing(Engine):
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that there is a token; Google says only of a page if it may be sent."""
         try:
-            self._tokens.headers(
-                self.credentials, self.token_endpoint, timeout=self.timeout
-            )
+            self._headers()
         except NoToken as error:
             return [self._finding(str(error), "Check the option 'credentials'.")]
         names = ", ".join(self.sections)
@@ -118,18 +99,6 @@ class GoogleIndexing(Engine):
             "JobPosting or BroadcastEvent are submitted, and no others."
         )
         return [CheckResult(is_good=True, text=text)]
-
-    def check_machine(self) -> list[CheckResult]:
-        """Check that the credentials can be read, if they are given."""
-        if self.credentials is None:
-            return []  # the machine's own: finding them asks Google
-        endpoint, timeout = self.token_endpoint, self.timeout
-        try:
-            self._tokens.load(self.credentials, endpoint, timeout=timeout)
-        except NoToken as error:
-            fix = "Set 'credentials' to the path of the JSON file that Google issued."
-            return [self._finding(str(error), fix)]
-        return []
 
     def _kind(self, url: str) -> str | Answer:
         """Return what to say of a page, by what the site answers; or why nothing."""
@@ -151,36 +120,6 @@ class GoogleIndexing(Engine):
             text = f"The page {_ONLY}: not submitted."
             return self._answer(Outcome.REJECTED, text, is_unsent=True)
         return "URL_UPDATED"
-
-    def _publish(self, notification: Mapping[str, str]) -> http.Response:
-        """
-        Send a notification; if the token is refused, with a new one once.
-
-        Raises:
-            NoToken: There is no token.
-            TransportError: There is no answer.
-        """
-        body = json.dumps(notification).encode()
-        for renew in (False, True):
-            headers = self._tokens.headers(
-                self.credentials,
-                self.token_endpoint,
-                timeout=self.timeout,
-                renew=renew,
-            )
-            response = http.send(
-                "POST",
-                f"{self.endpoint.rstrip('/')}/urlNotifications:publish",
-                headers={**headers, "Content-Type": "application/json"},
-                body=body,
-                timeout=self.timeout,
-            )
-            if response.status != 401:
-                break
-        return response
-
-    def _secrets(self) -> Iterable[str]:
-        return self._tokens.secrets(self.credentials)
 
 
 def _explained(response: http.Response) -> tuple[Outcome, str]:
