@@ -1,13 +1,45 @@
-"""Read the JSON of answers, of which nothing is certain."""
+"""Read answers: statuses where there is no more, JSON of which nothing is certain."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from .base import Outcome
 from .http import Response
+
+
+def of_status(
+    status: int,
+    what: str,
+    *,
+    missing: str,
+    option: str,
+    rejected: Collection[int] = (400, 413, 422),
+) -> tuple[Outcome, str]:
+    """
+    Return what a status means where any 2xx is a success, for a text after the name.
+
+    ``what`` was sent; ``missing`` says that nothing takes it at the address, which
+    ``option`` has.
+    """
+    if 200 <= status < 300:
+        return Outcome.ACCEPTED, f"accepted {what}."
+    if status == 429:
+        return Outcome.THROTTLED, "asks for fewer requests (429)."
+    if status in rejected:
+        return Outcome.REJECTED, f"rejected {what} ({status})."
+    if 300 <= status < 400:
+        problem = f"redirects ({status}): set {option!r} to the new address."
+    elif status in (404, 405, 410):
+        problem = f"{missing} at this address ({status}): check {option!r}."
+    elif status >= 500:
+        problem = f"has an internal error ({status})."
+    else:
+        problem = f"refuses the request ({status})."
+    return Outcome.UNAVAILABLE, problem
 
 
 def json_object(response: Response) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from . import http, retired
 from .addresses import Target, check_url
+from .answers import of_status
 from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
 from .errors import OptionError, TransportError
 
@@ -81,8 +82,15 @@ class Ping(Engine):
             )
         except TransportError as error:
             return self._unreachable(error)
-        outcome, message = self._explain(response)
-        return self._answer_to(response, outcome, message)
+        outcome, problem = of_status(
+            response.status,
+            "the sitemap",
+            missing="takes no pings",
+            option="url",
+            rejected=(400, 413, 414, 422),
+        )
+        name = Target.parse(self.url, plain=True).authority
+        return self._answer_to(response, outcome, f"{name} {problem}")
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the URL is not known to be retired."""
@@ -95,24 +103,6 @@ class Ping(Engine):
         url = self.url if _PLACEHOLDER in self.url else f"{self.url}{_PLACEHOLDER}"
         token = urllib.parse.quote(self.token, safe="")
         return url.replace(_TOKEN, token).replace(_PLACEHOLDER, quoted)
-
-    def _explain(self, response: http.Response) -> tuple[Outcome, str]:
-        name, status = Target.parse(self.url, plain=True).authority, response.status
-        if response.is_success:
-            return Outcome.ACCEPTED, f"{name} accepted the sitemap."
-        if status == 429:
-            return Outcome.THROTTLED, f"{name} asks for fewer requests (429)."
-        if status in (400, 413, 414, 422):
-            return Outcome.REJECTED, f"{name} rejected the sitemap ({status})."
-        if 300 <= status < 400:
-            problem = f"redirects ({status}): set 'url' to the new address."
-        elif status in (404, 405, 410):
-            problem = f"takes no pings at this address ({status}): check 'url'."
-        elif status >= 500:
-            problem = f"has an internal error ({status})."
-        else:
-            problem = f"refuses the request ({status})."
-        return Outcome.UNAVAILABLE, f"{name} {problem}"
 
     def _secrets(self) -> Iterable[str]:
         """Yield the token, and values in the query that are as long as one."""

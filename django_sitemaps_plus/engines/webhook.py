@@ -16,7 +16,8 @@ from typing import ClassVar
 
 from . import http
 from .addresses import Target, check_url
-from .base import Answer, Batch, Engine, Outcome, secret
+from .answers import of_status
+from .base import Answer, Batch, Engine, secret
 from .errors import OptionError, TransportError
 
 #: The header of the signature: ``t=<seconds since the epoch>,v1=<hexadecimal digits>``.
@@ -74,13 +75,19 @@ class Webhook(Engine):
             )
         except TransportError as error:
             return self._unreachable(error)
-        outcome, problem = _explained(response)
+        status = response.status
+        outcome, problem = of_status(
+            status, "the changes", missing="takes no changes", option="url"
+        )
+        if status in (401, 403):
+            fix = "check 'secret', and the clocks."
+            problem = f"refuses the signature ({status}): {fix}"
         return self._answer_to(
             response,
             outcome,
             f"{Target.parse(self.url, plain=True).authority} {problem}",
             # Too large a whole may have halves that are not.
-            is_divisible=response.status == 413,
+            is_divisible=status == 413,
         )
 
 
@@ -100,24 +107,3 @@ def _document(batch: Batch) -> dict[str, object]:
     urls = list(zip(kinds, batch.urls, strict=True))
     by_kind = {kind: [url for known, url in urls if known == kind] for kind in _KINDS}
     return {"site": batch.origin, **by_kind}
-
-
-def _explained(response: http.Response) -> tuple[Outcome, str]:
-    status = response.status
-    if response.is_success:
-        return Outcome.ACCEPTED, "accepted the changes."
-    if status == 429:
-        return Outcome.THROTTLED, "asks for fewer requests (429)."
-    if status in (400, 413, 422):
-        return Outcome.REJECTED, f"rejected the changes ({status})."
-    if status in (401, 403):
-        problem = f"refuses the signature ({status}): check 'secret', and the clocks."
-    elif 300 <= status < 400:
-        problem = f"redirects ({status}): set 'url' to the new address."
-    elif status in (404, 405, 410):
-        problem = f"takes no changes at this address ({status}): check 'url'."
-    elif status >= 500:
-        problem = f"has an internal error ({status})."
-    else:
-        problem = f"refuses the request ({status})."
-    return Outcome.UNAVAILABLE, problem

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from . import http
 from .addresses import Target, check_url
+from .answers import of_status
 from .base import Answer, Batch, CheckResult, Engine, Outcome
 from .errors import OptionError, TransportError
 
@@ -79,7 +80,9 @@ class WebSub(Engine):
             )
         except TransportError as error:
             return self._unreachable(error)
-        outcome, problem = _explained(response.status)
+        outcome, problem = of_status(
+            response.status, "the feeds", missing="is no hub", option="hub"
+        )
         return self._answer_to(
             response,
             outcome,
@@ -118,24 +121,6 @@ class WebSub(Engine):
             text = f"The feed {feed} has no link to itself."
             return self._finding(text, 'Add <link rel="self" href="…"/> to it.')
         return CheckResult(is_good=True, text=f"The feed {feed} names the hub.")
-
-
-def _explained(status: int) -> tuple[Outcome, str]:
-    if 200 <= status < 300:
-        return Outcome.ACCEPTED, "accepted the feeds."
-    if status == 429:
-        return Outcome.THROTTLED, "asks for fewer requests (429)."
-    if status in (400, 413, 422):
-        return Outcome.REJECTED, f"rejected the feeds ({status})."
-    if 300 <= status < 400:
-        problem = f"redirects ({status}): set 'hub' to the new address."
-    elif status in (404, 405, 410):
-        problem = f"is no hub at this address ({status}): check 'hub'."
-    elif status >= 500:
-        problem = f"has an internal error ({status})."
-    else:
-        problem = f"refuses the request ({status})."
-    return Outcome.UNAVAILABLE, problem
 
 
 def _links(text: str) -> set[tuple[str, str]]:
