@@ -39,6 +39,7 @@ from .protocol.llms import Link, llms_txt
 from .protocol.robots import closed, robots_txt
 from .publishing import index as indexes
 from .publishing.by_position import by_position, position_pages
+from .publishing.documents import Document, as_text, fresh_document, page_document
 from .publishing.extra import extra_sitemaps
 from .publishing.formats import (
     feed_document,
@@ -186,18 +187,18 @@ def page(
     number, place = int(text), of_request(request)
     _refuse_other_sites(name)
     is_text = ending == "txt"
-    fresh = fresh_text if is_text else indexes.fresh_document
+    fresh = fresh_text if is_text else fresh_document
     response = _send_fresh(request, name, number, place, fresh, gz=gz)
     if response is not None:
         return response
     found = source(name)
-    document = indexes.page_document(found, number, place)
+    document = page_document(found, number, place)
     if document is None and found.key is not None:
         fill(found, indexes.FILL_SECONDS)
-        document = indexes.page_document(found, number, place)
+        document = page_document(found, number, place)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
-    return send(request, indexes.as_text(document) if is_text else document, gz=gz)
+    return send(request, as_text(document) if is_text else document, gz=gz)
 
 
 @_guarded
@@ -227,7 +228,7 @@ def _send_fresh(
     name: str,
     number: int,
     site: SiteAddress,
-    fresh: Callable[[str, int, SiteAddress], indexes.Document | None],
+    fresh: Callable[[str, int, SiteAddress], Document | None],
     *,
     gz: bool,
 ) -> HttpResponseBase | None:

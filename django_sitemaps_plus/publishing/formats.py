@@ -31,8 +31,9 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .compression import pack
+from .documents import TEXT, Document, document
 from .freshness import fresh_bytes, tag_of
-from .index import TEXT, Document, address, addresses, document
+from .index import address, addresses
 from .storage import StoredBytes, address_of
 from .stylesheet import stylesheet
 from .text import SUFFIX, store_text, text_of

@@ -13,7 +13,7 @@ from django.utils.http import http_date
 from django_sitemaps_plus.conf import get_settings
 
 from .compression import unpack
-from .index import Document
+from .documents import Document
 
 #: What search engines shall do with the file itself.
 ROBOTS_TAG = "noindex, noodp, noarchive"
