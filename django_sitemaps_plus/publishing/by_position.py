@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +19,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.rendering.columns import Tally, epoch
+from django_sitemaps_plus.rendering.columns import Tally, epoch, latest_believed
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -72,8 +71,9 @@ def newest_lastmod(source: SectionSource) -> float | None:
             describe(error),
         )
         return None
-    tomorrow = time.time() + 86_400
-    return None if newest is None or newest > tomorrow else newest
+    if newest is None or newest > latest_believed().timestamp():
+        return None
+    return newest
 
 
 @dataclass

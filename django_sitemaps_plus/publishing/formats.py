@@ -26,6 +26,7 @@ from django_sitemaps_plus.protocol.feeds import (
 )
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
+from django_sitemaps_plus.rendering.columns import moment
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -40,8 +41,6 @@ from .text import SUFFIX, store_text, text_of
 
 #: The endings of feeds, and what serves each.
 ENDINGS = {"atom": (atom, ATOM_TYPE), "rss": (rss, RSS_TYPE)}
-
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def served(name: str) -> Format | None:
@@ -103,7 +102,7 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
         url=address(site, "section-feed" if name else "feed", *arguments),
         home=f"{site.origin}{site.prefix}",
         title=title,
-        updated=max([_EPOCH, *(_moment(item.at) for item in found)]),
+        updated=moment(max((item.at for item in found), default=0.0)),
         hubs=options.hubs,
     )
     urls = _urls(found, site)
@@ -161,8 +160,4 @@ def _updated(item: Newest) -> dt.datetime:
     try:
         return parse_w3c(item.lastmod)
     except DateError:
-        return _moment(item.at)
-
-
-def _moment(seconds: float) -> dt.datetime:
-    return _EPOCH + dt.timedelta(seconds=seconds)
+        return moment(item.at)

@@ -39,6 +39,7 @@ from django_sitemaps_plus.protocol.limits import (
     MAX_NEWS,
 )
 from django_sitemaps_plus.protocol.writers import IndexWriter, index_header
+from django_sitemaps_plus.rendering.columns import moment
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
@@ -67,8 +68,6 @@ logger = logging.getLogger("django_sitemaps_plus")
 FEW = 0.8
 #: Seconds that a request may spend on finding the bounds of pages.
 FILL_SECONDS = 3.0
-
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True)
@@ -252,7 +251,8 @@ def _addressed(
             scheme = getattr(item.source.sitemap, "protocol", None)
             own = site.with_scheme(scheme)
             starts[name] = address(own, "page", f"{name}-0").removesuffix("0.xml")
-        yield f"{starts[name]}{item.number}.{ending}", _moment(item.lastmod)
+        lastmod = None if item.lastmod is None else moment(item.lastmod)
+        yield f"{starts[name]}{item.number}.{ending}", lastmod
 
 
 # Indexes
@@ -273,10 +273,6 @@ def index_bytes(
         writer.add(location, lastmod, zone)
     writer.finish()
     return b"".join(chunks)
-
-
-def _moment(seconds: float | None) -> dt.datetime | None:
-    return None if seconds is None else _EPOCH + dt.timedelta(seconds=seconds)
 
 
 def parts(found: Sequence[Listed | str]) -> int:

@@ -41,6 +41,8 @@ Media: TypeAlias = dict[str, Sequence[Any]]
 #: Reasons to omit a tag that are reported of a page, and what each begins with.
 MOST_OMITTED, OMITTED = 20, "listed without "
 
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
 _ESCAPED = "&<>'\""
 _TWO_DIGITS = tuple(f"{number:02}" for number in range(60))
 #: Makes every digit a zero, to compare the shapes of many texts at once.
@@ -409,6 +411,16 @@ def escape_joined(joined: str) -> str:
     if not any(character in joined for character in _ESCAPED):
         return joined
     return escape(joined)
+
+
+def latest_believed() -> dt.datetime:
+    """Return the latest lastmod that is believed: somebody's clock may be ahead."""
+    return dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
+
+
+def moment(seconds: float) -> dt.datetime:
+    """Return the time so many seconds after the epoch."""
+    return _EPOCH + dt.timedelta(seconds=seconds)
 
 
 def epoch(value: Any) -> float | None:

@@ -10,7 +10,6 @@ Both yield ``Batch``es, whose text ``serializer`` writes.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -61,6 +60,7 @@ from .columns import (
     Locations,
     Tally,
     TextLocations,
+    latest_believed,
 )
 from .related_rows import attach
 from .row_path import RowPlan
@@ -94,14 +94,13 @@ class Reader:
     def serializer(self) -> Serializer:
         """Return the serializer for this reader's batches."""
         sitemap = self.sitemap
-        tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
         patterns = () if self.lists_all else patterns_of(sitemap)
         x_default = sitemap.i18n and sitemap.alternates and sitemap.x_default
         return Serializer(
             origin=self.site.origin,
             zone=timezone.get_default_timezone(),
             folder=self.site.folder,
-            latest=tomorrow.strftime("%Y-%m-%dT%H:%M:%S"),
+            latest=latest_believed().strftime("%Y-%m-%dT%H:%M:%S"),
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=django_settings.LANGUAGE_CODE if x_default else None,
             leaves_out=matcher(patterns) if patterns else None,
