@@ -116,18 +116,19 @@ def write(
     files().filter(page=page).exclude(checksum=keep).delete()
     if checksum == keep:
         return
-    origin = address_of(site)
-    pieces = range(0, len(data), PIECE)
-    files().bulk_create(
-        [
-            PageFile(
-                page=page,
-                checksum=checksum,
-                origin=origin,
-                part=part,
-                data=data[start : start + PIECE],
-            )
-            for part, start in enumerate(pieces)
-        ],
-        batch_size=1,
-    )
+    pieces = pieces_of(page, checksum, StoredBytes(address_of(site), data))
+    files().bulk_create(pieces, batch_size=1)
+
+
+def pieces_of(page: Page, checksum: str, stored: StoredBytes) -> list[PageFile]:
+    """Return the rows of some bytes, to be created one by one."""
+    return [
+        PageFile(
+            page=page,
+            checksum=checksum,
+            origin=stored.origin,
+            part=part,
+            data=stored.data[start : start + PIECE],
+        )
+        for part, start in enumerate(range(0, len(stored.data), PIECE))
+    ]

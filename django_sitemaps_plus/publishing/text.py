@@ -12,8 +12,7 @@ from django.db import IntegrityError, transaction
 from django_sitemaps_plus.pagination.queries import of_sections, pages
 from django_sitemaps_plus.rendering.listing import locations_of
 
-from .models import PageFile
-from .storage import PIECE, StoredBytes, files
+from .storage import StoredBytes, files, pieces_of
 
 #: What follows the checksum of a page's version in that of its text.
 SUFFIX = ".txt"
@@ -41,17 +40,7 @@ def store_text(name: str, number: int, checksum: str, text: StoredBytes) -> None
     page = pages().filter(of_sections(name), number=number).first()
     if page is None:
         return
-    pieces = range(0, len(text.data), PIECE)
-    rows = [
-        PageFile(
-            page=page,
-            checksum=f"{checksum}{SUFFIX}",
-            origin=text.origin,
-            part=part,
-            data=text.data[start : start + PIECE],
-        )
-        for part, start in enumerate(pieces)
-    ]
+    rows = pieces_of(page, f"{checksum}{SUFFIX}", text)
     try:
         with transaction.atomic(using=pages().db):
             files().bulk_create(rows, batch_size=1, ignore_conflicts=True)
