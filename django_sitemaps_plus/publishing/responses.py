@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import http_date
 
@@ -19,37 +19,41 @@ from .documents import Document
 ROBOTS_TAG = "noindex, noodp, noarchive"
 
 
-def send(
-    request: HttpRequest, document: Document | None, *, gz: bool
-) -> HttpResponseBase:
+def send(request: HttpRequest, document: Document, *, gz: bool) -> HttpResponseBase:
     """Send a document: gzipped if it can be, or 304 if the client has it."""
-    if document is None:
-        raise Http404("There is nothing here.")
-    tag, changed_at = document.tag, document.changed_at
+    packed, changed_at = gz or _takes_gzip(request), document.changed_at
+    etag = _etag(document.tag, packed=packed)
     # Whoever has the former version does not have the current one.
     if not document.is_former:
-        response = not_modified(request, tag, changed_at, gz=gz)
+        response = _not_modified(request, etag, changed_at, gz=gz)
         if response is not None:
             return response
-    whole = _whole(document, packed=_takes_gzip(request), gz=gz)
-    return _with_headers(request, whole, tag, changed_at, gz=gz)
+    whole = _whole(document, packed=packed, gz=gz)
+    return _with_headers(whole, etag, changed_at, gz=gz)
 
 
 def not_modified(
     request: HttpRequest, tag: str, changed_at: float | None, *, gz: bool
 ) -> HttpResponseBase | None:
     """Return 304 (or 412) if the client's conditions say so, else None."""
+    etag = _etag(tag, packed=gz or _takes_gzip(request))
+    return _not_modified(request, etag, changed_at, gz=gz)
+
+
+def _not_modified(
+    request: HttpRequest, etag: str, changed_at: float | None, *, gz: bool
+) -> HttpResponseBase | None:
     modified = None if changed_at is None else _whole_second(changed_at)
     response: HttpResponseBase | None = get_conditional_response(
-        request, _etag(request, tag, gz=gz), modified
+        request, etag, modified
     )
     if response is None:
         return None
-    return _with_headers(request, response, tag, changed_at, gz=gz)
+    return _with_headers(response, etag, changed_at, gz=gz)
 
 
-def _etag(request: HttpRequest, tag: str, *, gz: bool) -> str:
-    return f'"{tag}-gz"' if gz or _takes_gzip(request) else f'"{tag}"'
+def _etag(tag: str, *, packed: bool) -> str:
+    return f'"{tag}-gz"' if packed else f'"{tag}"'
 
 
 def _whole_second(moment: float) -> int:
@@ -58,15 +62,10 @@ def _whole_second(moment: float) -> int:
 
 
 def _with_headers(
-    request: HttpRequest,
-    response: HttpResponseBase,
-    tag: str,
-    changed_at: float | None,
-    *,
-    gz: bool,
+    response: HttpResponseBase, etag: str, changed_at: float | None, *, gz: bool
 ) -> HttpResponseBase:
     # A 304 says them too: https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
-    response.headers["ETag"] = _etag(request, tag, gz=gz)
+    response.headers["ETag"] = etag
     if changed_at is not None:
         # Not later than the response, or it is no date of a change:
         # https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.1
@@ -95,7 +94,7 @@ class _GzipFile(HttpResponse):
 
 
 def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
-    body = document.packed if packed or gz else unpack(document.packed)
+    body = document.packed if packed else unpack(document.packed)
     response: HttpResponse
     if gz:
         response = _GzipFile(body, content_type="application/gzip")
