@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.rendering.listing import (
     Listing,
     fingerprint,
@@ -117,12 +118,10 @@ class Comparison:
     taken: Taken
     #: Scheme and host of both listings.
     origin: str
-    #: The definition that the former listing was built by, and the running code's.
-    former_definition: str
+    #: The page as it was built before, when its rows were read and its events were.
+    page: Page
+    #: The definition of the running code.
     definition: str
-    #: When the rows of the former listing were read, and when its events were.
-    read_at: float
-    events_at: float
     now: float
     #: How many rows were left out for a fault: nobody knows which URLs they had.
     bad: int = 0
@@ -161,10 +160,10 @@ class Comparison:
 
     def _known(self, item: bytes, reported: Reported | None) -> Known:
         # Events of this page about URLs that it does not list belong to another piece.
-        own = {self.events_at} if item in (self.former or {}) else set()
+        own = {self.page.events_at} if item in (self.former or {}) else set()
         if reported is None:
-            return Known(self.read_at, frozenset(own))
-        return Known(min(self.read_at, reported.at), reported.events | own)
+            return Known(self.page.read_at, frozenset(own))
+        return Known(min(self.page.read_at, reported.at), reported.events | own)
 
     def _event(self, kind: UrlChange.Kind, location: str) -> Event:
         rest = self.new.get(written(location, self.origin), b"")
@@ -188,10 +187,10 @@ class Comparison:
             if known and self._differ(former[item], rest):
                 yield self._event(Kind.CHANGED, location_of(item, self.origin))
 
-    def _relisted(self, told: set[str]) -> Iterator[Event]:
+    def _relisted(self, known: set[str]) -> Iterator[Event]:
         """Return what is listed, though the last word on it was "removed"."""
-        since = min([self.read_at, *(r.at for r in self.taken.reported.values())])
-        for location in sorted(last_removed(self.taken.section, since) - told):
+        since = min([self.page.read_at, *(r.at for r in self.taken.reported.values())])
+        for location in sorted(last_removed(self.taken.section, since) - known):
             if written(location, self.origin) in self.new:
                 yield self._event(Kind.CHANGED, location)
 
@@ -202,13 +201,13 @@ class Comparison:
         Another definition writes other entries for the same content: then only the
         lastmod counts.
         """
-        if self.former_definition == self.definition:
+        if self.page.digest == self.definition:
             return former != rest
         return lastmod_of(former) != lastmod_of(rest)
 
     def _is_overtaken(self, item: bytes, reported: Reported) -> bool:
         """Tell whether the page was read, perhaps later, and listed something else."""
-        if reported.last_at > self.events_at:
+        if reported.last_at > self.page.events_at:
             return False
         rest = (self.former or {}).get(item)
         return rest is None or self._differs_from(reported, rest)
