@@ -25,9 +25,9 @@ from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.sections import items_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
-#: What becomes of rows whose foreign key's target is deleted, where that is told of
-#: by their own signals, or left to the project.
-_TOLD = (CASCADE, PROTECT, RESTRICT, DO_NOTHING)
+#: What becomes of rows whose foreign key's target is deleted, where they have signals
+#: of their own, or it is left to the project.
+_SIGNALLED = (CASCADE, PROTECT, RESTRICT, DO_NOTHING)
 
 #: A table and one of its columns.
 _Column = tuple[str, str]
@@ -202,8 +202,8 @@ class _Columns:
             for known in model._meta.local_concrete_fields:
                 column = (model._meta.db_table, known.column)
                 if known.is_relation and known.related_model and column in read:
-                    told = getattr(known.remote_field, "on_delete", None) in _TOLD
-                    if not told or model._meta.auto_created:
+                    rule = getattr(known.remote_field, "on_delete", None)
+                    if rule not in _SIGNALLED or model._meta.auto_created:
                         target: Any = known.related_model
                         found.add(target._meta.concrete_model)
         return found

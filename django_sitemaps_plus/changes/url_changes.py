@@ -82,8 +82,8 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
     if not events:
         return
     removed = sum(event.kind == Kind.REMOVED for event in events)
-    on_hold = _is_too_much(section, removed, now)
-    held = [on_hold and event.kind == Kind.REMOVED for event in events]
+    is_too_much = _is_too_much(section, removed, now)
+    on_hold = [is_too_much and event.kind == Kind.REMOVED for event in events]
     queued_at = None if get_settings().ENGINES else now
     announce_at = now if urls_changed.has_listeners() else None
     url_changes().bulk_create(
@@ -96,11 +96,11 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
                 lastmod=event.lastmod,
                 title=event.title,
                 at=event.at,
-                on_hold=is_held,
+                on_hold=waits,
                 queued_at=queued_at,
-                announce_at=None if is_held else announce_at,
+                announce_at=None if waits else announce_at,
             )
-            for event, is_held in zip(events, held, strict=True)
+            for event, waits in zip(events, on_hold, strict=True)
         ),
         batch_size=ROWS,
     )
@@ -195,15 +195,15 @@ def confirm(section: str, now: float) -> int:
     What is listed again by now is submitted as changed.
     """
     sections().filter(name=section).update(confirmed_at=now)
-    held = url_changes().filter(section=section, on_hold=True)
+    waiting = url_changes().filter(section=section, on_hold=True)
     same = url_changes().filter(section=section, digest=OuterRef("digest"))
     since = same.filter(pk__gt=OuterRef("pk")).exclude(kind=Kind.REMOVED)
-    again = list(held.filter(Exists(since)).values_list("pk", flat=True))
+    again = list(waiting.filter(Exists(since)).values_list("pk", flat=True))
     for start in range(0, len(again), ROWS):
         some = url_changes().filter(pk__in=again[start : start + ROWS])
         some.update(kind=Kind.CHANGED)
     announce_at = now if urls_changed.has_listeners() else None
-    return held.update(on_hold=False, announce_at=announce_at)
+    return waiting.update(on_hold=False, announce_at=announce_at)
 
 
 def prune() -> int:

@@ -1,7 +1,7 @@
 """Locations: absolute URLs of RFC 3986, made from paths and IRIs (RFC 3987).
 
 A page of a sitemap lists URLs of its own scheme and host only
-(https://www.sitemaps.org/protocol.html#location), so that its locations are kept as
+(https://www.sitemaps.org/protocol.html#location), so that its locations are stored as
 paths; images, videos and the pages of other languages may live elsewhere.
 """
 
@@ -19,7 +19,7 @@ from typing import Final
 from .errors import LocationError, excerpt
 from .limits import MAX_LOCATION, MIN_LOCATION
 
-#: Stands for the origin in bytes that are made once and served under several origins;
+#: Stands for the origin in bytes that are built once and served under several origins;
 #: stamped by ``bytes.replace``. A control character, which no XML file may hold, so
 #: that no data can look like it.
 ORIGIN_MARK: Final = "\x1a"

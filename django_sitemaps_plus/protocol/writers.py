@@ -140,7 +140,7 @@ class _Writer:
         sink(header)
 
     def add_xml(self, xml: bytes, entries: int = 1) -> None:
-        """Write entries that are made already.
+        """Write entries whose XML is ready.
 
         Raises:
             PageFull: They would pass the limit of entries or of bytes; nothing was

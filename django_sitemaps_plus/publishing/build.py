@@ -158,8 +158,8 @@ def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
     pages. Raises ``Busy`` if another process is dividing such a section.
     """
     removed = []
-    gone = sections().exclude(name__in=["", *names]).filter(pages__isnull=False)
-    for section in gone.distinct().order_by("name"):
+    others = sections().exclude(name__in=["", *names]).filter(pages__isnull=False)
+    for section in others.distinct().order_by("name"):
         if _is_unused(section):
             removed.append((section.name, ordered(section).count()))
             void(section)

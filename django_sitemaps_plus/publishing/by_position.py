@@ -88,13 +88,13 @@ def by_position(
     sources: Sequence[SectionSource], number: int, site: SiteAddress
 ) -> Entries:
     """
-    Return page ``number`` of each source in one document, made now.
+    Return page ``number`` of each source in one document, built now.
 
     Raises ``PageFull`` if they are more than a page may hold, ``TooManyBadRows`` if
     more of a source's rows are bad than ``MAX_BAD`` allows, or all of them.
     """
-    made = Entries()
-    writer = UrlsetWriter(made.chunks.append, header=header_of(sources))
+    built = Entries()
+    writer = UrlsetWriter(built.chunks.append, header=header_of(sources))
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
         origin = str(own.origin).encode()
@@ -111,12 +111,12 @@ def by_position(
             logger.error(problem)
             raise TooManyBadRows(problem)
         log_bad(source.name, tally.bad, list(tally.omitted.values()))
-        made.lastmods.append(tally.lastmods or [])
+        built.lastmods.append(tally.lastmods or [])
     if not writer.entries:
         # Contrib's template leaves an empty line, and Django's own test wants it.
         writer.add_xml(b"\n", entries=0)
     writer.finish()
-    return made
+    return built
 
 
 def header_of(sources: Iterable[SectionSource]) -> bytes:

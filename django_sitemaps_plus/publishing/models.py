@@ -53,7 +53,7 @@ class Read(models.Model):
     crawler = models.CharField(max_length=40, blank=True)
     #: How often it got the whole file (200).
     full = models.PositiveBigIntegerField(default=0)
-    #: How often it was told that nothing has changed (304).
+    #: How often the answer was that nothing has changed (304).
     unchanged = models.PositiveBigIntegerField(default=0)
     #: Seconds since the epoch.
     first_at = models.FloatField()

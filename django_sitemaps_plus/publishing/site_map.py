@@ -222,8 +222,8 @@ def _by_position(reader: Reader, number: int, start: int) -> tuple[int, Items]:
                 batches = list(reader.by_position(number))
             except EmptyPage:
                 batches = []
-            made = [text for _, some in reader.texts(batches) for text in some.each()]
-            return len(made), [(None, text) for text in made[start : start + LINKS]]
+            texts = [text for _, some in reader.texts(batches) for text in some.each()]
+            return len(texts), [(None, text) for text in texts[start : start + LINKS]]
         size = source.items_per_page
         items = source.items()
         total = items.count() if isinstance(items, QuerySet) else len(items)

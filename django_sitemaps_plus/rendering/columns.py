@@ -357,13 +357,13 @@ class Batch:
 
     def _media_of(self, places: Sequence[int]) -> dict[str | None, Media]:
         # Languages that share their columns still do.
-        made: dict[int, Media] = {}
+        found: dict[int, Media] = {}
         for media in self.media.values():
-            if id(media) not in made:
-                made[id(media)] = {
+            if id(media) not in found:
+                found[id(media)] = {
                     name: picked(column, places) for name, column in media.items()
                 }
-        return {language: made[id(media)] for language, media in self.media.items()}
+        return {language: found[id(media)] for language, media in self.media.items()}
 
 
 @dataclass(slots=True)

@@ -193,7 +193,10 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         ]
 
 
-class GenericSitemap(ContribGenericSitemap, Sitemap):  # type: ignore[type-arg]
+class GenericSitemap(
+    ContribGenericSitemap,  # type: ignore[type-arg]  # in the stubs only
+    Sitemap,
+):
     """Contrib's ``GenericSitemap``: a queryset and the name of its date field."""
 
 

@@ -63,8 +63,8 @@ class Related:
         Return the related rows of ``items``, with the columns ``names`` of the item.
 
         After these each row has a value for each slot. The rows of an item follow one
-        another. Raises ``FieldError`` for
-        names that the models do not have, and expressions that cannot be moved.
+        another. Raises ``FieldError`` for names that the models do not have, and for
+        expressions that cannot be moved.
         """
         start = f"{self.relation}__"
         # All in one filter(): so it is one join, which the columns then use.
@@ -140,14 +140,14 @@ def _moved(expression: Any, start: str) -> Any:
         raise FieldError(msg)
     if not hasattr(expression, "get_source_expressions"):
         return expression
-    made = expression.copy()
-    made.set_source_expressions(
+    moved = expression.copy()
+    moved.set_source_expressions(
         [
             None if part is None else _moved(part, start)
             for part in expression.get_source_expressions()
         ]
     )
-    return made
+    return moved
 
 
 # Slots
@@ -203,8 +203,7 @@ def filler(
         values = {
             known.name: getattr(declared, known.name) for known in fields(declared)
         }
-        made = type(declared)
-        return _record(made, values, places)
+        return _record(type(declared), values, places)
     if isinstance(declared, (list, tuple)) and slots(declared):
         parts = [filler(part, places, kind) for part in declared]
         return lambda row: _flat(part(row) for part in parts)
@@ -225,8 +224,8 @@ def _record(
         found = {name: part(row) for name, part in parts.items()}
         # An empty text is how most columns say that there is none.
         values = {name: None if v == "" else v for name, v in found.items()}
-        made = kind(**constants, **values)
-        return None if _is_missing(made) else made
+        record = kind(**constants, **values)
+        return None if _is_missing(record) else record
 
     return fill
 

@@ -1,4 +1,4 @@
-"""News: the articles of the last two days, without anybody's doing."""
+"""News: the articles of the last two days, which leave when they are older."""
 
 from __future__ import annotations
 

@@ -106,6 +106,7 @@ class Route:
                 get_script_prefix(),
                 tuple(kwargs) or len(args),
             ):
+                # As many names as arguments: that is the shape.
                 url = form.url(dict(zip(form.names, args)) if args else kwargs)  # noqa: B905
                 if url is not None:
                     return url
