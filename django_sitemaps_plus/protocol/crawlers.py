@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from .ai_crawlers import PRESETS
+
 #: The names, as they stand in the User-Agent header. Lists of the owners:
 #: https://developers.google.com/search/docs/crawling-indexing/overview-google-crawlers
 #: https://www.bing.com/webmasters/help/which-crawlers-does-bing-use-8c184ec0
 #: https://yandex.com/support/webmaster/robot-workings/check-yandex-robots.html
 #: https://support.apple.com/en-us/119829
-#: https://platform.openai.com/docs/bots
-#: https://support.anthropic.com/en/articles/8896518
 NAMES = (
     # Google
     "Googlebot",
@@ -46,20 +46,9 @@ NAMES = (
     "Qwantbot",
     "MojeekBot",
     "Slurp",
-    # assistants and language models
-    "GPTBot",
-    "OAI-SearchBot",
-    "ChatGPT-User",
-    "ClaudeBot",
-    "Claude-SearchBot",
-    "Claude-User",
-    "PerplexityBot",
-    "Amazonbot",
-    "DuckAssistBot",
-    "MistralAI-User",
-    "meta-externalagent",
+    # assistants and language models; of the presets two are in no header
+    *(crawler.name for preset in PRESETS.values() for crawler in preset),
     "Bytespider",
-    "CCBot",
     # archives, previews and tools for search managers
     "archive.org_bot",
     "facebookexternalhit",
