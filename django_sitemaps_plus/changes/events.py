@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.rendering.listing import (
@@ -135,7 +136,7 @@ class Comparison:
         found = [*self._missing(), *self._present()]
         return [*found, *self._relisted({event.location for event in found})]
 
-    @property
+    @cached_property
     def _reported(self) -> dict[bytes, Reported]:
         return {
             written(location, self.origin): reported
