@@ -20,7 +20,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     declared_expressions,
     declared_related,
 )
-from django_sitemaps_plus.sitemaps.media import Related as DeclaredRelated
+from django_sitemaps_plus.sitemaps.media import Related
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.sections import items_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
@@ -34,7 +34,7 @@ _Column = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Related:
+class Dependency:
     """A model that a section's expressions and filters traverse."""
 
     #: Its fields that they read, by attname.
@@ -54,7 +54,7 @@ class Dependencies:
     """The models and fields on which a section depends."""
 
     model: type[Model]
-    related: dict[type[Model], Related] = field(default_factory=dict)
+    related: dict[type[Model], Dependency] = field(default_factory=dict)
 
 
 @rendering_context(PLACEHOLDER_SITE)
@@ -109,7 +109,7 @@ class _Columns:
                 else:
                     self._add_column(query, column, outermost)
 
-    def of_related(self, related: DeclaredRelated) -> None:
+    def of_related(self, related: Related) -> None:
         """Add what the query for related rows reads."""
         table = related.model_of(self.model)._meta.db_table
         path: str | None = f"{related.relation}__"
@@ -167,7 +167,7 @@ class _Columns:
         self._links[table] = right if straight and known == right else None
         self._joined_by.setdefault(table, set()).add(right)
 
-    def related(self) -> dict[type[Model], Related]:
+    def related(self) -> dict[type[Model], Dependency]:
         """Return the other models, and which of their fields are read."""
         found = {}
         silent = self._silent_targets()
@@ -186,7 +186,7 @@ class _Columns:
                 link = names.get(self._links.get(table) or "")
                 matters = not is_referred_to or model in silent
                 path = (self._paths.get(table) or "").removesuffix("__") or None
-                found[model] = Related(fields, link, is_referred_to, matters, path)
+                found[model] = Dependency(fields, link, is_referred_to, matters, path)
         return found
 
     def _silent_targets(self) -> set[type[Model]]:

@@ -30,7 +30,7 @@ from django_sitemaps_plus.sitemaps.site import (
     working_for,
 )
 
-from .dependencies import Related, dependencies, related_tables
+from .dependencies import Dependency, dependencies, related_tables
 from .recorder import Bag, remembering
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -111,10 +111,10 @@ class _Listeners:
     """Who wants to know of one model's objects."""
 
     own: list[Recorder] = field(default_factory=list)
-    related: list[tuple[Recorder, Related]] = field(default_factory=list)
+    related: list[tuple[Recorder, Dependency]] = field(default_factory=list)
     #: Those that want to know of deletes.
     own_deletes: list[Recorder] = field(default_factory=list)
-    related_deletes: list[tuple[Recorder, Related]] = field(default_factory=list)
+    related_deletes: list[tuple[Recorder, Dependency]] = field(default_factory=list)
 
 
 _listeners: dict[type[Model], _Listeners] = {}
@@ -295,7 +295,7 @@ def _post_save(
 
 
 def _matters(
-    related: Related,
+    related: Dependency,
     instance: Any,
     update_fields: Iterable[str] | None,
     *,
@@ -313,7 +313,7 @@ def _matters(
 
 
 def _remember_related(
-    bag: Bag, recorder: Recorder, related: Related, instance: Any
+    bag: Bag, recorder: Recorder, related: Dependency, instance: Any
 ) -> None:
     if related.link is not None:
         key = instance.__dict__.get(related.link)
@@ -342,7 +342,7 @@ def _pre_delete(
 
 
 def _remember_deleted(
-    bag: Bag, recorder: Recorder, related: Related, instance: Any
+    bag: Bag, recorder: Recorder, related: Dependency, instance: Any
 ) -> None:
     link = related.link
     if link is None or link not in instance.__dict__:
@@ -376,7 +376,7 @@ def _m2m_changed(
 
 def _concerned(
     recorder: Recorder,
-    related: Related,
+    related: Dependency,
     instance: Model,
     model: type[Model],
     pk_set: set[Any] | None,

@@ -17,7 +17,7 @@ from django.db.models import Model
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 
-from .dependencies import Related, dependencies
+from .dependencies import Dependency, dependencies
 from .models import RelatedState
 from .queries import related_states
 
@@ -57,7 +57,9 @@ def rows_concerned(
     return [] if former is None or not former.state else [former.state]
 
 
-def _related(section: SectionSource, label: str) -> tuple[type[Model], Related] | None:
+def _related(
+    section: SectionSource, label: str
+) -> tuple[type[Model], Dependency] | None:
     """Return the model on which the section depends, of which ``label`` is a kind."""
     known = dependencies(section.sitemap)
     try:
@@ -71,7 +73,7 @@ def _related(section: SectionSource, label: str) -> tuple[type[Model], Related] 
 
 
 def _state_of(
-    section: SectionSource, model: type[Model], related: Related, pk: str
+    section: SectionSource, model: type[Model], related: Dependency, pk: str
 ) -> str | None:
     """Return what stands for the fields that matter; None if there is no such row."""
     rows = model._base_manager.using(database_of(section.sitemap.items()))
@@ -95,7 +97,7 @@ def _key_text(key: Key | None, pk: Any) -> str:
 
 
 def _dependent_rows(
-    section: SectionSource, key: Key, related: Related, pk: str
+    section: SectionSource, key: Key, related: Dependency, pk: str
 ) -> list[str] | None:
     """Return the keys of the rows that refer to an object; None if they are many."""
     if related.path is None:
