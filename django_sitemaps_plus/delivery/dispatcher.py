@@ -251,7 +251,7 @@ class Dispatcher:
             if not batches:
                 return True
             if self.options.is_over():
-                self._put_back([row for other in batches for row in other], 0.0)
+                self._put_back_untried(batches, 0.0)
                 return False
             if time.monotonic() > deadline:
                 break
@@ -259,8 +259,7 @@ class Dispatcher:
             try:
                 answer, said = self._submit(batch)
             except NoThread:
-                self._put_back(batch, RESTART, attempts=F("attempts") - 1)
-                self._put_back([row for other in batches for row in other], RESTART)
+                self._put_back_untried([batch, *batches], RESTART)
                 raise
             if answer.taken and answer.taken < len(batch):
                 # As much as the quota allowed. What is left finds out what follows.
@@ -396,6 +395,13 @@ class Dispatcher:
         due_at, ids = self.now() + wait, _ids(rows)
         _retrying(lambda: submissions().put_back(ids, self.owner, due_at, **said))
         self.result.postponed += len(rows)
+
+    def _put_back_untried(
+        self, batches: Sequence[Sequence[Submission]], wait: float
+    ) -> None:
+        """Put back what was claimed, which counted an attempt, and not sent."""
+        rows = [row for batch in batches for row in batch]
+        self._put_back(rows, wait, attempts=F("attempts") - 1)
 
     def _clean(self, text: str) -> str:
         """Return an engine's text without secrets, as every database can store it."""
