@@ -33,7 +33,7 @@ from .db import MIGRATE, tables_are_missing
 from .delivery.engines import files_of
 from .exceptions import ConfigurationError, NotReady, TooManyBadRows
 from .pagination.bounds import fill
-from .pagination.queries import pages
+from .pagination.queries import ledger
 from .protocol.errors import PageFull
 from .protocol.llms import Link, llms_txt
 from .protocol.robots import closed, robots_txt
@@ -97,7 +97,7 @@ def _guarded(view: View) -> View:
         except TooManyBadRows:
             return _unavailable(_NOT_NOW, _RETRY)
         except DatabaseError as error:
-            if tables_are_missing(pages().db):
+            if tables_are_missing(ledger()):
                 return _unavailable(MIGRATE, _RETRY)
             if not isinstance(error, OperationalError):
                 raise

@@ -14,7 +14,7 @@ from django.db.models import Model
 
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.publishing.by_position import MOST_PAGES, position_pages
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source_of
@@ -31,7 +31,7 @@ def check_tables(
     databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
     """W008 and W009: the tables, and long sections that are paged by position."""
-    using = pages().db
+    using = ledger()
     if not databases or using not in databases:
         return []
     if not tables_exist(using):

@@ -17,7 +17,7 @@ from django.db import DatabaseError
 
 from django_sitemaps_plus.db import MIGRATE, tables_are_missing
 from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import (
     SiteAddress,
@@ -116,7 +116,7 @@ def sentences() -> Iterator[None]:
     except SitemapsPlusError as error:
         raise CommandError(str(error), returncode=FAILED) from error
     except DatabaseError as error:
-        is_missing = tables_are_missing(pages().db)
+        is_missing = tables_are_missing(ledger())
         text = MIGRATE if is_missing else f"The database failed: {error}"
         raise CommandError(text, returncode=FAILED) from error
 

@@ -32,9 +32,9 @@ from .queries import (
     LEASE,
     WAIT,
     lease,
+    ledger,
     lost,
     ordered,
-    pages,
     section_row,
     sections,
     upper_of,
@@ -169,7 +169,7 @@ class _Filling:
     def _last_page(self) -> Page:
         last = ordered(self.section).last()
         if last is None:
-            with transaction.atomic(using=pages().db):
+            with transaction.atomic(using=ledger()):
                 last = create_pages(self.section, self.owner, [None], [0])[-1]
         return last
 
@@ -177,7 +177,7 @@ class _Filling:
         self, last: Page, bounds: list[KeyValue], *, filled: bool = False
     ) -> Page:
         """Write some bounds after the last page; returns what is then the last."""
-        with transaction.atomic(using=pages().db):
+        with transaction.atomic(using=ledger()):
             if bounds:
                 last = create_pages(
                     self.section,

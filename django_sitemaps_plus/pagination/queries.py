@@ -29,22 +29,27 @@ _POLL = 0.05
 _TRIES = 5
 
 
+def ledger() -> str:
+    """Return the alias of the database that has sections and pages, for writing."""
+    return router.db_for_write(Page)
+
+
 def sections() -> SectionQuerySet:
     """Return the site's sections, in the database for writing."""
-    rows = Section.objects.using(router.db_for_write(Section))
+    rows = Section.objects.using(ledger())
     found: SectionQuerySet = rows.filter(site=current_site())
     return found
 
 
 def other_sites_have_sections() -> bool:
     """Tell whether Sites have rows of which these settings know nothing."""
-    rows = Section.objects.using(router.db_for_write(Section))
+    rows = Section.objects.using(ledger())
     return rows.exclude(site__in=declared_sites()).exists()
 
 
 def pages() -> PageQuerySet:
     """Return the pages of all sites, in the database for writing."""
-    found: PageQuerySet = Page.objects.using(router.db_for_write(Page)).all()
+    found: PageQuerySet = Page.objects.using(ledger())
     return found
 
 
@@ -122,7 +127,7 @@ def void(section: Section, signature: str = "") -> None:
 
     Raises ``Busy`` if another process is dividing the section.
     """
-    with lease(section) as owner, transaction.atomic(using=sections().db):
+    with lease(section) as owner, transaction.atomic(using=ledger()):
         held = sections().filter(pk=section.pk, lease_owner=owner)
         if held.update(key=signature, filled=False):
             pages().filter(section=section).delete()

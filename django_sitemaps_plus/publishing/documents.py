@@ -15,7 +15,7 @@ from typing import Final
 from django.db import Error as DatabaseError
 
 from django_sitemaps_plus.db import tables_exist
-from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.writers import (
     URLSET_FOOTER,
@@ -95,7 +95,7 @@ def _by_position(
     except NotStoredError:
         pass
     except DatabaseError:
-        if tables_exist(pages().db):
+        if tables_exist(ledger()):
             raise
     if not 1 <= number <= position_pages(item):
         return None

@@ -20,7 +20,7 @@ from django_sitemaps_plus.exceptions import TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, cuts
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import ordered, pages, sections
+from django_sitemaps_plus.pagination.queries import ledger, ordered, pages, sections
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import Listing, listing_of
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -95,7 +95,7 @@ def _events(source: SectionSource, page: Page, site: SiteAddress) -> list[Event]
         origin=str(own.origin),
         page=page,
         definition=definition(source.name).digest,
-        now=database_time(pages().db),
+        now=database_time(ledger()),
         bad=bad,
         is_whole=is_whole,
         reports_removed=source.reports_removed,

@@ -24,7 +24,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import binary_cursor, tables_exist
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.pagination.queries import ledger, pages
 from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.sitemaps.sections import BY_POSITION
 from django_sitemaps_plus.sitemaps.site import SiteAddress, current_site
@@ -209,7 +209,7 @@ def _rows(
     name: str, number: int, now: float, *, bytes_too: bool, suffix: str = ""
 ) -> list[Any]:
     key = definition(name).key
-    using = pages().db
+    using = ledger()
     given: dict[Any, Any] = {
         "<site>": current_site(),
         "<name>": name,
@@ -253,7 +253,7 @@ def fresh_bytes(
 
 
 def _fresh(name: str, rows: list[Any], now: float) -> PageState | None:
-    if not rows or remembers(pages().db, name):
+    if not rows or remembers(ledger(), name):
         return None
     state = PageState.of_row(rows[0])
     return state if is_fresh(state, definition(name), now) else None

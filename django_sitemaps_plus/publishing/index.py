@@ -28,6 +28,7 @@ from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import (
     is_filled,
+    ledger,
     of_sections,
     pages,
     row_of,
@@ -145,13 +146,12 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
             # Not stored, or not yet: they are counted instead.
             continue
         found.setdefault(pk, [])
-        current = definition(item.name)
         # In its grace a page shows more than it holds; the end of that is news.
         counted = None if former and grace > now else entries
         if former and grace <= now:
             lastmod = max(lastmod or 0.0, grace)
-        is_empty = counted == 0 and digest == current.digest
-        if is_empty and 0 <= now - verified < hold(current):
+        is_empty = counted == 0 and digest == definition(item.name).digest
+        if is_empty and 0 <= now - verified < hold(definition(item.name)):
             continue
         found[pk].append(Listed(item, number, lastmod, counted, is_empty))
     listing = Listing(is_index=name in rows and rows[name].is_index)
@@ -174,7 +174,7 @@ def _filled_rows(name: str, sources: Sequence[SectionSource]) -> dict[str, Secti
     try:
         rows = {row.name: row for row in sections().filter(name__in=names)}
     except DatabaseError:
-        if any(item.key for item in sources) or tables_exist(sections().db):
+        if any(item.key for item in sources) or tables_exist(ledger()):
             raise
         return {}
     deadline = time.monotonic() + FILL_SECONDS
@@ -230,7 +230,7 @@ def _further_parts(site: SiteAddress) -> range:
         count = found.exclude(entries=0).count()
         count += len(extra_sitemaps(site, in_index=True))
     except DatabaseError:
-        if tables_exist(pages().db):
+        if tables_exist(ledger()):
             raise
         return range(0)
     return range(2, -(-count // MAX_INDEX_ENTRIES) + 1)

@@ -30,7 +30,13 @@ from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, cuts
 from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import LEASE, lease, pages, sections
+from django_sitemaps_plus.pagination.queries import (
+    LEASE,
+    lease,
+    ledger,
+    pages,
+    sections,
+)
 from django_sitemaps_plus.pagination.splits import split_after
 from django_sitemaps_plus.rendering.columns import BadRow
 from django_sitemaps_plus.rendering.digest import Definition, definition, version
@@ -79,10 +85,10 @@ def can_store(source: SectionSource) -> bool:
     Not inside a transaction that somebody else has opened where the rows or the pages
     are, unless both are in that one: what it read may never be committed.
     """
-    rows, ledger = definition(source.name).database, pages().db
-    if rows == ledger:
+    rows, own = definition(source.name).database, ledger()
+    if rows == own:
         return True
-    return not any(connections[alias].in_atomic_block for alias in (rows, ledger))
+    return not any(connections[alias].in_atomic_block for alias in (rows, own))
 
 
 def reload(pk: int) -> Page:
@@ -183,7 +189,7 @@ class Build:
         self.events_at = self.clock.now()
         self._refuse_bad(writer)
         values = {**self._grace_over(), **self._values(writer, self.page)}
-        retrying(pages().db, lambda: self._commit(writer, values))
+        retrying(ledger(), lambda: self._commit(writer, values))
         note_definition(self.page.section_id, self.page.section, self.current.digest)
         log_bad(self.source.name, writer.bad, writer.omitted)
         for name, value in values.items():
@@ -198,7 +204,7 @@ class Build:
         if self.taken.left and report(self.source, page):
             self.taken = take(name, [page.number])
         self.former = storage.read(page, page.checksum) if page.checksum else None
-        self.clock = Stopwatch(pages().db)
+        self.clock = Stopwatch(ledger())
         self.read_at = self.clock.started_at
 
     def _write_range(
@@ -217,7 +223,7 @@ class Build:
     # One page
 
     def _commit(self, writer: PageWriter, values: dict[str, Any]) -> None:
-        with transaction.atomic(using=pages().db):
+        with transaction.atomic(using=ledger()):
             values["events_at"] = self._lock()
             if not pages().write(self.page, **values) or not self.taken.finish():
                 raise OvertakenError
@@ -358,7 +364,7 @@ class Build:
                 raise OvertakenError
             lowers = [key_range.key.dumps(bound) for bound in at]
             retrying(
-                pages().db, lambda: self._commit_split(owner, lowers, first, pieces[1:])
+                ledger(), lambda: self._commit_split(owner, lowers, first, pieces[1:])
             )
         note_definition(section.pk, section, self.current.digest)
         for piece in pieces:
@@ -378,7 +384,7 @@ class Build:
             elsewhere.update(self._listing(writer))
         is_whole = None not in others
         grace = self._grace(elsewhere, is_whole=is_whole)
-        with transaction.atomic(using=pages().db):
+        with transaction.atomic(using=ledger()):
             self._lock()
             values = {**self._values(first, self.page), "version": F("version") + 1}
             if not pages().write(self.page, **values, **grace):

@@ -26,6 +26,7 @@ from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     create_first_page,
+    ledger,
     of_sections,
     pages,
 )
@@ -122,10 +123,10 @@ def serve(
     try:
         return _serve(source, page, site, asked=asked)
     except DatabaseError as error:
-        ledger = connections[pages().db]
-        if not ledger.in_atomic_block:
+        connection = connections[ledger()]
+        if not connection.in_atomic_block:
             # A server that was restarted has others.
-            ledger.close_if_unusable_or_obsolete()
+            connection.close_if_unusable_or_obsolete()
         former = _former(page)
         if former is None:
             raise
@@ -311,7 +312,7 @@ def _wait(
 ) -> Served:
     """Wait for another process's page, briefly and without a connection."""
     busy = Busy(f"The page {page} is being built.")
-    aliases = {pages().db, definition(source.name).database}
+    aliases = {ledger(), definition(source.name).database}
     if any(connections[alias].in_atomic_block for alias in aliases):
         raise busy
     if not _waiting.acquire(blocking=False):

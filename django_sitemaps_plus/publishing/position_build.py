@@ -23,6 +23,7 @@ from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     forget_pages,
+    ledger,
     ordered,
     pages,
     reserve_number,
@@ -96,10 +97,10 @@ class _PositionBuild(Build):
         self.taken = Taken(self.source.name)
         self.rows = list(ordered(self.page.section))
         self.stored = {row.number: storage.read(row, row.checksum) for row in self.rows}
-        self.clock = Stopwatch(pages().db)
+        self.clock = Stopwatch(ledger())
         self.read_at = self.clock.started_at
         writers = self._writers()
-        retrying(pages().db, lambda: self._commit_all(writers))
+        retrying(ledger(), lambda: self._commit_all(writers))
         section = self.page.section
         note_definition(section.pk, section, self.current.digest)
         for writer in writers:
@@ -131,7 +132,7 @@ class _PositionBuild(Build):
         return writer
 
     def _commit_all(self, writers: Sequence[PageWriter]) -> None:
-        with transaction.atomic(using=pages().db):
+        with transaction.atomic(using=ledger()):
             self._lock()
             # Recorded when it was paged by key: they concern none of these pages.
             changes(self.source.name).delete()

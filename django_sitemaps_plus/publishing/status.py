@@ -25,7 +25,7 @@ from django_sitemaps_plus.changes.schedule import EVERY
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.pagination.deploys import IN_USE, STARTED
-from django_sitemaps_plus.pagination.queries import ordered, sections
+from django_sitemaps_plus.pagination.queries import ledger, ordered, sections
 from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import (
@@ -121,7 +121,7 @@ def trouble(name: str) -> str:
 
 
 def _read_ledger(name: str, signature: str, found: SectionState) -> None:
-    if not tables_exist(sections().db):
+    if not tables_exist(ledger()):
         return
     section = sections().filter(name=name, key=signature).first()
     found.filled = section is not None and section.filled

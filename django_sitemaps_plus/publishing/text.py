@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.db import IntegrityError, transaction
 
-from django_sitemaps_plus.pagination.queries import of_sections, pages
+from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
 from django_sitemaps_plus.rendering.listing import locations_of
 
 from .storage import StoredBytes, files, pieces_of
@@ -42,7 +42,7 @@ def store_text(name: str, number: int, checksum: str, text: StoredBytes) -> None
         return
     rows = pieces_of(page, f"{checksum}{SUFFIX}", text)
     try:
-        with transaction.atomic(using=pages().db):
+        with transaction.atomic(using=ledger()):
             files().bulk_create(rows, batch_size=1, ignore_conflicts=True)
     except IntegrityError:
         # The page was deleted meanwhile: there is nothing to store it beside.

@@ -19,7 +19,7 @@ from django_sitemaps_plus.management.comparing import Sides, sentences
 from django_sitemaps_plus.management.progress import progress
 from django_sitemaps_plus.management.suggesting import code_of, notes, suggested
 from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
-from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.publishing import status
 from django_sitemaps_plus.publishing.status import SectionState
 from django_sitemaps_plus.sitemaps import sections as declared_sections
@@ -101,12 +101,12 @@ class Command(SitemapsCommand):
         """Print how the sections stand and what is found; returns what is wrong."""
         messages = [
             message
-            for message in run_checks(tags=["sitemaps_plus"], databases=[pages().db])
+            for message in run_checks(tags=["sitemaps_plus"], databases=[ledger()])
             if not message.is_silenced()
         ]
         states = [status.state(name) for name in names]
         result = None
-        if names and tables_exist(pages().db):
+        if names and tables_exist(ledger()):
             result = auditing.audit(self, names, options)
         if form == "json":
             self.print_json(
