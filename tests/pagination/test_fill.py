@@ -43,7 +43,7 @@ def insert_rows(start: int, stop: int) -> None:
     text = "'r' || n || '-0'" if VENDOR != "mysql" else "CONCAT('r', n, '-0')"
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {Number._meta.db_table} (id, slug, live) "  # noqa: S608
+            f"INSERT INTO {Number._meta.db_table} (id, slug, live) "  # noqa: S608 (names of our own)
             f"SELECT n, {text}, {'1 = 1' if VENDOR == 'postgresql' else 1} "
             f"FROM (SELECT {number} AS n FROM {tables}) numbers "
             f"WHERE n >= {start} AND n < {stop}"

@@ -82,8 +82,8 @@ texts = st.text(
 ).filter(str.strip)
 # Years that no shift of the clock can leave.
 safe_datetimes = st.datetimes(
-    min_value=datetime(2, 1, 1),  # noqa: DTZ001
-    max_value=datetime(9998, 1, 1),  # noqa: DTZ001
+    min_value=datetime(2, 1, 1),  # noqa: DTZ001 (given a zone below)
+    max_value=datetime(9998, 1, 1),  # noqa: DTZ001 (given a zone below)
     timezones=st.none() | zones,
 )
 legal_dates = (

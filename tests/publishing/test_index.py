@@ -378,7 +378,7 @@ def make_pages(count: int) -> None:
     with connection.cursor() as cursor:
         while (there := Page.objects.count()) < count:
             cursor.execute(
-                f"INSERT INTO {table} ({', '.join(names)}) SELECT {chosen} "  # noqa: S608
+                f"INSERT INTO {table} ({', '.join(names)}) SELECT {chosen} "  # noqa: S608 (names of our own)
                 f"FROM {table} WHERE number + %s <= {count}",
                 [there, there << 34, there],
             )

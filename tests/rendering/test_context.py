@@ -70,7 +70,7 @@ class ByRow(Sitemap):
     lastmod = F("updated")
 
     def items(self) -> Any:
-        midnight = timezone.make_aware(dt.datetime(2024, 3, 2))  # noqa: DTZ001
+        midnight = timezone.make_aware(dt.datetime(2024, 3, 2))  # noqa: DTZ001 (given a zone)
         is_english = translation.get_language() == "en"
         return Article.objects.filter(updated__gte=midnight, live=is_english)
 

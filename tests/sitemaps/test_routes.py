@@ -384,7 +384,7 @@ def test_a_call_follows_language_prefix_and_urlconf() -> None:
 
 
 def test_a_call_follows_the_settings_and_cleared_url_caches() -> None:
-    class urlconf:  # noqa: N801 - it stands for a module
+    class urlconf:  # noqa: N801 (it stands for a module)
         urlpatterns = (path("old/<value>/", print, name="str"),)
 
     route = Route("str", value=F("x"))
@@ -407,8 +407,8 @@ def test_a_bad_row_names_the_route_and_its_values() -> None:
 
 
 def test_an_unknown_name_in_a_urlconf_that_includes_itself() -> None:
-    class urlconf:  # noqa: N801 - it stands for a module
-        urlpatterns = [path("page/", print, name="page")]  # noqa: RUF012
+    class urlconf:  # noqa: N801 (it stands for a module)
+        urlpatterns = [path("page/", print, name="page")]  # noqa: RUF012 (the same)
 
     urlconf.urlpatterns.append(path("in/", include((urlconf.urlpatterns, "in"))))
     with (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from oscar.defaults import *  # noqa: F403
+from oscar.defaults import *  # noqa: F403 (as settings do)
 
 SECRET_KEY = "tests only"
 ALLOWED_HOSTS = ["shop.example.com"]

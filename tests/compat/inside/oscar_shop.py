@@ -17,9 +17,9 @@ warnings.simplefilter("ignore")
 os.environ["DJANGO_SETTINGS_MODULE"] = "oscar_settings"
 django.setup()
 
-from django.contrib.sites.models import Site  # noqa: E402
-from django.core.management import CommandError, call_command  # noqa: E402
-from oscar.core.loading import get_model  # noqa: E402
+from django.contrib.sites.models import Site  # noqa: E402 (after the setup)
+from django.core.management import CommandError, call_command  # noqa: E402 (after the setup)
+from oscar.core.loading import get_model  # noqa: E402 (after the setup)
 
 if not Path("shop.sqlite3").exists():
     call_command("migrate", verbosity=0, skip_checks=True)
@@ -34,4 +34,4 @@ if not Path("shop.sqlite3").exists():
 try:
     call_command("check_sitemaps", *sys.argv[1:])
 except CommandError as error:
-    print(f"{error.returncode}: {error}")  # noqa: T201
+    print(f"{error.returncode}: {error}")  # noqa: T201 (the test reads it)

@@ -6,8 +6,8 @@ import django
 
 django.setup()
 
-from django.contrib.sites.models import Site  # noqa: E402
-from photologue.models import Gallery, Photo  # noqa: E402
+from django.contrib.sites.models import Site  # noqa: E402 (after the setup)
+from photologue.models import Gallery, Photo  # noqa: E402 (after the setup)
 
 site, _ = Site.objects.update_or_create(pk=1, defaults={"domain": "www.example.com"})
 for number in range(12):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from photologue_settings import *  # noqa: F403
+from photologue_settings import *  # noqa: F403 (as settings do)
 
 ALLOWED_HOSTS = ["www.example.com"]
 DATABASES = {
@@ -16,4 +16,4 @@ DATABASES = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 ROOT_URLCONF = "photologue_i18n_urls"
-MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"]  # noqa: F405
+MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"]  # noqa: F405 (as settings do)

@@ -11,7 +11,7 @@ import own_address  # noqa: F401 (resolves the site's name)
 from protego import Protego
 
 address, paths, report = sys.argv[1:]
-with urllib.request.urlopen(f"{address}/robots.txt") as response:  # noqa: S310
+with urllib.request.urlopen(f"{address}/robots.txt") as response:  # noqa: S310 (our own server)
     robots = Protego.parse(response.read().decode())
 urls = [f"{address}{path}" for path in Path(paths).read_text().split("\n")]
 Path(report).write_text(

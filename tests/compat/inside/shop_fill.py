@@ -6,8 +6,8 @@ import django
 
 django.setup()
 
-from django.contrib.sites.models import Site  # noqa: E402
-from oscar.core.loading import get_model  # noqa: E402
+from django.contrib.sites.models import Site  # noqa: E402 (after the setup)
+from oscar.core.loading import get_model  # noqa: E402 (after the setup)
 
 Category = get_model("catalogue", "Category")
 Product = get_model("catalogue", "Product")

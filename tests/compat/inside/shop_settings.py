@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from oscar_settings import *  # noqa: F403
+from oscar_settings import *  # noqa: F403 (as settings do)
 
 ALLOWED_HOSTS = ["www.example.com"]
 DATABASES = {
@@ -14,7 +14,7 @@ DATABASES = {
         "NAME": Path.cwd() / "shop.sqlite3",
     }
 }
-INSTALLED_APPS += ["django.contrib.sitemaps"]  # noqa: F405
+INSTALLED_APPS += ["django.contrib.sitemaps"]  # noqa: F405 (as settings do)
 ROOT_URLCONF = "shop_urls"
 SITEMAPS_PLUS = {
     "BASE_URL": "https://www.example.com",

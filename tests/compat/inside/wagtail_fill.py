@@ -6,8 +6,8 @@ import django
 
 django.setup()
 
-from home.models import HomePage  # noqa: E402
-from wagtail.models import Locale, Page, Site  # noqa: E402
+from home.models import HomePage  # noqa: E402 (after the setup)
+from wagtail.models import Locale, Page, Site  # noqa: E402 (after the setup)
 
 locale = Locale.objects.create(language_code="en")
 root = Page.add_root(title="Root", slug="root", locale=locale)
