@@ -27,7 +27,7 @@ from tests.testapp.views import anything
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
 
-class OfContrib(ContribSitemap):  # type: ignore[type-arg]
+class OfContrib(ContribSitemap):
     """A class of contrib's, whose locations depend on the context."""
 
     limit = 2
@@ -112,7 +112,7 @@ def _patterns(start: str) -> list[Any]:
 urlpatterns = i18n_patterns(*_patterns(""))
 
 other = ModuleType("tests.urlconf_of_a_shop")
-other.urlpatterns = [*i18n_patterns(*_patterns("shop/"))]  # type: ignore[attr-defined]
+other.urlpatterns = [*i18n_patterns(*_patterns("shop/"))]
 
 
 def use_other_urlconf(

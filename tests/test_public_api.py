@@ -134,4 +134,4 @@ def test_every_public_name_is_described(path: Path) -> None:
         decorators = [ast.unparse(d) for d in getattr(node, "decorator_list", [])]
         if "overload" in decorators:
             continue
-        assert ast.get_docstring(node), getattr(node, "name", "")  # type: ignore[arg-type]
+        assert ast.get_docstring(node), getattr(node, "name", "")

@@ -94,7 +94,7 @@ def urlconf(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[..., Non
 
     def use(*patterns: Any) -> None:
         module = ModuleType("tests.urlconf_of_one_test")
-        module.urlpatterns = list(patterns)  # type: ignore[attr-defined]
+        module.urlpatterns = list(patterns)
         monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
         settings.ROOT_URLCONF = module.__name__
 

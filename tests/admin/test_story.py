@@ -38,7 +38,7 @@ class Notes(Sitemap):
 class ByMethod(Small):
     """Says its URLs by a method, so that only names of columns can lead to a row."""
 
-    def location(self, item: Any) -> str:  # type: ignore[override]  # was a Route
+    def location(self, item: Any) -> str:
         return str(item.get_absolute_url())
 
 

@@ -40,7 +40,7 @@ Register = Callable[..., Any]
 SITE = "https://www.example.com"
 
 
-class Former(contrib.Sitemap):  # type: ignore[type-arg]  # in the stubs only
+class Former(contrib.Sitemap):
     """Every article, as contrib has it."""
 
     def items(self) -> Any:
@@ -50,7 +50,7 @@ class Former(contrib.Sitemap):  # type: ignore[type-arg]  # in the stubs only
         return item.updated
 
 
-class FormerNotes(contrib.Sitemap):  # type: ignore[type-arg]
+class FormerNotes(contrib.Sitemap):
     """Notes, whose addresses begin with the language."""
 
     limit = 2

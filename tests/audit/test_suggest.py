@@ -280,7 +280,7 @@ def test_what_is_printed(register: Register) -> None:
 
 
 def test_contrib_s_classes(register: Register) -> None:
-    class News(contrib.Sitemap):  # type: ignore[type-arg]
+    class News(contrib.Sitemap):
         def items(self) -> Any:
             return Article.objects.all()
 

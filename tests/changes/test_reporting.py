@@ -308,7 +308,7 @@ def test_a_bad_row_may_have_the_url_that_is_missing(
     register: Register, client: Client
 ) -> None:
     class Moody(News):
-        def location(self, item: Article) -> str:  # type: ignore[override]
+        def location(self, item: Article) -> str:
             return item.title or item.get_absolute_url()
 
     made = [Article.objects.create(slug=f"s{number}") for number in range(5)]

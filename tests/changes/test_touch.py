@@ -65,7 +65,7 @@ def test_any_kind_of_queryset(made: list[Article]) -> None:
 
 def test_an_object_or_a_model(made: list[Article]) -> None:
     touch(made[1])
-    Article.objects.filter(pk=made[1].pk)._raw_delete("default")  # type: ignore[attr-defined]
+    Article.objects.filter(pk=made[1].pk)._raw_delete("default")
     touch(made[1])
     assert changes() == [("news", str(made[1].pk))] * 2
     touch(Article)

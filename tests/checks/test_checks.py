@@ -645,7 +645,7 @@ def test_a_column_that_may_be_null_is_named(
     register: Any, column: F, items: Any
 ) -> None:
     declare(register, location=Route("word", slug=column), items=lambda self: items)
-    name = column.name  # type: ignore[attr-defined]  # no stub
+    name = column.name
     assert only("W010") == (
         f"Section 'article': {name} may be NULL, and the URL of its Route then "
         "contains 'None', as with reverse().",
@@ -686,7 +686,7 @@ def urlconf(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[..., Non
 
     def use(*patterns: Any) -> None:
         module = ModuleType("tests.urlconf_of_one_check")
-        module.urlpatterns = list(patterns)  # type: ignore[attr-defined]  # no stub
+        module.urlpatterns = list(patterns)
         monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
         settings.ROOT_URLCONF = module.__name__
 
@@ -749,7 +749,7 @@ def test_missing_tables_are_named_for_their_database() -> None:
 
 def test_models_that_were_not_known_at_startup_are_named(register: Any) -> None:
     articles(1)
-    exists = lambda self: Article.objects.filter(live=Note.objects.exists())  # noqa: E731
+    exists = lambda self: Article.objects.filter(live=Note.objects.exists())  # noqa: E731 (as users write it)
     declare(register, items=exists)
     assert found() == []
     text, hint = only("W020", ["default"])
@@ -791,7 +791,7 @@ class Leaves(Sheets):
 
 
 class SheetsByRegion(Sheets):
-    location = Route("article", slug=F("region__name"))  # type: ignore[assignment]
+    location = Route("article", slug=F("region__name"))
 
 
 class FastSheets(Sheets):

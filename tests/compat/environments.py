@@ -26,7 +26,7 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # Windows, where two runs at once must not begin together
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 #: What other Pythons run: settings, a test runner, crawlers.
 INSIDE = Path(__file__).parent / "inside"

@@ -305,7 +305,7 @@ def test_a_slow_engine_leaves_time_for_others(settings: Any) -> None:
     for _ in range(2):
         over: list[Any] = []
         run(is_over=lambda over=over: bool(over), progress=over.append)
-    assert [len(engine.sent) for engine in engines().values()] == [1, 1]  # type: ignore[attr-defined]
+    assert [len(engine.sent) for engine in engines().values()] == [1, 1]
 
 
 def test_an_engine_that_fails_does_not_stop_others(
@@ -313,8 +313,8 @@ def test_an_engine_that_fails_does_not_stop_others(
 ) -> None:
     raises = ("Broken", {"key": "s3cr3t-key"})
     use(settings, raises=raises, forgets="Scripted", away="Scripted", fine="Scripted")
-    engines()["forgets"].answers.append(None)  # type: ignore[attr-defined]
-    engines()["away"].answers.append(NO_ANSWER)  # type: ignore[attr-defined]
+    engines()["forgets"].answers.append(None)
+    engines()["away"].answers.append(NO_ANSWER)
     happened("/a/")
     report = run()
     assert [result.accepted for result in report.results] == [0, 0, 0, 1]

@@ -66,7 +66,7 @@ def test_an_engine_declares_what_it_accepts_and_its_options(name: str) -> None:
     assert inspect.getdoc(inspect.getmodule(engine))
     fields = dataclasses.fields(engine)
     assert all(field.kw_only for field in fields if field.init)
-    assert engine.__dataclass_params__.frozen  # type: ignore[attr-defined]  # no stub
+    assert engine.__dataclass_params__.frozen
     assert {"alias", "interval", "timeout"} <= {field.name for field in fields}
 
 

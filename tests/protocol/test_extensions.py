@@ -111,7 +111,7 @@ def test_a_video_says_everything() -> None:
         ("restriction", Restriction("allow", ()), "no values"),
         ("restriction", Restriction("allow", ("gb",)), "'gb'"),
         ("restriction", Restriction("allow", ("GB IE",)), "'GB IE'"),
-        ("restriction", Restriction("allow", "GB"), "not a tuple"),  # type: ignore[arg-type]
+        ("restriction", Restriction("allow", "GB"), "not a tuple"),
         ("restriction", ("allow", "GB"), "not of Restriction"),
         ("platform", Platform("deny", ("phone",)), "'phone'"),
         ("platform", Restriction("deny", ("web",)), "not of Platform"),

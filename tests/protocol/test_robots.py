@@ -113,22 +113,22 @@ def test_nothing_to_say_is_an_empty_file() -> None:
     ("group", "reason"),
     [
         (Group(()), "user_agents: none"),
-        (Group("*"), "user_agents '\\*': not a tuple"),  # type: ignore[arg-type]
+        (Group("*"), "user_agents '\\*': not a tuple"),
         (Group(("",)), "user_agents '': not the name"),
         (Group((" a",)), "not the name"),
         (Group(("a\nDisallow: /",)), "not the name"),
         (Group(("a#b",)), "not the name"),
         (Group(("a:b",)), "not the name"),
         (Group(("бот",)), "not the name"),
-        (Group((7,)), "user_agents 7"),  # type: ignore[arg-type]
-        (Group(("*",), disallow="/"), "disallow '/': not a tuple"),  # type: ignore[arg-type]
+        (Group((7,)), "user_agents 7"),
+        (Group(("*",), disallow="/"), "disallow '/': not a tuple"),
         (Group(("*",), disallow=("a",)), "disallow 'a': begins with neither"),
         (Group(("*",), allow=("https://a/",)), "allow 'https://a/': begins with"),
         (Group(("*",), allow=("/a\nDisallow: /",)), "not one line"),
         (Group(("*",), allow=("/a\r",)), "not one line"),
         (Group(("*",), allow=("/a\x85",)), "not one line"),
         (Group(("*",), allow=("/\ud800",)), "not one line"),
-        (Group(("*",), allow=(None,)), "allow None"),  # type: ignore[arg-type]
+        (Group(("*",), allow=(None,)), "allow None"),
         (Group(("*",), crawl_delay=-1), "crawl_delay -1: not within"),
         (Group(("*",), crawl_delay=float("nan")), "crawl_delay nan"),
     ],

@@ -412,7 +412,7 @@ def test_who_comes_just_too_late_takes_what_another_has_built(
     asked = []
 
     class Counted(ArticleSitemap):
-        def location(self, item: Article) -> str:  # type: ignore[override]
+        def location(self, item: Article) -> str:
             asked.append(item.pk)
             return "bad" if is_bad else f"/{item.pk}/"
 

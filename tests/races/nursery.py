@@ -121,9 +121,9 @@ def _warm() -> None:
 
     # As in a test, which has no thread of ours: a child that is forked while a lock of
     # SQLite's is held would wait for it for ever.
-    mail.outbox = []  # type: ignore[attr-defined]  # what Django's tests have
+    mail.outbox = []
     Client().get("/robots.txt")
-    del mail.outbox  # type: ignore[attr-defined]  # the same
+    del mail.outbox
     connections.close_all()
 
 

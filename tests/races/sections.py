@@ -46,7 +46,7 @@ class Tags(Sitemap):
     def items(self) -> Any:
         return Tag.objects.filter(article__live=True)
 
-    def location(self, item: Tag) -> str:  # type: ignore[override]
+    def location(self, item: Tag) -> str:
         return f"/things/{item.name}/"
 
 

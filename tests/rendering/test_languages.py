@@ -32,7 +32,7 @@ class NoteSitemap(Sitemap):
 class NoteObjects(NoteSitemap):
     """The same, by reverse() in each language."""
 
-    def location(self, item: Note) -> str:  # type: ignore[override]
+    def location(self, item: Note) -> str:
         return reverse("note", kwargs={"number": item.number})
 
 

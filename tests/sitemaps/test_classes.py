@@ -66,7 +66,7 @@ def test_generic_sitemaps(client: Client, register: Any) -> None:
 # Contrib's own
 
 
-class ContribPlain(contrib.Sitemap):  # type: ignore[type-arg]
+class ContribPlain(contrib.Sitemap):
     """A class of contrib's, as it was."""
 
     limit = 10
@@ -158,7 +158,7 @@ def test_no_language_at_all_is_no_entry(
     if way == "object path":
         Notes.location = lambda self, item: f"/notes/{item.number}/"
     if way == "by position":
-        Notes.items = lambda self: list(Note.objects.all())  # type: ignore[method-assign]
+        Notes.items = lambda self: list(Note.objects.all())
         Notes.location = lambda self, item: f"/notes/{item.number}/"
     register("note", Notes)
     for number in range(3):

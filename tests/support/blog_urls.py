@@ -15,10 +15,10 @@ urlpatterns = [
 class ByHost:
     """A middleware that chooses the URLconf by the host, as django-hosts does."""
 
-    def __init__(self, get_response):  # type: ignore[no-untyped-def]
+    def __init__(self, get_response):
         self.get_response = get_response
 
-    def __call__(self, request):  # type: ignore[no-untyped-def]
+    def __call__(self, request):
         if request.get_host().startswith("blog."):
             request.urlconf = "tests.support.blog_urls"
         return self.get_response(request)

@@ -111,10 +111,10 @@ def _warm() -> None:
 
     from django_sitemaps_plus.sitemaps.registry import registry
 
-    mail.outbox = []  # type: ignore[attr-defined]  # what Django's tests have
+    mail.outbox = []
     registry.add(NAME, section_class())
     Client().get("/robots.txt")
-    del mail.outbox  # type: ignore[attr-defined]  # the same
+    del mail.outbox
     connections.close_all()
 
 

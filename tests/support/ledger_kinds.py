@@ -109,7 +109,7 @@ class Kind:
 
     def empty(self) -> None:
         """Delete every row, without asking for what hangs on it."""
-        self.all()._raw_delete(self.database)  # type: ignore[attr-defined]
+        self.all()._raw_delete(self.database)
         for model in self.model._meta.all_parents:
             model._default_manager.using(self.database).all().delete()
 

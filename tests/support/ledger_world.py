@@ -471,7 +471,7 @@ class World:
         """Notify engines that look at once: none is told that a listed URL is gone."""
         there = {(rank, self.plain.rows[rank].revision) for rank in self.plain.live()}
         for kind, path in told():
-            rank, revision = map(int, _PATH.fullmatch(path).groups())  # type: ignore[union-attr]
+            rank, revision = map(int, _PATH.fullmatch(path).groups())
             # No two rows ever have the same address here.
             assert (kind == "removed") == ((rank, revision) not in there), path
             self.known[rank, revision] = (rank, revision) in there

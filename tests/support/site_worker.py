@@ -105,7 +105,7 @@ def main() -> None:
 
     django.setup()
     # What Django's tests have: the command does the work, not a thread.
-    mail.outbox = []  # type: ignore[attr-defined]
+    mail.outbox = []
     connection_created.connect(hurry)
     _register(told["sections"])
     for line in sys.stdin:

@@ -19,7 +19,7 @@ Category = get_model("catalogue", "Category")
 # As in sandbox/sitemaps.py
 
 
-class I18nSitemap(contrib.Sitemap):  # type: ignore[type-arg]
+class I18nSitemap(contrib.Sitemap):
     def __init__(self, language: str) -> None:
         self.language = language
         self.original_language = settings.LANGUAGE_CODE
