@@ -10,10 +10,11 @@ memory that each takes.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from functools import partial
 
 from . import bench, data, driver, memory, reading, site
-from .timing import Contestant, medians, ratio
+from .timing import Contestant, Times, medians, ratio
 
 ROWS = 50_000
 KINDS = {"product": "ASCII slugs", "dish": "non-ASCII paths"}
@@ -66,6 +67,28 @@ def compare(
             [lastmod for lastmod in lastmods for _ in range(languages)],
         ),
     )
+
+
+def by_size(
+    sections: Iterable[str], rounds: int
+) -> tuple[dict[str, Times], dict[str, int]]:
+    """Return what a cold, gzipped page takes per (uncompressed) MB, and its bytes."""
+    pages = {name: f"/sitemap-{name}-1.xml" for name in sections}
+    taken = medians(
+        [
+            Contestant(
+                name, partial(site.page, path, **site.GZIP), partial(site.chill, name)
+            )
+            for name, path in pages.items()
+        ],
+        rounds,
+    )
+    sizes = {name: len(site.page(path).body) for name, path in pages.items()}
+    per_megabyte = {
+        name: Times(*(seconds / sizes[name] * 1e6 for seconds in times))
+        for name, times in taken.items()
+    }
+    return per_megabyte, sizes
 
 
 def race(report: bench.Report, name: str, kind: str, rounds: int) -> None:

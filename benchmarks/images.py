@@ -10,15 +10,14 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
-from functools import partial
 from itertools import groupby
 from typing import Any
 
 from lxml import etree
 
 from . import bench, data, memory, site
-from .cold_page import ROWS, compare
-from .timing import Contestant, Times, medians, ratio
+from .cold_page import ROWS, by_size, compare
+from .timing import ratio
 
 EXHIBITS, IMAGES = 20_000, 10
 
@@ -34,21 +33,8 @@ def main() -> int:
     report = bench.Report("Ten images per entry")
     compare(report, "product", "product", "plain")
     report.check("images", list(differences()))
-    pages = {name: f"/sitemap-{name}-1.xml" for name in ("product", "exhibit")}
-    taken = medians(
-        [
-            Contestant(
-                name, partial(site.page, path, **site.GZIP), partial(site.chill, name)
-            )
-            for name, path in pages.items()
-        ],
-        options.rounds,
-    )
-    sizes = {name: len(site.page(path).body) for name, path in pages.items()}
-    per_megabyte = {
-        name: Times(*(seconds / sizes[name] * 1e6 for seconds in taken[name]))
-        for name in pages
-    }
+    names = ("product", "exhibit")
+    per_megabyte, sizes = by_size(names, options.rounds)
     report.at_most(
         f"time per MB, ten images / plain (pages of {sizes['exhibit'] / 1e6:.1f} / "
         f"{sizes['product'] / 1e6:.1f} MB)",
@@ -63,8 +49,10 @@ def main() -> int:
         target=1,
     )
     grown = {
-        name: memory.growth(options.database, path, cold=name, gzip=True)
-        for name, path in pages.items()
+        name: memory.growth(
+            options.database, f"/sitemap-{name}-1.xml", cold=name, gzip=True
+        )
+        for name in names
     }
     memory_of = {name: size / sizes[name] for name, size in grown.items()}
     report.at_most(

@@ -8,11 +8,10 @@ the alternates make the page several times as long.
 from __future__ import annotations
 
 import sys
-from functools import partial
 
-from . import bench, data, memory, site
-from .cold_page import ROWS, compare
-from .timing import Contestant, Times, medians, ratio
+from . import bench, data, memory
+from .cold_page import ROWS, by_size, compare
+from .timing import ratio
 
 LANGUAGES = 3
 PAGES = {"product": "plain", "guide": "languages"}
@@ -26,22 +25,7 @@ def main() -> int:
     for name, kind in PAGES.items():
         languages = LANGUAGES if name == "guide" else 1
         compare(report, name, name, kind, languages)
-    taken = medians(
-        [
-            Contestant(
-                name,
-                partial(site.page, f"/sitemap-{name}-1.xml", **site.GZIP),
-                partial(site.chill, name),
-            )
-            for name in PAGES
-        ],
-        options.rounds,
-    )
-    sizes = {name: len(site.page(f"/sitemap-{name}-1.xml").body) for name in PAGES}
-    per_megabyte = {
-        name: Times(*(seconds / sizes[name] * 1e6 for seconds in taken[name]))
-        for name in PAGES
-    }
+    per_megabyte, sizes = by_size(PAGES, options.rounds)
     report.at_most(
         f"time per MB, languages / plain "
         f"(pages of {sizes['guide'] / 1e6:.1f} / {sizes['product'] / 1e6:.1f} MB)",
