@@ -25,21 +25,10 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import configured
 from tests.conftest import Register
+from tests.publishing.test_freshness import News
 from tests.testapp.models import Article, ByPair
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
-
-
-class News(Sitemap):
-    """Live articles, ten a page."""
-
-    location = Route("article", slug=F("slug"))
-    lastmod = F("updated")
-    limit = 10
-
-    def items(self) -> Any:
-        """Return the live ones."""
-        return Article.objects.filter(live=True)
 
 
 class ByMethod(News):
