@@ -17,6 +17,13 @@ Register = Callable[..., Any]
 REDIS = os.environ.get("SITEMAPS_PLUS_REDIS", "")
 
 
+def pytest_configure() -> None:
+    """Empty databases after each test that commits in another way than Django's."""
+    from tests.support.cleaning import clean_quickly
+
+    clean_quickly()
+
+
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
