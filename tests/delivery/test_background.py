@@ -77,7 +77,7 @@ def paths(*slugs: str) -> Counter[str]:
 def test_what_is_saved_reaches_engines_and_pages_without_a_request(
     serve: Serve, keys: list[int], told: Told, how: str
 ) -> None:
-    server = serve(ENGINES=told.engines, NOTIFY_AFTER=3)
+    server = serve(ENGINES=told.engines, NOTIFY_AFTER=2)
     server.get("/robots.txt")
     assert within(SOON, server.rests)
     version = Page.objects.get(number=1).version
@@ -86,7 +86,7 @@ def test_what_is_saved_reaches_engines_and_pages_without_a_request(
     assert within(SOON, lambda: told.paths() == paths("a0", "b"))
     first = min(told.lines(), key=lambda line: float(line["at"]))
     assert first["url"] == f"{BASE}/articles/b/", "it waits for no page"
-    assert first["at"] - committed > 2.5, "it waits for what follows"
+    assert first["at"] - committed > 1.5, "it waits for what follows"
     assert events() == [("changed", "/articles/b/"), ("removed", "/articles/a0/")]
     assert Page.objects.get(number=1).version == version + 1
     assert not Change.objects.exists()
@@ -133,7 +133,7 @@ def test_the_thread_keeps_its_connection_for_short_waits(
     serve: Serve, keys: list[int], told: Told, longest: float
 ) -> None:
     constants = {"delivery.background.CONNECTED": longest}
-    server = serve(constants=constants, ENGINES=told.engines, NOTIFY_AFTER=3)
+    server = serve(constants=constants, ENGINES=told.engines)
     assert within(SOON, server.rests)
     before = server.thread()["opened"].count("default")
     server.get(f"/save/{keys[0]}/b/")

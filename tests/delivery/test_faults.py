@@ -183,6 +183,8 @@ def test_killed_at_any_step(world: World) -> None:
 # The database
 
 
+#: Seconds that the engine takes to answer.
+PAUSE = 1.0
 #: Statements that list the other connections, and end one of them.
 KILLERS = {
     "postgresql": (
@@ -199,11 +201,11 @@ KILLERS = {
 
 
 def fail_for_a_moment() -> None:
-    """End all other connections; SQLite has none, so lock it for a while."""
+    """End all other connections; SQLite has none, so lock it beyond an answer."""
     if VENDOR == "sqlite":
         with transaction.atomic():
             EngineState.objects.update(message="locked")
-            time.sleep(1)
+            time.sleep(1.5 * PAUSE)
         return
     find, kill = KILLERS[VENDOR]
     with connection.cursor() as cursor:
@@ -218,7 +220,7 @@ def test_the_database_fails_while_the_engine_answers(world: World) -> None:
     """What was sent is stored when it is back, and not sent again."""
     expected = urls(25)
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(world.deliver, pause=3)
+        running = pool.submit(world.deliver, pause=PAUSE)
         assert within(30, world.file.exists)
         fail_for_a_moment()
         assert running.result()["accepted"] >= 10

@@ -46,11 +46,11 @@ def engine() -> Iterator[FakeIndexNow]:
         yield found
 
 
-def notifying(engine: FakeIndexNow) -> dict[str, Any]:
+def notifying(engine: FakeIndexNow, after: float = 1.0) -> dict[str, Any]:
     """Return the settings of a site that notifies an engine."""
     options = {"key": KEY, "endpoint": engine.url}
     entry = {"BACKEND": "tests.support.outbox_engines.Trusted", "OPTIONS": options}
-    return {"NOTIFY_AFTER": 2, "ENGINES": {"one": entry}}
+    return {"NOTIFY_AFTER": after, "ENGINES": {"one": entry}}
 
 
 def posted(engine: FakeIndexNow) -> Counter[str]:
@@ -127,7 +127,7 @@ def test_workers_that_are_replaced(
     """Before they have looked for changes, and while they wait for an answer."""
     few = "--max-requests 3" if not seconds else "--max-requests 12"
     command = f"{GUNICORN} --threads 2 {few} --graceful-timeout 1"
-    server = serve(command.split(), **notifying(engine))
+    server = serve(command.split(), **notifying(engine, after=2))
     former = server.get(f"/save/{keys[0]}/b0/")
     if seconds:
         engine.fault = Slow("answer", seconds)

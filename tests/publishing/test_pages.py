@@ -436,13 +436,13 @@ def test_a_claim_is_renewed_while_its_builder_lives(
     client: Client, register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between batches of rows: long after it would have ended it is still held."""
-    monkeypatch.setattr(pages, "CLAIM", 1.5)
+    monkeypatch.setattr(pages, "CLAIM", 1.0)
     left = []
 
     class Slow(ArticleSitemap):
         def priority(self, item: Article) -> None:
             if item.pk % 2000 == 0:
-                time.sleep(0.6)
+                time.sleep(0.4)
             if item.pk % 2000 == 1999:
                 left.append(Page.objects.get().building_until)
 

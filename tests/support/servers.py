@@ -40,7 +40,7 @@ class Server:
     ) -> None:
         self.port = free_port()
         self.log = folder / f"{self.port}.log"
-        told = given(**{"BACKGROUND_SHARE": 1.0, **settings})
+        told = given(**{"BACKGROUND_SHARE": 1.0, "NOTIFY_AFTER": 0.5, **settings})
         told["constants"] = {**HURRIED, **(constants or {})}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
