@@ -112,7 +112,9 @@ def check(found: list[Statement], least: int) -> None:
         assert bad == [], (statement, lines)
 
 
-def test_the_index_reads_by_indexes(full: None) -> None:
+def test_the_index_and_a_story_read_by_indexes(
+    full: None, admin_client: Client
+) -> None:
     request = RequestFactory().get("/")
     request.user = User(is_superuser=True, is_active=True)
     with statements("sitemaps_plus_") as found:
@@ -122,9 +124,6 @@ def test_the_index_reads_by_indexes(full: None) -> None:
     with statements("sitemaps_plus_") as found:
         overview(request)
     assert found == [], "what may not be viewed is not read"
-
-
-def test_a_story_reads_by_indexes(full: None, admin_client: Client) -> None:
     with statements("sitemaps_plus_") as found:
         story(admin_client, f"{BASE}/17/")
     check(found, 2)
