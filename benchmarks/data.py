@@ -8,7 +8,7 @@ from contextlib import suppress
 from django.apps import apps
 from django.core.management import call_command
 from django.core.management.color import no_style
-from django.db import connection, models
+from django.db import OperationalError, connection, models
 
 #: Numbers from 1 to N, as each database counts fastest.
 SERIES = {
@@ -146,7 +146,7 @@ def _create_database() -> None:
     settings = connection.settings_dict
     if connection.vendor == "sqlite":
         return
-    with suppress(Exception):
+    with suppress(OperationalError):
         connection.ensure_connection()
         return
     name = connection.ops.quote_name(settings["NAME"])
