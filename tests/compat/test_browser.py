@@ -78,9 +78,7 @@ def axe() -> str:
     def make(folder: Path) -> None:
         folder.mkdir()
         command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
-        subprocess.run(
-            [*command, "--prefix", str(folder), AXE], check=True, capture_output=True
-        )
+        subprocess.run([*command, "--prefix", str(folder), AXE], check=True)
 
     folder = made_once(cache() / AXE, make)
     return (folder / "node_modules/axe-core/axe.min.js").read_text()
