@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sitemaps import views as contrib
 from django.contrib.sites.models import Site
-from django.db.models import F
+from django.db.models import Count, F
 from django.http import Http404, HttpRequest
 from django.template.response import TemplateResponse
 from django.test import Client, RequestFactory
 from django.urls import path
 
-from django_sitemaps_plus import GenericSitemap, Sitemap, StaticSitemap, views
+from django_sitemaps_plus import GenericSitemap, Route, Sitemap, StaticSitemap, views
 from django_sitemaps_plus.exceptions import ConfigurationError
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
     Entry,
     PagesSitemap,
+    index,
     listed,
     locations,
     remove_sites,
@@ -285,6 +287,111 @@ def test_items_without_an_order_are_paged_by_their_keys(
     )
     rows = [query["sql"] for query in captured if "COUNT" not in query["sql"]]
     assert all("ORDER BY" in sql for sql in rows if "testapp_article" in sql)
+
+
+class Evaluated(Plain):
+    """Its items() reads the queryset, and puts what location() needs into it."""
+
+    def items(self) -> Any:
+        items = Article.objects.all()
+        for number, item in enumerate(items):
+            item.number = number  # type: ignore[attr-defined]
+        return items
+
+    def location(self, item: Any) -> str:
+        return f"/number/{item.number}/"
+
+
+class EvaluatedValues(Evaluated):
+    """The same, of dicts."""
+
+    def items(self) -> Any:
+        items = Article.objects.values("pk", "slug", "updated")
+        for number, item in enumerate(items):
+            item["number"] = number
+        return items
+
+    def location(self, item: Any) -> str:
+        return f"/number/{item['number']}/"
+
+    def lastmod(self, item: Any) -> dt.datetime:
+        updated: dt.datetime = item["updated"]
+        return updated
+
+    def priority(self, item: Any) -> float:
+        return 0.5
+
+
+@pytest.mark.filterwarnings("ignore:Pagination may yield")  # of contrib's
+@pytest.mark.parametrize("kind", [Evaluated, EvaluatedValues])
+@pytest.mark.parametrize("base", [Sitemap, ContribSitemap])
+def test_an_evaluated_queryset_keeps_what_items_put_into_it(
+    rf: RequestFactory, settings: Any, kind: type, base: type
+) -> None:
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
+    names = ("items", "location", "lastmod", "priority", "limit")
+    sitemaps = {
+        "a": type("Any", (base,), {name: getattr(kind, name) for name in names})
+    }
+    articles(15, updated=dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC))
+    for page in (1, 2):
+        ours = views.sitemap(rf.get("/", {"p": page}), sitemaps)
+        theirs: Any = contrib.sitemap(rf.get("/", {"p": page}), sitemaps)
+        assert reduced(urlset(ours)) == reduced(urlset(theirs.render()))
+        assert ours.headers["Last-Modified"] == theirs.headers["Last-Modified"]
+
+
+def test_the_newest_lastmod_is_that_of_an_evaluated_queryset(
+    rf: RequestFactory,
+) -> None:
+    class Dated(Evaluated):
+        def lastmod(self, item: Any) -> dt.datetime:
+            return dt.datetime(2026, 1, 1 + item.number, tzinfo=dt.UTC)
+
+    articles(3)
+    (entry,) = index(views.index(rf.get("/"), {"pages": Dated}))
+    assert entry.lastmod == "2026-01-03T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        lambda: Article.objects.order_by().values("title").distinct(),
+        lambda: Article.objects.order_by().values("title").annotate(all=Count("pk")),
+    ],
+    ids=["distinct", "grouped"],
+)
+def test_values_are_grouped_as_items_says(rf: RequestFactory, items: Any) -> None:
+    class Titles(Sitemap):
+        limit = 1
+
+        def items(self) -> Any:
+            return items()
+
+        def location(self, item: Any) -> str:
+            return f"/{item['title']}/"
+
+    articles(2, title="b")
+    articles(2, title="a")
+    found = [
+        locations(views.sitemap(rf.get("/", {"p": page}), {"a": Titles}))
+        for page in (1, 2)
+    ]
+    assert found == [["http://example.com/a/"], ["http://example.com/b/"]]
+
+
+def test_expressions_and_what_items_put_into_its_objects_exclude_each_other(
+    rf: RequestFactory,
+) -> None:
+    mixed = type("Mixed", (Evaluated,), {"lastmod": F("updated")})
+    with pytest.raises(ConfigurationError, match="Mixed declares ORM expressions"):
+        views.sitemap(rf.get("/"), {"a": mixed})
+    both = {"location": Route("article", slug=F("slug")), "lastmod": F("updated")}
+    plain = type("Plain", (Evaluated,), {**both, "priority": 0.5})
+    made = articles(2)
+    assert locations(views.sitemap(rf.get("/"), {"a": plain})) == [
+        f"http://example.com/articles/{item.slug}/" for item in made
+    ]
 
 
 # Bad rows

@@ -44,6 +44,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     is_method,
     moments,
 )
+from django_sitemaps_plus.sitemaps.classes import unqueryable
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
 from django_sitemaps_plus.sitemaps.routes import Route
@@ -218,14 +219,14 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
                 f"An expression of section {source.name!r} cannot be resolved: {error}"
             )
             hint = "Use the names of the model's fields, for example F('slug')."
-    elif not isinstance(items, QuerySet) and any(
+    elif any(
         has_expressions(name, value) for name, value in declared(source.sitemap).items()
-    ):
+    ) and (what := unqueryable(source.sitemap, items)):
         text = (
             f"Section {source.name!r} declares ORM expressions, but items() returns "
-            f"{type(items).__name__}."
+            f"{what}."
         )
-        hint = "Let items() return a queryset, or use methods."
+        hint = "Let items() return an unevaluated queryset, or use methods only."
     if text:
         yield message("E008", text, hint, cls)
 

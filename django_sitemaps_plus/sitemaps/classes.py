@@ -25,13 +25,15 @@ from .attributes import (
     ATTRIBUTES,
     CHUNK,
     alias,
+    declared,
     declared_expressions,
     declared_related,
     getter,
     has_expressions,
     is_expression,
+    is_method,
 )
-from .leaving_out import listed
+from .leaving_out import is_evaluated, listed
 
 
 class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
@@ -89,18 +91,19 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         Return the items, each carrying the values of the declared expressions.
 
         A queryset is ordered: in its own order, or by primary key. Raises
-        ``ConfigurationError`` if there are expressions but no queryset.
+        ``ConfigurationError`` if there are expressions, and items that they cannot
+        be read with.
         """
-        items = in_order(self.listed_items())
+        items = self.listed_items()
         expressions = declared_expressions(self)
         if not expressions and not declared_related(self):
-            return items
-        if not isinstance(items, QuerySet):
+            return in_order(items)
+        if what := unqueryable(self, items):
             raise ConfigurationError(
                 f"{type(self).__qualname__} declares ORM expressions, but items() "
-                f"returns {type(items).__name__}. Return a queryset, or use methods."
+                f"returns {what}. Return an unevaluated queryset, or use methods only."
             )
-        return items.annotate(**expressions)
+        return in_order(items.annotate(**expressions))
 
     def get_latest_lastmod(self) -> Any:
         """
@@ -121,7 +124,7 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         if not callable(lastmod):
             return lastmod
         items = self.listed_items()
-        if isinstance(items, QuerySet):
+        if isinstance(items, QuerySet) and not is_evaluated(items):
             items = items.iterator(chunk_size=CHUNK)
         try:
             return max((lastmod(item) for item in items), default=None)
@@ -231,15 +234,28 @@ class StaticSitemap(Sitemap):
         return str(capfirst(re.sub(r"[-_]+", " ", name.rpartition(":")[2])))
 
 
+def unqueryable(sitemap: ContribSitemap, items: Any) -> str:  # type: ignore[type-arg]  # in the stubs only
+    """Return what items are, if expressions cannot be read with them; else ""."""
+    if not isinstance(items, QuerySet):
+        return type(items).__name__
+    # The expressions' query returns other objects than those that a method may need.
+    if is_evaluated(items) and any(map(is_method, declared(sitemap).values())):
+        return "an evaluated queryset"
+    return ""
+
+
 def in_order(items: Any) -> Any:
     """
     Return a queryset in some order: without one, pages may repeat and miss rows.
 
-    Anything else, and a queryset that can no longer be ordered, is returned as it is.
+    Anything else is returned as it is, as is a queryset that was evaluated or can no
+    longer be ordered.
     """
-    if not isinstance(items, QuerySet) or items.ordered:
+    if not isinstance(items, QuerySet) or is_evaluated(items) or items.ordered:
         return items
     query = items.query
     if query.is_sliced or query.combinator or query.distinct_fields:
         return items
-    return items.order_by("pk")
+    # The primary key would divide groups and tell equal values apart.
+    groups = items._fields if query.group_by or query.distinct else ()  # type: ignore[attr-defined]  # no stub
+    return items.order_by(*(groups or ["pk"]))

@@ -26,6 +26,15 @@ IN_SITEMAP = "in_sitemap"
 # Items
 
 
+def is_evaluated(items: Any) -> bool:
+    """
+    Return whether a queryset has been read.
+
+    What was put into its objects is lost in every query that is made of it.
+    """
+    return isinstance(items, QuerySet) and items._result_cache is not None
+
+
 def listed(items: Any) -> Any:
     """Return those of some items of which a boolean field says that they are listed."""
     if not isinstance(items, QuerySet) or not _can_filter(items):
@@ -35,7 +44,7 @@ def listed(items: Any) -> Any:
 
 def _can_filter(items: QuerySet[Any]) -> bool:
     query = items.query
-    return not (query.is_sliced or query.combinator)
+    return not (query.is_sliced or query.combinator or is_evaluated(items))
 
 
 def has_field(model: type[Model]) -> bool:

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any, ClassVar
 
 from django.conf import settings as django_settings
-from django.db.models import DateField, DateTimeField, F, QuerySet
+from django.db.models import DateField, DateTimeField, F
 from django.utils import timezone
 
 from django_sitemaps_plus.conf import get_settings
@@ -15,7 +15,8 @@ from django_sitemaps_plus.protocol.entries import News
 from django_sitemaps_plus.protocol.limits import NEWS_DAYS
 
 from .attributes import is_expression
-from .classes import Sitemap
+from .classes import Sitemap, unqueryable
+from .leaving_out import listed
 
 #: How long an article is news.
 NEWS_AGE = dt.timedelta(days=NEWS_DAYS)
@@ -80,16 +81,18 @@ class NewsSitemap(Sitemap):
 
         Raises ``ConfigurationError`` where the database cannot be asked that.
         """
-        items = super().listed_items()
-        if not isinstance(items, QuerySet) or not is_expression(self.publication_date):
+        items = self.items()
+        what = unqueryable(self, items)
+        if what or not is_expression(self.publication_date):
             name = type(self).__qualname__
-            what = type(items).__name__
+            what = what or type(items).__name__
             raise ConfigurationError(
                 f"{name} lists what is news, and cannot tell when an item was "
                 f"published: publication_date is {self.publication_date!r}, and "
                 f"items() returns {what}."
             )
-        dated = items.alias(**{_MOMENT: self.publication_date})
+        # all(): one that was evaluated is queried anew.
+        dated = listed(items.all()).alias(**{_MOMENT: self.publication_date})
         column = dated.query.annotations[_MOMENT].output_field
         now = timezone.now()
         since: dt.date = now - NEWS_AGE

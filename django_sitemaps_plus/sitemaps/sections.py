@@ -19,7 +19,7 @@ from django_sitemaps_plus.protocol.limits import MAX_ENTRIES, MAX_NEWS
 from .attributes import MEDIA, declared, entries_per_item, is_method
 from .classes import GenericSitemap, Sitemap, in_order
 from .keys import Key, KeyValue, key_of
-from .leaving_out import IN_SITEMAP, has_method, listed
+from .leaving_out import IN_SITEMAP, has_method, is_evaluated, listed
 from .news import NewsSitemap
 from .registry import AnySitemap, registry
 from .site import PLACEHOLDER_SITE, SiteAddress, rendering_context
@@ -142,6 +142,8 @@ def _paging(sitemap: AnySitemap) -> tuple[str, Key | None]:
     items = items_of(sitemap)
     if not isinstance(items, QuerySet):
         return f"items() returns {type(items).__name__}, not a queryset", None
+    if is_evaluated(items):
+        return "items() returns an evaluated queryset", None
     query = items.query
     if query.is_sliced:
         return "items() returns a sliced queryset", None

@@ -207,6 +207,32 @@ def test_a_class_that_is_handed_to_a_view_is_used(
     assert found() == []
 
 
+def test_methods_and_expressions_of_an_evaluated_queryset_are_an_error(
+    register: Any,
+) -> None:
+    """What items() put into its objects would be lost; the others are unharmed."""
+
+    def items(self: Any) -> Any:
+        found = Article.objects.all()
+        assert not found
+        return found
+
+    mixed = {
+        "items": items,
+        "location": lambda self, item: "/",
+        "lastmod": F("updated"),
+    }
+    register("article", type("Mixed", (ArticleSitemap,), mixed))
+    assert found() == []
+    assert only("E008", ["default"]) == (
+        "Section 'article' declares ORM expressions, but items() returns an evaluated "
+        "queryset.",
+        "Let items() return an unevaluated queryset, or use methods only.",
+    )
+    register("article", type("Fields", (ArticleSitemap,), {"items": items}))
+    assert found(["default"]) == []
+
+
 def test_what_a_view_asks_for_itself_is_not_known(
     sitemaps: ModuleType, urlconf: Any
 ) -> None:
@@ -292,7 +318,7 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         {"items": lambda self: ["a"]},
         "E008",
         "Section 'article' declares ORM expressions, but items() returns list.",
-        "Let items() return a queryset, or use methods.",
+        "Let items() return an unevaluated queryset, or use methods only.",
     ),
     (
         {"location": Route("article", slug=F("slgu"))},

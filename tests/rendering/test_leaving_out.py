@@ -224,9 +224,19 @@ def test_lists_and_slices_of_objects_are_asked_too(
         def items(self) -> Any:
             return list(Leaflet.objects.order_by("pk"))
 
+    class Evaluated(Sliced):
+        def items(self) -> Any:
+            items = Leaflet.objects.order_by("pk")
+            for item in items:
+                item.name = f"{item.name}-read"
+            return items
+
     for n in range(6):
         Leaflet.objects.create(name=f"n{n}", in_sitemap=n % 2 == 0)
     register("sliced", Sliced)
     register("listed", Listed)
+    register("evaluated", Evaluated)
     assert slugs(client, "/sitemap-sliced-1.xml") == ["n0", "n2"]
     assert slugs(client, "/sitemap-listed-1.xml") == ["n0", "n2", "n4"]
+    read = slugs(client, "/sitemap-evaluated-1.xml")
+    assert read == ["n0-read", "n2-read", "n4-read"]

@@ -221,8 +221,8 @@ def test_expressions_want_a_queryset(client: Client, register: Any) -> None:
     with pytest.raises(ConfigurationError) as caught:
         client.get("/sitemap-listed.xml")
     assert str(caught.value).endswith(
-        "Listed declares ORM expressions, but items() returns list. Return a queryset, "
-        "or use methods."
+        "Listed declares ORM expressions, but items() returns list. Return an "
+        "unevaluated queryset, or use methods only."
     )
 
 

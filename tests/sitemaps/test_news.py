@@ -193,6 +193,14 @@ def test_the_name_and_the_language_may_be_those_of_the_row(
     assert source("news").reports_removed is False
 
 
+def evaluated(sitemap: Any) -> Any:
+    """Return a queryset whose rows were read."""
+    items = Article.objects.all()
+    assert not items
+    return items
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("declared", "text"),
     [
@@ -200,6 +208,10 @@ def test_the_name_and_the_language_may_be_those_of_the_row(
         ({"publication_date": dt.date(2026, 1, 1)}, "publication_date"),
         ({"publication_date": F("when")}, "when"),
         ({"items": lambda self: []}, "items() returns list"),
+        (
+            {"items": evaluated, "location": lambda self, item: "/"},
+            "items() returns an evaluated queryset",
+        ),
         ({"publication_name": None}, "publication_name"),
         ({"publication_language": "english"}, "english"),
     ],

@@ -18,6 +18,13 @@ def hooked(name: str) -> Any:
     return type("Hooked", (ArticleSitemap,), {name: getattr(Sitemap, name)})()
 
 
+def evaluated() -> Any:
+    """Return a queryset whose rows were read."""
+    items = Article.objects.all()
+    assert not items
+    return items
+
+
 @pytest.mark.parametrize(
     ("items", "reason"),
     [
@@ -35,10 +42,12 @@ def hooked(name: str) -> Any:
             lambda: Article.objects.values("slug"),
             "items() returns values, not model instances",
         ),
+        (evaluated, "items() returns an evaluated queryset"),
         (lambda: Article.objects.all(), ""),
     ],
-    ids=["list", "slice", "union", "distinct", "values", "queryset"],
+    ids=["list", "slice", "union", "distinct", "values", "evaluated", "queryset"],
 )
+@pytest.mark.django_db
 def test_why_items_are_paged_by_position(items: Any, reason: str) -> None:
     sitemap = type("Any", (Sitemap,), {"items": lambda self: items()})()
     assert source_of("any", sitemap).by_position == reason
