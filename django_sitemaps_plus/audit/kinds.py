@@ -90,10 +90,7 @@ TAG_LEFT_OUT = _kind(
     "A005",
     WARNING,
     _("rows that are listed without a tag, because its value is illegal"),
-    _(
-        "correct the values; changefreq is a word of the protocol, priority is from 0 "
-        "to 1"
-    ),
+    _("correct the values; each is named with what is wrong with it"),
 )
 
 # URLs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import tzinfo
+from functools import partial
 from typing import Any, Final
 
 from .entries import Image, News, Platform, Restriction, Uploader, Video
@@ -43,15 +44,29 @@ def image_xml(image: Image, origin: str) -> str:
     return f"<image:image><image:loc>{address(loc)}</image:loc></image:image>"
 
 
-def video_xml(video: Video, origin: str, loc: str, zone: tzinfo) -> str:
+def _raise(error: EntryError) -> None:
+    raise error
+
+
+def video_xml(
+    video: Video,
+    origin: str,
+    loc: str,
+    zone: tzinfo,
+    omit: Callable[[EntryError], object] = _raise,
+) -> str:
     """Return ``<video:video>``, its tags in the order of the schema.
 
     ``loc`` is the location of the entry: the video's own must differ from it. Behind
     ``ORIGIN_MARK`` only paths can be compared, and an uploader's page given as an
     absolute URL is taken to be on the site.
 
+    ``omit`` is called with the error of a tag that the video can do without, which is
+    then left out; by default it raises the error.
+
     Raises:
-        EntryError: A field is missing or illegal.
+        EntryError: A field is missing or illegal without which the video would be
+            incomplete, or played where and by whom it must not be.
     """
     page = f"{origin}{loc}" if loc.startswith("/") else loc
 
@@ -64,7 +79,25 @@ def video_xml(video: Video, origin: str, loc: str, zone: tzinfo) -> str:
     def day(value: Any, field: str) -> str:
         return date_text(value, zone, field)
 
-    if video.content_loc is None and video.player_loc is None:
+    def optional(write: Callable[..., str], *given: object) -> str:
+        try:
+            return write(*given)
+        except EntryError as error:
+            omit(error)
+            return ""
+
+    def keywords(values: object) -> str:
+        found = several(values, object, "videos.tags")
+        if len(found) > MAX_VIDEO_TAGS:
+            omit(EntryError(f"videos.tags: {len(found)}, over {MAX_VIDEO_TAGS}"))
+        return "".join(optional(_keyword, tag) for tag in found[:MAX_VIDEO_TAGS])
+
+    # One of the two is enough.
+    has_both = video.content_loc is not None and video.player_loc is not None
+    place = partial(optional, _tag) if has_both else _tag
+    places = place("content_loc", video.content_loc, location)
+    places += place("player_loc", video.player_loc, location)
+    if not places:
         raise EntryError("videos: neither content_loc nor player_loc")
     if video.thumbnail_loc is None:
         raise EntryError("videos.thumbnail_loc: missing")
@@ -76,23 +109,19 @@ def video_xml(video: Video, origin: str, loc: str, zone: tzinfo) -> str:
         _tag("thumbnail_loc", video.thumbnail_loc, location),
         f"<video:title>{title}</video:title>",
         f"<video:description>{description}</video:description>",
-        _tag("content_loc", video.content_loc, location),
-        _tag("player_loc", video.player_loc, location),
-        _tag("duration", video.duration, _duration),
+        places,
+        optional(_tag, "duration", video.duration, _duration),
         _tag("expiration_date", video.expiration_date, day),
-        _tag("rating", video.rating, _rating),
-        _tag("view_count", video.view_count, _whole),
-        _tag("publication_date", video.publication_date, day),
-        *(
-            f"<video:tag>{text_xml(tag, 'videos.tags')}</video:tag>"
-            for tag in several(video.tags, str, "videos.tags", MAX_VIDEO_TAGS)
-        ),
+        optional(_tag, "rating", video.rating, _rating),
+        optional(_tag, "view_count", video.view_count, _whole),
+        optional(_tag, "publication_date", video.publication_date, day),
+        optional(keywords, video.tags),
         _tag("family_friendly", video.family_friendly, _yes_no),
         _relation("restriction", video.restriction, Restriction, _COUNTRY),
         _tag("requires_subscription", video.requires_subscription, _yes_no),
-        _uploader(video.uploader, origin),
+        optional(_uploader, video.uploader, origin),
         _relation("platform", video.platform, Platform, _PLATFORM),
-        _tag("live", video.live, _yes_no),
+        optional(_tag, "live", video.live, _yes_no),
     ]
     return f"<video:video>{''.join(parts)}</video:video>"
 
@@ -173,6 +202,11 @@ def _relation(
         raise EntryError(f"{field}: no values")
     start = f'<video:{tag} relationship="{found.relationship}">'
     return f"{start}{' '.join(names)}</video:{tag}>"
+
+
+def _keyword(value: object) -> str:
+    tag = text_xml(one(value, str, "videos.tags"), "videos.tags")
+    return f"<video:tag>{tag}</video:tag>"
 
 
 def _uploader(value: object, origin: str) -> str:

@@ -65,6 +65,13 @@ class BadRow:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """In place of a value that could not be had, and which an entry can do without."""
+
+    reason: str
+
+
 class Locations(Protocol):
     """Where the locations of a batch come from, in one language."""
 
@@ -324,8 +331,6 @@ class Batch:
     faults: dict[int, str] = field(default_factory=dict)
     #: The items, by index, that are not to be listed.
     left_out: frozenset[int] = frozenset()
-    #: Why items, by index, have no changefreq or priority: their methods failed.
-    omitted: Sequence[tuple[int, str]] = ()
 
     def without(self, left_out: frozenset[int]) -> Batch:
         """Return the batch without some items, by index."""
@@ -378,7 +383,7 @@ class Tally:
     lastmods: list[Any] | None = None
 
     def omit(self, label: str, reason: str) -> None:
-        """Note that an entry lacks a tag that engines ignore."""
+        """Note that an entry lacks a tag that it can do without."""
         if reason not in self.omitted and len(self.omitted) < MOST_OMITTED:
             self.omitted[reason] = BadRow(label, f"{OMITTED}{reason}")
 

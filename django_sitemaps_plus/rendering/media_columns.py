@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.extensions import image_xml
 from django_sitemaps_plus.protocol.limits import MAX_IMAGES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, plain, resolve
+from django_sitemaps_plus.protocol.values import one
 
 from .columns import Batch, Constant, Pieces, escape_joined
 
@@ -19,28 +20,25 @@ Record = TypeVar("Record", Video, News)
 _NOTHING: Pieces = (("",), ())
 
 
-def as_images(value: Any) -> Sequence[Image]:
-    """Return what was declared for ``images`` as images: none, one or several."""
+def as_list(value: Any) -> Sequence[Any]:
+    """Return what was declared for images, videos or news as a list of these."""
     if value is None or value == "":
         return []
-    values = value if isinstance(value, (list, tuple)) else [value]
-    return [
-        item if isinstance(item, Image) else Image(loc=str(getattr(item, "url", item)))
-        for item in values
-        if item
-    ]
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
-def as_records(value: Any, kind: type[Record]) -> Sequence[Record]:
-    """Return what was declared for ``videos`` or ``news``: records or dicts."""
-    if value is None or value == "":
-        return []
-    values = value if isinstance(value, (list, tuple)) else [value]
-    return [
-        item if isinstance(item, kind) else kind(**item)
-        for item in values
-        if item is not None
-    ]
+def as_image(value: Any) -> Image | None:
+    """Return what was declared for one image; None if there is none."""
+    if not value or isinstance(value, Image):
+        return value or None
+    return Image(loc=str(getattr(value, "url", value)))
+
+
+def as_record(value: Any, kind: type[Record], name: str) -> Record | None:
+    """Return what was declared for one video or article: a record or a dict."""
+    if isinstance(value, Mapping):
+        return kind(**value)
+    return None if value is None else one(value, kind, name)
 
 
 def bulk_images(batch: Batch) -> Pieces | None:

@@ -28,6 +28,7 @@ from django_sitemaps_plus.protocol.patterns import matcher
 from django_sitemaps_plus.sitemaps.attributes import (
     CHUNK,
     MEDIA,
+    TAGS,
     declared_expressions,
     getter,
     has_expressions,
@@ -37,6 +38,7 @@ from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.leaving_out import left_out, patterns_of
+from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
@@ -55,6 +57,7 @@ from .bulk import Texts
 from .columns import (
     Batch,
     Constant,
+    Failed,
     GivenLocations,
     Lastmods,
     Locations,
@@ -104,6 +107,7 @@ class Reader:
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=django_settings.LANGUAGE_CODE if x_default else None,
             leaves_out=matcher(patterns) if patterns else None,
+            is_news=isinstance(sitemap, NewsSitemap),
             raises=self.raises,
         )
 
@@ -324,15 +328,11 @@ class Reader:
     ) -> Batch:
         """Call the sitemap's methods; the items for which one fails are noted."""
 
-        def column(
-            name: str, language: str | None, failed: dict[int, str] = faults
-        ) -> Sequence[Any]:
+        def column(name: str, language: str | None) -> Sequence[Any]:
             get = self._getter(name, language)
             if isinstance(get, Constant):
                 return replace(get, length=len(items))
-            return self._attempt(get, items, failed)
-
-        tags: dict[str, dict[int, str]] = {"changefreq": {}, "priority": {}}
+            return self._attempt(get, items, None if name in TAGS else faults)
 
         locations: dict[str | None, Locations] = {}
         media: dict[str | None, dict[str, Sequence[Any]]] = {}
@@ -349,25 +349,24 @@ class Reader:
                 lastmods=Lastmods(
                     column("lastmod", first), zone=timezone.get_default_timezone()
                 ),
-                changefreqs=column("changefreq", first, tags["changefreq"]),
-                priorities=column("priority", first, tags["priority"]),
+                changefreqs=column("changefreq", first),
+                priorities=column("priority", first),
                 media=media,
                 faults=faults,
-                omitted=[
-                    (index, f"{name}: {reason}")
-                    for name, failed in tags.items()
-                    for index, reason in failed.items()
-                ],
             )
 
     def _attempt(
         self,
         get: Callable[[Any], Any],
         items: Sequence[Any],
-        faults: dict[int, str],
+        faults: dict[int, str] | None,
         default: Any = None,
     ) -> list[Any]:
-        """Return what ``get`` returns for each item; its errors go to ``faults``."""
+        """
+        Return what ``get`` returns for each item; its errors go to ``faults``.
+
+        Without ``faults`` they stand in place of the values.
+        """
         values = []
         for index, item in enumerate(items):
             try:
@@ -377,6 +376,9 @@ class Reader:
             except Exception as error:
                 if self.raises:
                     raise
+                if faults is None:
+                    values.append(Failed(describe(error)))
+                    continue
                 values.append(default)
                 faults.setdefault(index, describe(error))
         return values

@@ -17,6 +17,7 @@ from django.db.models import FileField, Q, QuerySet
 
 from django_sitemaps_plus.sitemaps.attributes import (
     MEDIA,
+    TAGS,
     attribute_of,
     declared_expressions,
     declared_related,
@@ -39,13 +40,11 @@ def related_values(
     labels: Sequence[Any],
     using: str,
     attempt: Attempt,
-    faults: dict[int, str],
 ) -> list[list[Any]]:
     """
     Return what ``related`` declares for each of the items whose keys are ``labels``.
 
-    These are the ORM's values, tuples for a key of several columns. What cannot be
-    converted is noted in ``faults``, by the index of its item.
+    These are the ORM's values, tuples for a key of several columns.
     """
     width = len(key.names)
     items = key.model._base_manager.using(using)
@@ -57,15 +56,10 @@ def related_values(
     if not rows:
         return [[]] * len(labels)
     columns = transposed(rows)
-    failed: dict[int, str] = {}
     for index, convert in converters.items():
-        columns[index] = converted(convert, columns[index], attempt, failed)
+        columns[index] = converted(convert, columns[index], attempt, None)
     owners = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
-    if failed:
-        places = {label: place for place, label in enumerate(labels)}
-        for index, reason in failed.items():
-            faults.setdefault(places[owners[index]], reason)
-    values = _filled(related, kind, columns[width:])
+    values = _filled(related, kind, columns[width:], attempt)
     # The rows of an item follow one another.
     groups, start = {}, 0
     for owner, number in Counter(owners).items():
@@ -92,12 +86,13 @@ def _among(key: Key, labels: Sequence[Any]) -> Q:
 
 
 def _filled(
-    related: Related, kind: type[Any], slots: Sequence[Sequence[Any]]
+    related: Related, kind: type[Any], slots: Sequence[Sequence[Any]], attempt: Attempt
 ) -> list[Any]:
     """Return each row's image, video or article, from the columns of its slots."""
     if related.is_plain:
         return list(slots[0])
-    return list(map(filler(related.value, count(), kind), zip(*slots, strict=True)))
+    fill = filler(related.value, count(), kind)
+    return attempt(fill, list(zip(*slots, strict=True)), None)
 
 
 def statements_of(sitemap: AnySitemap, key: Key) -> list[Statement]:
@@ -131,7 +126,8 @@ def attach(
         convert = _file_url(queryset, name)
         if convert is not None:
             names = [getattr(item, name) for item in items]
-            columns[name] = converted(convert, names, attempt, faults)
+            own = None if attribute_of(name) in TAGS else faults
+            columns[name] = converted(convert, names, attempt, own)
     key = key_of(queryset, "pk")
     for name, slot in related.items():
         columns[name] = related_values(
@@ -141,7 +137,6 @@ def attach(
             key.labels(items),
             database_of(queryset),
             attempt,
-            faults,
         )
     for name, column in columns.items():
         for item, value in zip(items, column, strict=True):

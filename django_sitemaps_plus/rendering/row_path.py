@@ -27,7 +27,9 @@ from django.utils import timezone
 
 from django_sitemaps_plus.sitemaps.attributes import (
     MEDIA,
+    TAGS,
     alias,
+    attribute_of,
     declared_expressions,
     is_expression,
 )
@@ -153,7 +155,7 @@ class RowPlan:
             ),
             changefreqs=self._column("changefreq", columns),
             priorities=self._column("priority", columns),
-            media=self._media(columns, languages, attempt, faults),
+            media=self._media(columns, languages, attempt),
             faults=faults,
         )
 
@@ -163,10 +165,12 @@ class RowPlan:
         """Return the columns as the ORM converts them, and the errors by row."""
         columns = transposed(rows)
         faults: dict[int, str] = {}
-        for index, convert in self.converters.items():
+        for name, index in self.positions.items():
             # Keys are only compared and shown: the driver's values will do.
-            if index >= self.key_width:
-                columns[index] = converted(convert, columns[index], attempt, faults)
+            if index >= self.key_width and index in self.converters:
+                own = None if attribute_of(name) in TAGS else faults
+                convert = self.converters[index]
+                columns[index] = converted(convert, columns[index], attempt, own)
         return columns, faults
 
     def _column(self, name: str, columns: list[Sequence[Any]]) -> Sequence[Any]:
@@ -205,7 +209,6 @@ class RowPlan:
         columns: list[Sequence[Any]],
         languages: tuple[str | None, ...],
         attempt: Attempt,
-        faults: dict[int, str],
     ) -> dict[str | None, dict[str, Sequence[Any]]]:
         if all(getattr(self.sitemap, name, None) is None for name in MEDIA):
             return {}
@@ -223,14 +226,13 @@ class RowPlan:
                     self._keys(columns),
                     self.using,
                     attempt,
-                    faults,
                 )
                 if isinstance(slot, Related)
                 else columns[self.positions[alias(name, index)]]
                 for index, slot in enumerate(slots(value))
             ]
             fill = filler(value, count(), kind)
-            media[name] = list(map(fill, zip(*filled, strict=True)))
+            media[name] = attempt(fill, list(zip(*filled, strict=True)), None)
         return dict.fromkeys(languages, media)
 
     def _keys(self, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:

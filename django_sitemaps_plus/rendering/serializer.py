@@ -43,8 +43,11 @@ from django_sitemaps_plus.protocol.writers import (
 )
 
 from .bulk import Texts, bulk_lastmods, fill, fragments, may_hold, row_by_row
-from .columns import BadRow, Batch, Pieces, Tally, is_after
-from .media_columns import as_images, as_records, bulk_images
+from .columns import BadRow, Batch, Failed, Media, Pieces, Tally, is_after
+from .media_columns import as_image, as_list, as_record, bulk_images
+
+#: Notes why an entry lacks a tag.
+Omit = Callable[[str], object]
 
 
 def _marked(location: str) -> str:
@@ -60,6 +63,7 @@ class Serializer:
     ``x_default`` is the language whose location is also the ``x-default``. All paths
     must be in ``folder``, and no lastmod after ``latest``, a time in UTC.
     Paths for which ``leaves_out`` returns something true are not listed.
+    With ``is_news`` no entry is listed without its article.
     With ``raises`` the error of a bad row is raised instead of reported.
     """
 
@@ -70,6 +74,7 @@ class Serializer:
     alternates: bool = False
     x_default: str | None = None
     leaves_out: Callable[[str], object] | None = None
+    is_news: bool = False
     raises: bool = False
 
     def items(self, batch: Batch, tally: Tally) -> Texts:
@@ -81,9 +86,6 @@ class Serializer:
         if tally.lastmods is not None:
             for part in _parts(batch):
                 tally.lastmods.extend(part.lastmods.values)
-        for part in _parts(batch):
-            for index, reason in part.omitted:
-                tally.omit(_named(part.labels[index]), reason)
         return self._texts(batch, tally)
 
     def _texts(self, batch: Batch, tally: Tally) -> Texts:
@@ -247,9 +249,7 @@ class Serializer:
             texts.append("".join([text for text, _ in found]))
         return texts
 
-    def _item(
-        self, batch: Batch, index: int, omit: Callable[[str], object]
-    ) -> tuple[str, str | None]:
+    def _item(self, batch: Batch, index: int, omit: Omit) -> tuple[str, str | None]:
         """Return one item's entries and its lastmod; raise an error if it is bad."""
         paths = {
             language: column.exact(index, self.origin)
@@ -268,8 +268,8 @@ class Serializer:
         lastmod = batch.lastmods.exact(index)
         tail = (
             (lastmod_xml(lastmod) if lastmod is not None else "")
-            + self._tag(changefreq_xml, batch.changefreqs[index], omit)
-            + self._tag(priority_xml, batch.priorities[index], omit)
+            + self._tag("changefreq", changefreq_xml, batch.changefreqs[index], omit)
+            + self._tag("priority", priority_xml, batch.priorities[index], omit)
             + self._links(paths)
             + "".join(
                 alternate_xml(language, self._link(href))
@@ -278,22 +278,29 @@ class Serializer:
         )
         entries = [
             f"<url><loc>{_marked(escape(path))}</loc>{tail}"
-            f"{self._media(batch, language, index, path)}</url>\n"
+            f"{self._media(batch.media.get(language), index, path, omit)}</url>\n"
             for language, path in paths.items()
         ]
         return "".join(entries), lastmod
 
-    def _tag(
-        self, xml: Callable[[Any], str], value: Any, omit: Callable[[str], object]
-    ) -> str:
-        """Return a tag that engines ignore; no URL is omitted for a value of it."""
+    def _tag(self, name: str, xml: Callable[[Any], str], value: Any, omit: Omit) -> str:
+        """Return a tag of an attribute; "" if its value is illegal."""
         try:
+            if isinstance(value, Failed):
+                raise EntryError(f"{name}: {value.reason}")
             return xml(value)
+        except DatabaseError:
+            raise
         except Exception as error:  # a value of the project's own may do anything
-            if self.raises:
-                raise
-            omit(describe(error))
+            self._omit(name, error, omit)
             return ""
+
+    def _omit(self, name: str, error: Exception, omit: Omit) -> None:
+        """Note why an entry lacks a tag of an attribute."""
+        if self.raises:
+            raise error
+        reason = describe(error)
+        omit(reason if reason.startswith(name) else f"{name}: {reason}")
 
     def _links(self, paths: dict[str | None, str]) -> str:
         if not self.alternates:
@@ -312,24 +319,44 @@ class Serializer:
         path = link.removeprefix(str(self.origin))
         return _marked(path) if path.startswith("/") else link
 
-    def _media(self, batch: Batch, language: str | None, index: int, path: str) -> str:
-        media = batch.media.get(language)
+    def _media(self, media: Media | None, index: int, path: str, omit: Omit) -> str:
         if media is None:
             return ""
-        images = as_images(media["images"][index])
-        news = as_records(media["news"][index], News)
-        if len(images) > MAX_IMAGES:
-            raise EntryError(f"images: {len(images)}, over {MAX_IMAGES}")
-        if len(news) > 1:
-            raise EntryError(f"news: {len(news)}, over 1")
-        return (
-            "".join(image_xml(image, ORIGIN_MARK) for image in images)
-            + "".join(
-                video_xml(video, ORIGIN_MARK, path, self.zone)
-                for video in as_records(media["videos"][index], Video)
-            )
-            + "".join(news_xml(record, self.zone) for record in news)
-        )
+
+        def image(value: Any) -> str:
+            found = as_image(value)
+            return image_xml(found, ORIGIN_MARK) if found else ""
+
+        def video(value: Any) -> str:
+            found = as_record(value, Video, "videos")
+            note = partial(self._omit, "videos", omit=omit)
+            return video_xml(found, ORIGIN_MARK, path, self.zone, note) if found else ""
+
+        def article(value: Any) -> str:
+            found = as_record(value, News, "news")
+            return news_xml(found, self.zone) if found else ""
+
+        tags = []
+        for name, xml, most in (
+            ("images", image, MAX_IMAGES),
+            ("videos", video, None),
+            ("news", article, 1),
+        ):
+            values = as_list(media[name][index])
+            if most is not None and len(values) > most:
+                error = EntryError(f"{name}: {len(values)}, over {most}")
+                self._omit(name, error, omit)
+            is_needed = self.is_news and name == "news"
+            tags += [
+                self._tag(name, xml, value, _refuse if is_needed else omit)
+                for value in values[:most]
+            ]
+        return "".join(tags)
+
+
+def _refuse(reason: str) -> None:
+    """Take the place of ``omit`` for a tag that its entry cannot do without."""
+    raise EntryError(reason)
 
 
 def entries_in(text: str) -> int:

@@ -16,8 +16,9 @@ Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 #: By column number, what the ORM would do to a value.
 Converters: TypeAlias = dict[int, Callable[[Any], Any]]
 #: Calls a function with each value; errors go to the dict, by the value's index.
+#: Without a dict each is returned in place of its value, as ``columns.Failed``.
 Attempt: TypeAlias = Callable[
-    [Callable[[Any], Any], Sequence[Any], dict[int, str]], list[Any]
+    [Callable[[Any], Any], Sequence[Any], dict[int, str] | None], list[Any]
 ]
 
 
@@ -41,7 +42,7 @@ def converted(
     convert: Callable[[Any], Any],
     column: Sequence[Any],
     attempt: Attempt,
-    faults: dict[int, str],
+    faults: dict[int, str] | None,
 ) -> Sequence[Any]:
     """Return a column as the ORM, or a file's storage, converts it."""
     if isinstance(convert, FileUrl):

@@ -33,6 +33,9 @@ CHUNK = 2_000
 #: The attributes that are records, and their kinds.
 MEDIA = {"images": Image, "videos": Video, "news": News}
 
+#: The attributes without which an entry is still listed.
+TAGS = ("changefreq", "priority", *MEDIA)
+
 _ALIAS = "sitemaps_plus_"
 
 

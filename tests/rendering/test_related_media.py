@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from django_sitemaps_plus import Related, Route, Sitemap
 from django_sitemaps_plus.checks.sections import check_section
-from django_sitemaps_plus.models import Section
+from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.protocol.entries import Image, News, Uploader, Video
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.extensions import image_xml
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering import reader
 from django_sitemaps_plus.rendering.columns import Batch, Constant, Lastmods
-from django_sitemaps_plus.rendering.media_columns import as_images, bulk_images
+from django_sitemaps_plus.rendering.media_columns import as_image, bulk_images
 from django_sitemaps_plus.sitemaps.media import FileUrl
 from tests.support.helpers import ArticleSitemap, urlset
 from tests.support.two_paths import both
@@ -213,7 +213,7 @@ def test_an_article_without_a_date_is_no_news(
     assert b"<news:title>Old &amp; new</news:title>" in page
 
 
-def test_a_file_without_an_address_makes_its_own_row_bad(
+def test_a_file_without_an_address_is_no_image(
     album: list[Article], client: Client, register: Any, monkeypatch: Any
 ) -> None:
     class Broken(Storage):
@@ -229,7 +229,10 @@ def test_a_file_without_an_address_makes_its_own_row_bad(
         register,
         images=Related("photos", F("file"), filter=~Q(position=1)),
     )
-    assert found == {"one": ("https://cdn.example/c.jpg",), "two": ()}
+    assert found == {"one": ("https://cdn.example/c.jpg",), "two": (), "three": ()}
+    for page in Page.objects.all():
+        ((_, reason),) = page.problems
+        assert reason == "listed without images: ValueError: no such bucket"
 
 
 def test_a_page_takes_one_more_query_however_many_images_there_are(
@@ -386,7 +389,9 @@ def test_images_in_bulk_are_the_images_one_by_one(rows: list[list[str]]) -> None
     assert literals == ("", "") or not columns
     try:
         expected = [
-            "".join(image_xml(image, ORIGIN_MARK) for image in as_images(row))
+            "".join(
+                image_xml(image, ORIGIN_MARK) for image in map(as_image, row) if image
+            )
             for row in rows
         ]
     except EntryError as error:
