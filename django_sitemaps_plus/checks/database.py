@@ -10,6 +10,7 @@ from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Tags, register
 from django.db import DatabaseError, connections, router
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
 from django_sitemaps_plus.db import tables_exist
@@ -35,8 +36,10 @@ def check_tables(
     if not databases or using not in databases:
         return []
     if not tables_exist(using):
+        if not MigrationRecorder(connections[using]).has_table():
+            return []  # a new database: all tables are missing
         text = "The tables of django_sitemaps_plus are missing."
-        return [message("W008", text, "Run: manage.py migrate sitemaps_plus")]
+        return [message("W008", text, "manage.py migrate creates them.")]
     if not _is_migrated(using):
         return []  # it is about to be
     return _check_read()

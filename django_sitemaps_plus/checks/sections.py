@@ -199,8 +199,8 @@ def _check_route(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
     except RouteError as error:
         yield message(
             "E007",
-            f"The location of section {source.name!r} cannot be compiled: {error}",
-            "Use the name and the parameters of a pattern in the URLconf.",
+            f"Section {source.name!r} has no URLs: {error}",
+            "Use the name of a URL pattern, with its namespaces and its parameters.",
             cls,
         )
 

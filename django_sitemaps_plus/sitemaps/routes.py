@@ -188,11 +188,11 @@ def problem_of_name(viewname: str) -> str:
     resolver = get_resolver(get_urlconf())
     if patterns_of(resolver, viewname):
         return ""
-    msg = f"the URLconf has no pattern named {viewname!r}."
+    msg = f"no URL pattern is named {viewname!r}."
     close = get_close_matches(viewname, sorted(set(known_names(resolver))))
     if close:
         return f"{msg} Did you mean {' or '.join(map(repr, close))}?"
-    return f"{msg} Give the name of a path() of the URLconf, with its namespaces."
+    return f"{msg} Give a path() that name, or use the name of another."
 
 
 def _listed(params: Sequence[Param]) -> str:

@@ -142,7 +142,7 @@ def test_a_check_in_error(register: Register) -> None:
     wrong = Route("no-such-name", slug=F("slug"))
     register("article", type("Wrong", (ArticleSitemap,), {"location": wrong}))
     out, err, code = check()
-    assert "(sitemaps_plus.E007) The location of section 'article'" in out
+    assert "(sitemaps_plus.E007) Section 'article' has no URLs" in out
     assert (err, code) == ("CommandError: In error: sitemaps_plus.E007.\n", 1)
 
 
@@ -195,7 +195,7 @@ def test_a_class_that_cannot_be_made(register: Register, options: list[str]) -> 
 def test_nothing_registered() -> None:
     nothing = (
         "Nothing to check: no sitemap is registered. Add @register to a Sitemap class "
-        "in an app's sitemaps.py.\n"
+        "in the sitemaps.py of an app in INSTALLED_APPS.\n"
     )
     assert check() == check("--suggest") == (nothing, "", 0)
 

@@ -304,8 +304,8 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
     (
         {"location": Route("artikel", slug=F("slug"))},
         "E007",
-        "The location of section 'article' cannot be compiled: ",
-        "Use the name and the parameters of a pattern in the URLconf.",
+        "Section 'article' has no URLs: ",
+        "Use the name of a URL pattern, with its namespaces and its parameters.",
     ),
     (
         {"lastmod": F("changed")},
@@ -501,8 +501,8 @@ def test_items_with_a_url_are_fine(register: Any, attributes: dict[str, Any]) ->
 
 
 NAMES: list[tuple[Any, str]] = [
-    ("abuot", "the URLconf has no pattern named 'abuot'. Did you mean 'about'?"),
-    ("no-such:name", "the URLconf has no pattern named 'no-such:name'. Give the name"),
+    ("abuot", "no URL pattern is named 'abuot'. Did you mean 'about'?"),
+    ("no-such:name", "no URL pattern is named 'no-such:name'. Give a path()"),
     (
         ("article", {"slgu": "x"}),
         "Reverse for 'article' with keyword arguments '{'slgu",
@@ -765,7 +765,7 @@ def test_missing_tables_are_named_for_their_database() -> None:
     finally:
         with connection.schema_editor() as editor:
             editor.create_model(EngineState)
-    hint = "Run: manage.py migrate sitemaps_plus"
+    hint = "manage.py migrate creates them."
     text = "The tables of django_sitemaps_plus are missing."
     assert (messages, elsewhere) == ([("W008", text, hint)], [])
 

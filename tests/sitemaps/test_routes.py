@@ -423,14 +423,13 @@ def test_an_unknown_name_in_a_urlconf_that_includes_itself() -> None:
     [
         (
             Route("slugg", value=F("x")),
-            "Route('slugg', value=F(x)): the URLconf has no pattern named 'slugg'. "
-            "Did you mean 'slug'?",
+            "Route('slugg', value=F(x)): no URL pattern is named 'slugg'. Did you mean "
+            "'slug'?",
         ),
         (
             Route("quite-another"),
-            "Route('quite-another'): the URLconf has no pattern named "
-            "'quite-another'. Give the name of a path() of the URLconf, with its "
-            "namespaces.",
+            "Route('quite-another'): no URL pattern is named 'quite-another'. Give a "
+            "path() that name, or use the name of another.",
         ),
         (
             Route("choice", slag=F("x")),

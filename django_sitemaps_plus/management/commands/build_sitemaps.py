@@ -86,7 +86,7 @@ class Command(SitemapsCommand):
         if not known:
             self.say(
                 "Nothing to build: no sitemap is registered. Add @register to a "
-                "Sitemap class in an app's sitemaps.py."
+                "Sitemap class in the sitemaps.py of an app in INSTALLED_APPS."
             )
         self._bad: list[str] = []
         self._bad_rows = 0

@@ -221,7 +221,7 @@ class Command(SitemapsCommand):
 
 _NOTHING = (
     "Nothing to check: no sitemap is registered. Add @register to a Sitemap class in "
-    "an app's sitemaps.py."
+    "the sitemaps.py of an app in INSTALLED_APPS."
 )
 
 
