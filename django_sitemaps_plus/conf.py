@@ -30,9 +30,9 @@ from .protocol.robots import SIGNALS, Group, robots_txt
 NAME = "SITEMAPS_PLUS"
 
 _TEXT = (str, type(None)), "text"
-_NUMBER = (int, float), "number"
-_WHOLE = (int,), "whole number"
-_LIST = (list, tuple), "list"
+_NUMBER = (int, float), "a number"
+_WHOLE = (int,), "a whole number"
+_LIST = (list, tuple), "a list"
 #: What names a further site (a Site of the sites framework has a number), and what is
 #: said of it.
 _SITE_NAME = re.compile(r"[A-Za-z][\w-]{0,49}", re.ASCII)
@@ -186,12 +186,12 @@ class Settings:
         for name, (types, words) in _TYPES.items():
             value = getattr(self, name)
             if not isinstance(value, types) or isinstance(value, bool):
-                raise _error(name, f"is {value!r}, which is no {words}.")
+                raise _error(name, f"must be {words}, not {value!r}.")
             if isinstance(value, float) and not math.isfinite(value):
                 raise _error(name, f"is {value!r}; use a finite number.")
         if not isinstance(self.ENGINES, Mapping):
             # Its value is not shown: it may hold a key.
-            raise _error("ENGINES", "is no dict of engines by alias.")
+            raise _error("ENGINES", "must be a dict of engines by alias.")
         _check_sites(self.SITES)
         _check_llms(self.LLMS)
         is_bool = isinstance(self.BACKGROUND, bool)
@@ -275,7 +275,7 @@ def _extra(index: int, entry: Any) -> ExtraSitemap:
             raise _error("EXTRA_SITEMAPS", f"is {in_index!r}; use True or False.", path)
         resolve(url, "https://www.example.com")
     except ProtocolError as error:
-        problem = f"is no address of a sitemap: {error}"
+        problem = f"is not the address of a sitemap: {error}"
         raise _error("EXTRA_SITEMAPS", problem, path=path) from error
     return ExtraSitemap(url, in_index)
 
@@ -287,7 +287,7 @@ def _error(name: object, problem: str, path: str = "") -> ConfigurationError:
 def _check_sites(sites: Any) -> None:
     """Refuse further sites that cannot be told apart, or reached."""
     if not isinstance(sites, Mapping):
-        raise _error("SITES", f"is {sites!r}, which is no dict of sites by name.")
+        raise _error("SITES", f"must be a dict of sites by name, not {sites!r}.")
     for name, site in sites.items():
         path = f"[{name!r}]"
         if not isinstance(name, str) or not _SITE_NAME.fullmatch(name):
@@ -301,7 +301,7 @@ def _check_sites(sites: Any) -> None:
                 known = advice(key, _SITE_KEYS, "keys")
                 raise _error("SITES", f"is unknown. {known}", path=f"{path}[{key!r}]")
             if not isinstance(value, str):
-                problem = f"is {value!r}, which is no text."
+                problem = f"must be text, not {value!r}."
                 raise _error("SITES", problem, path=f"{path}[{key!r}]")
         if not site.get("BASE_URL"):
             problem = "needs a 'BASE_URL', for example 'https://blog.example.com'."

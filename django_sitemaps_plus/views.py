@@ -182,7 +182,7 @@ def page(
     # The length first: Python refuses to read a number of some thousand digits.
     if len(text) > 9 or text != str(int(text)) or int(text) == 0:
         raise Http404(
-            f"{text!r} is no page number: they count from 1, without leading zeros."
+            f"{text!r} is not a page number: they count from 1, without leading zeros."
         )
     number, place = int(text), of_request(request)
     _refuse_other_sites(name)

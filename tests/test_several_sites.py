@@ -433,12 +433,12 @@ def test_a_site_that_is_not_there_or_not_its_own(
 @pytest.mark.parametrize(
     ("sites", "problem"),
     [
-        ([], "['SITES'] is [], which is no dict of sites by name."),
+        ([], "['SITES'] must be a dict of sites by name, not []."),
         ({"2": BLOG}, "['SITES']['2'] cannot name a site"),
         ({"blog": "x"}, "['SITES']['blog'] is 'x'; use {"),
         ({"blog": {}}, "['SITES']['blog'] needs a 'BASE_URL'"),
         ({"blog": {**BLOG, "URLCONV": "a"}}, "Did you mean 'URLCONF'?"),
-        ({"blog": {**BLOG, "URLCONF": None}}, "['URLCONF'] is None, which is no text."),
+        ({"blog": {**BLOG, "URLCONF": None}}, "['URLCONF'] must be text, not None."),
     ],
 )
 def test_sites_that_cannot_be_are_refused(

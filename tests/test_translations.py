@@ -90,7 +90,7 @@ def test_the_texts_are_found() -> None:
     found = messages()
     assert len(found) > 80
     assert ("", "Site map", "") in found
-    assert ("", "lower limit on the sitemap class", "") in found
+    assert ("", "set a lower limit on the sitemap class", "") in found
     assert ("frequency", "Changes:", "") in found
     plural = ("", "%(count)s page", "%(count)s pages")
     assert plural in found

@@ -155,7 +155,7 @@ def test_only_reading_is_allowed(client: Client, article: list[Article]) -> None
 
 # What is not there
 
-NO_NUMBER = "is no page number: they count from 1, without leading zeros."
+NO_NUMBER = "is not a page number: they count from 1, without leading zeros."
 
 
 @pytest.mark.parametrize(

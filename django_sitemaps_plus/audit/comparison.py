@@ -305,11 +305,11 @@ _KINDS = {
     ),
     "lastmod": (
         "Rows were saved since the former sitemap was read, or lastmod is another "
-        "column now. A lastmod that is no date, or that lies in the future, is left "
+        "column now. A lastmod that is not a date, or lies in the future, is left "
         "out."
     ),
     "changefreq": (
-        "A value that is none of the seven words of sitemaps.org, such as a method, "
+        "A value that is not one of the seven words of sitemaps.org, such as a method, "
         "is left out. Search engines ignore changefreq."
     ),
     "priority": (

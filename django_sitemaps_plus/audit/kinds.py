@@ -65,7 +65,7 @@ NOT_BUILT = _kind(
 NOT_A_SITEMAP = _kind(
     "A002",
     ERROR,
-    _("documents that are no valid sitemap"),
+    _("invalid sitemaps"),
     _(
         "correct the template or the view that writes it; this package's own pages are "
         "valid: run manage.py build_sitemaps"
@@ -75,7 +75,7 @@ TOO_LARGE = _kind(
     "A003",
     ERROR,
     _("pages above the limits of 50,000 URLs, 1,000 news and 50 MB"),
-    _("lower limit on the sitemap class"),
+    _("set a lower limit on the sitemap class"),
 )
 LEFT_OUT = _kind(
     "A004",
@@ -170,7 +170,7 @@ DISALLOWED_FOR_ONE = _kind(
 ROBOTS_FAILS = _kind(
     "A020",
     ERROR,
-    _("robots.txt that fails, so that crawlers stay away"),
+    _("robots.txt returns an error"),
     _("correct the view that answers /robots.txt"),
 )
 
@@ -179,7 +179,7 @@ ROBOTS_FAILS = _kind(
 BAD_LASTMOD = _kind(
     "A030",
     ERROR,
-    _("lastmods that are no W3C Datetime"),
+    _("invalid lastmod dates"),
     _("write a date, or a time with its zone, such as 2026-01-31T12:00:00+00:00"),
 )
 FUTURE = _kind(
@@ -191,7 +191,7 @@ FUTURE = _kind(
 ALL_EQUAL = _kind(
     "A032",
     WARNING,
-    _("sections of which all lastmods are equal"),
+    _("sections with the same lastmod everywhere"),
     _(
         "use a column that changes with each object; crawlers ignore a lastmod that "
         "says nothing"
@@ -206,7 +206,7 @@ ALWAYS_NOW = _kind(
 MOVES_ALONE = _kind(
     "A034",
     WARNING,
-    _("sections of which lastmod moves while nothing else does"),
+    _("lastmod changes without other changes"),
     _("set lastmod only where the content changes: auto_now sets it with every save()"),
 )
 OLD_NEWS = _kind(

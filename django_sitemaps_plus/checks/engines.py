@@ -63,7 +63,7 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
                 yield message(
                     "E034",
                     f"{NAME}['ENGINES'][{name!r}]['OPTIONS'][{option!r}] has "
-                    f"{section!r}, which is no section. "
+                    f"{section!r}, which is not a section. "
                     f"{advice(section, known, 'sections')}",
                     "Correct the name, or remove it.",
                 )

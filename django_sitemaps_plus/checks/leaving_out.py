@@ -90,8 +90,8 @@ def _check_column(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
     if not isinstance(field, BooleanField):
         yield message(
             "W062",
-            f"{items.model._meta.label}.{IN_SITEMAP} is not a BooleanField, so section "
-            f"{source.name!r} does not heed it.",
+            f"{items.model._meta.label}.{IN_SITEMAP} is not a BooleanField, so it is "
+            f"ignored in section {source.name!r}.",
             "Make it a BooleanField, give it another name, or silence this check.",
             cls,
         )

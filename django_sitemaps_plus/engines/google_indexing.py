@@ -141,8 +141,8 @@ def _explained(response: http.Response) -> tuple[Outcome, str]:
         said = (json_object(response) or {}).get("error")
         reason = said.get("message", "") if isinstance(said, dict) else ""
         problem = (
-            f"The account is no owner of the site (403). {reason} Add it as an owner "
-            "at https://www.google.com/webmasters/verification/home."
+            f"The account is not an owner of the site (403). {reason} Add it as an "
+            "owner at https://www.google.com/webmasters/verification/home."
         )
     elif 300 <= status < 400:
         problem = f"Google's API answers with a redirect ({status}): check 'endpoint'."

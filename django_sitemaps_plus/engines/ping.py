@@ -60,7 +60,7 @@ class Ping(Engine):
                 problem = f"contains a secret: write '{name}={_TOKEN}'"
                 raise OptionError("url", f"{problem}, and give it as 'token'.")
         if not isinstance(self.token, str):
-            raise OptionError("token", "is no text.")
+            raise OptionError("token", "must be text.")
         if bool(self.token) != (_TOKEN in self.url):
             example = "https://hub.example/ping?token={token}&sitemap={sitemap}"
             problem = f"and {_TOKEN} in 'url' need each other: {example!r}."

@@ -53,7 +53,7 @@ class Webhook(Engine):
         if not _is_secret(self.secret):
             raise OptionError(
                 "secret",
-                f"is no text of {SHORTEST} characters or more. Create one: "
+                f"must be text of {SHORTEST} characters or more. Create one: "
                 'python -c "import secrets; print(secrets.token_hex(16))"',
             )
 

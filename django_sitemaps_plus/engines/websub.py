@@ -81,7 +81,7 @@ class WebSub(Engine):
         except TransportError as error:
             return self._unreachable(error)
         outcome, problem = of_status(
-            response.status, "the feeds", missing="is no hub", option="hub"
+            response.status, "the feeds", missing="is not a hub", option="hub"
         )
         return self._answer_to(
             response,

@@ -102,13 +102,13 @@ class Sides:
             sitemaps = import_string(former)
         except ImportError as error:
             raise CommandError(
-                f"{former!r} is no URL, no file or folder, no name of a URL without "
-                f"arguments, and cannot be imported: {error}",
+                f"{former!r} is not a URL, a file, a folder or the name of a URL "
+                f"without arguments, and cannot be imported: {error}",
                 returncode=MISUSED,
             ) from error
         if not isinstance(sitemaps, Mapping):
             raise CommandError(
-                f"{former} is {type(sitemaps).__name__}, and no dict of sitemaps.",
+                f"{former} is {type(sitemaps).__name__}, not a dict of sitemaps.",
                 returncode=MISUSED,
             )
         for name in self.names:

@@ -53,7 +53,7 @@ def unknown_in(hreflang: str) -> str:
         return ""
     match = _TAG.fullmatch(hreflang)
     if match is None:
-        return f"{hreflang!r} is no language tag"
+        return f"{hreflang!r} is not a language tag"
     language, region = match["language"].lower(), (match["region"] or "").lower()
     if len(language) == 2 and language not in _LANGUAGES:
         return f"{hreflang!r} has the language {language!r}, which does not exist"

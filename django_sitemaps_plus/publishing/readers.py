@@ -3,7 +3,7 @@ Who reads the sitemaps: counted in memory by each process, stored once a minute.
 
 A request adds one to a number in memory. The background's thread writes the numbers,
 so that no request waits for the database. Of a client nothing is stored but the
-crawler that it says to be: no address, no time but the last.
+crawler that it says to be: no address, and no times but the first and the last.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Pages are rebuilt ahead of the requests for them: at leisure, or all at once.
 At leisure one process for all rebuilds them, a page at a time, and rests after each.
 Those come first from which a URL may be missing, then those with other changes, then
 those that are due for a comparison and that somebody asked for lately. A page is
-rebuilt at most once in ten minutes, but for the first time; whoever asks for it gets it
-fresh at once.
+rebuilt at most once in ten minutes, except the first time; requests for it have no such
+limit.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def own_patterns(sitemap: AnySitemap) -> tuple[Pattern, ...]:
     given: Any = getattr(sitemap, "exclude", ())
     where = f"{type(sitemap).__qualname__}.exclude"
     if not isinstance(given, (list, tuple)):
-        raise ConfigurationError(f"{where} is {given!r}, which is no list.")
+        raise ConfigurationError(f"{where} must be a list, not {given!r}.")
     for pattern in given:
         if problem := problem_of(pattern):
             raise ConfigurationError(f"{where}: {pattern!r} {problem}.")

@@ -113,7 +113,7 @@ class Related:
                 msg = f"Related({self.relation!r}): {error}"
                 raise FieldError(msg) from error
             if related is None:
-                msg = f"Related({self.relation!r}): {name!r} is no relation"
+                msg = f"Related({self.relation!r}): {name!r} is not a relation"
                 raise FieldError(msg)
             model = related
         return model

@@ -190,7 +190,7 @@ def test_urls_are_shown_decoded_and_linked_encoded(
 def test_what_is_no_url_of_the_site_is_said(
     admin_client: Client, entered: str, problem: str
 ) -> None:
-    assert "This is no URL of the site: " in story(admin_client, entered)
+    assert "This is not a URL of the site: " in story(admin_client, entered)
     assert problem in story(admin_client, entered)
 
 

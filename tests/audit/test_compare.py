@@ -592,8 +592,11 @@ def test_an_index_at_a_url(register: Register, tmp_path: Path, server: str) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["no.such.thing"], "'no.such.thing' is no URL, no file or folder, no name of"),
-        ([here_as("NOT_A_DICT")], "NOT_A_DICT is list, and no dict of sitemaps."),
+        (
+            ["no.such.thing"],
+            "'no.such.thing' is not a URL, a file, a folder or the name",
+        ),
+        ([here_as("NOT_A_DICT")], "NOT_A_DICT is list, not a dict of sitemaps."),
         (["own", "--suggest"], "--compare and --suggest exclude each other."),
         ([here_as("SITEMAPS"), "nothing"], "SITEMAPS has no section 'nothing'. It"),
         (["own"], "There is nothing to compare with: no sitemap is registered."),

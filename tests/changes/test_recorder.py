@@ -285,6 +285,23 @@ def test_a_test_case_sees_its_own_changes(register: Register, client: Any) -> No
         assert b"/articles/" not in client.get("/sitemap.xml").content
 
 
+def test_a_test_case_that_runs_callbacks_counts_the_insert(
+    register: Register,
+    django_assert_num_queries: Any,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    register("news", Articles)
+    with transaction.atomic(), django_assert_num_queries(1):
+        Article.objects.create(slug="a")
+    with (
+        transaction.atomic(),
+        django_assert_num_queries(2),
+        django_capture_on_commit_callbacks(execute=True) as callbacks,
+    ):
+        Article.objects.create(slug="b")
+    assert len(callbacks) == 1
+
+
 # Deletes
 
 

@@ -188,7 +188,7 @@ def test_without_an_address_the_managers_get_it(section: list[Article]) -> None:
     [
         (["--days", "8"], "--days 8: use 1 to 7."),
         (["--days", "0"], "--days 0: use 1 to 7."),
-        (["--email", "nobody"], "--email: 'nobody' is no address."),
+        (["--email", "nobody"], "--email: 'nobody' is not an address."),
         (["--email"], "--email: name an address, or set MANAGERS"),
     ],
 )

@@ -98,7 +98,7 @@ def test_the_quota_of_the_day_is_no_failure(
 @pytest.mark.parametrize(
     ("status", "body", "text"),
     [
-        (403, '{"error":{"message":"Permission denied."}}', "no owner of the site"),
+        (403, '{"error":{"message":"Permission denied."}}', "not an owner of the site"),
         (403, "SERVICE_DISABLED", "is not enabled"),
         (401, "", "rejects the access token"),
     ],

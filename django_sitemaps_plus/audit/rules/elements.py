@@ -110,7 +110,7 @@ def _date(text: str) -> str:
     try:
         parse_w3c(text)
     except DateError as error:
-        return f"is no date: {error}"
+        return f"is not a date: {error}"
     return ""
 
 

@@ -93,7 +93,7 @@ class Command(SitemapsCommand):
 
 
 def _addresses(given: Sequence[str]) -> list[str]:
-    """Return whom to send to; raises ``CommandError`` for what is no address."""
+    """Return whom to send to; raises ``CommandError`` for what is not an address."""
     found = list(given) or [
         _address_of(manager) for manager in django_settings.MANAGERS
     ]
@@ -107,7 +107,7 @@ def _addresses(given: Sequence[str]) -> list[str]:
             validate_email(address)
         except ValidationError as error:
             raise CommandError(
-                f"--email: {address!r} is no address.", returncode=MISUSED
+                f"--email: {address!r} is not an address.", returncode=MISUSED
             ) from error
     return found
 
