@@ -197,6 +197,7 @@ class PageAdmin(base.ReadOnly):
         "lastmod_shown",
         "changed",
         "compared",
+        "lost",
         "error",
         "bad_shown",
         "problem_table",
@@ -219,6 +220,9 @@ class PageAdmin(base.ReadOnly):
     size_shown = display.column("size", _("size"), display.size)
     changed_ago, changed = display.times("changed_at", _("changed"))
     compared_ago, compared = display.times("verified_at", _("checked"))
+    lost = display.column(
+        "lost_at", _("stored bytes found missing or damaged"), display.when
+    )
     lastmod_shown = display.column("lastmod", _("lastmod"), display.when)
     lower_bound = display.column(
         "lower", _("first key"), lambda lower: "−∞" if lower is None else lower

@@ -88,6 +88,8 @@ class Checking:
         """Yield the entries of a document; note what is wrong with it as a whole."""
         body = document.read()
         if not body:
+            if document.page is not None:
+                self._add(document, "", (kinds.NOT_BUILT, "no bytes that can be read"))
             return
         entries = news = 0
         for block in blocks(body, lambda url, text: self._schema(document, url, text)):

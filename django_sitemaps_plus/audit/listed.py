@@ -13,7 +13,7 @@ from functools import partial
 
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import ordered, sections
+from django_sitemaps_plus.pagination.queries import ordered, pages, sections
 from django_sitemaps_plus.publishing import storage
 from django_sitemaps_plus.publishing.by_position import page_bytes, position_pages
 from django_sitemaps_plus.publishing.status import problem_of
@@ -56,8 +56,8 @@ def documents(
             continue  # the section's state says so
         section = source(name)
         own = site.with_scheme(section.sitemap.protocol)
-        pages = _pages(section)
-        built = [page for page in pages if page.checksum]
+        known = _pages(section)
+        built = [page for page in known if page.checksum]
         for page in built:
             _note_rows(findings, page)
             found.append(
@@ -72,9 +72,9 @@ def documents(
             )
         if section.key is None and not built:
             found += _by_position(section, own)
-        elif len(built) < len(pages) or not pages:
-            unbuilt = f"{len(pages) - len(built):,} of {len(pages):,} pages"
-            text = unbuilt if pages else "no page yet"
+        elif len(built) < len(known) or not known:
+            unbuilt = f"{len(known) - len(built):,} of {len(known):,} pages"
+            text = unbuilt if known else "no page yet"
             findings.add(Found(kinds.NOT_BUILT, name, text=text))
     return found
 
@@ -91,9 +91,15 @@ def _pages(section: SectionSource) -> list[Page]:
 
 
 def _stored(page: Page, site: SiteAddress) -> bytes:
-    stored = storage.read(page, page.checksum)
-    # Another process may have replaced it just now.
-    return b"" if stored is None else stored.body_for(site)
+    """Return a page's bytes; none where they are missing or damaged."""
+    for _ in range(2):
+        stored = storage.read(page, page.checksum)
+        if stored is not None:
+            return stored.body_for(site)
+        # Another process may have replaced it just now.
+        checksums = pages().filter(pk=page.pk).values_list("checksum", flat=True)
+        page.checksum = checksums.first() or ""
+    return b""
 
 
 def _by_position(section: SectionSource, site: SiteAddress) -> Iterator[Document]:

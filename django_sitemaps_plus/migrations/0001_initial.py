@@ -55,6 +55,7 @@ class Migration(migrations.Migration):
                     models.CharField(blank=True, default="", max_length=32),
                 ),
                 ("lease_until", models.FloatField(default=0)),
+                ("waiting_until", models.FloatField(default=0)),
                 ("digest", models.CharField(blank=True, default="", max_length=64)),
                 ("digest_since", models.FloatField(default=0)),
                 ("digest_seen", models.FloatField(default=0)),
@@ -222,6 +223,7 @@ class Migration(migrations.Migration):
                 ("verified_at", models.FloatField(default=0)),
                 ("read_at", models.FloatField(default=0)),
                 ("events_at", models.FloatField(default=0)),
+                ("lost_at", models.FloatField(default=0)),
                 ("refreshed_at", models.FloatField(default=0)),
                 ("asked_at", models.FloatField(default=0)),
                 ("grace_until", models.FloatField(default=0)),
@@ -423,6 +425,7 @@ class Migration(migrations.Migration):
                 ),
                 ("checksum", models.CharField(max_length=64)),
                 ("origin", models.CharField(max_length=300)),
+                ("crc", models.BigIntegerField()),
                 ("part", models.PositiveSmallIntegerField(default=0)),
                 ("data", models.BinaryField()),
                 (

@@ -33,6 +33,11 @@ class SectionQuerySet(models.QuerySet["Section"]):
         """Give the lease back; one that was lost meanwhile stays with its owner."""
         self.filter(pk=pk, lease_owner=owner).update(lease_owner="", lease_until=0)
 
+    def take_wait(self, pk: int, seconds: float) -> bool:
+        """Let section ``pk`` wait for ``seconds`` at most, unless it does already."""
+        free = self.filter(pk=pk, waiting_until__lt=DatabaseTime())
+        return bool(free.update(waiting_until=DatabaseTime() + seconds))
+
     def take_numbers(self, section: Section, owner: str, count: int) -> int | None:
         """
         Take ``count`` page numbers, as the lease's owner; return the first.
@@ -66,6 +71,8 @@ class Section(models.Model):
     #: Who changes the boundaries. The site's lease: who rebuilds pages at leisure.
     lease_owner = models.CharField(max_length=32, default="", blank=True)
     lease_until = models.FloatField(default=0)
+    #: The site's: until when a request waits for a page that another builds.
+    waiting_until = models.FloatField(default=0)
     #: The definition of the newest code, when that was started, and when code with
     #: this definition last said that it runs (see ``pagination.deploys``).
     digest = models.CharField(max_length=64, default="", blank=True)
@@ -176,6 +183,8 @@ class Page(models.Model):
     read_at = models.FloatField(default=0)
     #: When what it showed to have happened was written; by that the page recognizes it.
     events_at = models.FloatField(default=0)
+    #: When its stored bytes were last found missing or damaged; 0: never.
+    lost_at = models.FloatField(default=0)
     #: When it was last rebuilt at leisure.
     refreshed_at = models.FloatField(default=0)
     #: When a request last found it missing or stale.

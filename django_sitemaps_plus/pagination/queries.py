@@ -21,8 +21,8 @@ from .models import Page, PageQuerySet, Section, SectionQuerySet
 
 #: Seconds after which the lease of a process that died can be taken; renewed meanwhile.
 LEASE = 15
-#: Seconds to wait for a lease that another process has.
-WAIT = 2.0
+#: Seconds to wait for what another process has: a lease, or a page that it builds.
+WAIT = 1.0
 #: Seconds between two looks whether the lease is free.
 _POLL = 0.05
 #: Times a row is created or found before its absence is an error.
@@ -151,6 +151,25 @@ def lease(section: Section, wait: float = WAIT) -> Iterator[str]:
         yield owner
     finally:
         sections().drop_lease(section.pk, owner)
+
+
+@contextmanager
+def waiting(busy: Busy) -> Iterator[float]:
+    """
+    Wait for another process, as the only request of the site that does.
+
+    Yields until when: a second from now, by ``time.monotonic()``. Raises ``busy`` where
+    another request waits, so that no more than one worker of all is taken up by it.
+    """
+    until, site = time.monotonic() + WAIT, row_of("")
+    if not sections().take_wait(site.pk, WAIT):
+        raise busy
+    try:
+        yield until
+    finally:
+        # Later it is another's.
+        if time.monotonic() < until:
+            sections().filter(pk=site.pk).update(waiting_until=0)
 
 
 def lost(section: Section) -> Busy:

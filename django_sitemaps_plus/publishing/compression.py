@@ -41,6 +41,14 @@ def compressor() -> Compressor:
     return made
 
 
+def crc(*parts: bytes) -> int:
+    """Return the CRC-32 of some bytes, one after the other."""
+    value = 0
+    for part in parts:
+        value = _gzip.crc32(part, value)
+    return value
+
+
 def pack(body: bytes) -> bytes:
     """Return bytes gzipped."""
     packer = compressor()

@@ -29,7 +29,7 @@ from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.sitemaps.sections import BY_POSITION
 from django_sitemaps_plus.sitemaps.site import SiteAddress, current_site
 
-from .storage import StoredBytes, files, joined
+from .storage import COLUMNS, StoredBytes, files, joined
 
 #: Seconds after which a page whose query depends on the clock, or that could not
 #: be built, is compared again; each further failure doubles it.
@@ -189,7 +189,7 @@ def _statement(
         columns = (
             found.annotate(waits=waits)
             .order_by("part")
-            .values_list(*names, "waits", "origin", "data")
+            .values_list(*names, "waits", *COLUMNS)
         )
     statement, params = columns.query.sql_with_params()
     return statement, tuple(params)
@@ -248,7 +248,7 @@ def fresh_bytes(
     now = time.time()
     rows = _rows(name, number, now, bytes_too=True, suffix=suffix)
     state = _fresh(name, rows, now)
-    stored = joined(row[-2:] for row in rows)
+    stored = joined(row[-len(COLUMNS) :] for row in rows)
     return None if state is None or stored is None else (state, stored)
 
 

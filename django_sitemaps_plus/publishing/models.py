@@ -27,6 +27,8 @@ class PageFile(models.Model):
     checksum = models.CharField(max_length=64)
     #: Scheme, host and script prefix that the locations have.
     origin = models.CharField(max_length=300)
+    #: CRC-32 of the origin and of all pieces in their order: by it damage is noticed.
+    crc = models.BigIntegerField()
     part = models.PositiveSmallIntegerField(default=0)
     data = models.BinaryField()
 

@@ -177,6 +177,8 @@ class Build:
     events_at: float = field(init=False)
     #: Whether something happened to URLs.
     happened: bool = False
+    #: Pages that were stored, and not as they were written.
+    lost: set[str] = field(default_factory=set)
 
     def run(self) -> Built:
         """Read what waits, then the rows; write all of it."""
@@ -190,8 +192,7 @@ class Build:
         self._refuse_bad(writer)
         values = {**self._grace_over(), **self._values(writer, self.page)}
         retrying(ledger(), lambda: self._commit(writer, values))
-        note_definition(self.page.section_id, self.page.section, self.current.digest)
-        log_bad(self.source.name, writer.bad, writer.omitted)
+        self._note_done([writer])
         for name, value in values.items():
             if not hasattr(value, "resolve_expression"):
                 setattr(self.page, name, value)
@@ -219,6 +220,17 @@ class Build:
         except TooManyBadRows as error:
             note_error(self.page, str(error), writer.bad)
             raise
+
+    def _note_done(self, writers: Sequence[PageWriter]) -> None:
+        """Note what was built by which definition; log what was seen."""
+        note_definition(self.page.section_id, self.page.section, self.current.digest)
+        for writer in writers:
+            log_bad(self.source.name, writer.bad, writer.omitted)
+        for page in sorted(self.lost):
+            logger.warning(
+                "The stored bytes of page %s were missing or damaged; it was rebuilt.",
+                page,
+            )
 
     # One page
 
@@ -297,7 +309,14 @@ class Build:
             values["changed_at"] = max(now, math.ceil(former) + 1.0)
         if self.asked:
             values["asked_at"] = now
+        if page.checksum and self._former_of(page) is None:
+            values["lost_at"] = now
+            self.lost.add(str(page))
         return values
+
+    def _former_of(self, page: Page) -> StoredBytes | None:
+        """Return what was stored of a page; None if it could not be read."""
+        return self.former
 
     def _grace_over(self) -> dict[str, Any]:
         """Return what is to be written where the grace of a split is over."""
@@ -366,10 +385,7 @@ class Build:
             retrying(
                 ledger(), lambda: self._commit_split(owner, lowers, first, pieces[1:])
             )
-        note_definition(section.pk, section, self.current.digest)
-        for piece in pieces:
-            if piece is not None:
-                log_bad(self.source.name, piece.bad, piece.omitted)
+        self._note_done([piece for piece in pieces if piece is not None])
         return self._built(reload(self.page.pk), first)
 
     def _commit_split(

@@ -1,18 +1,17 @@
 """
 A page's bytes for whoever asks: those that are stored, or built now.
 
-One process builds a page; others get the former bytes at once, or wait briefly where
-there are none.
+One process builds a page; others get the former bytes at once. Where there are none,
+one request waits briefly.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from django.db import Error as DatabaseError
@@ -29,6 +28,7 @@ from django_sitemaps_plus.pagination.queries import (
     ledger,
     of_sections,
     pages,
+    waiting,
 )
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
@@ -51,13 +51,10 @@ logger = logging.getLogger("django_sitemaps_plus")
 #: Seconds for which the builder of a page keeps others from building it; it renews that
 #: while it lives.
 CLAIM = 15.0
-#: Seconds that a request waits for another process's page where there are no former
-#: bytes, and how many of a process may wait.
-WAIT, WAITERS = 4.0, 2
+#: Seconds for which a command waits for another process's page, and between two looks.
+PATIENCE, _POLL = 4.0, 0.1
 #: Seconds for which a page's former bytes may be sent while it is being built.
 FORMER = 86_400
-
-_waiting = threading.BoundedSemaphore(WAITERS)
 
 
 @dataclass(frozen=True)
@@ -310,20 +307,15 @@ def _refuse_known_bad(source: SectionSource, page: Page) -> None:
 def _wait(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
 ) -> Served:
-    """Wait for another process's page, briefly and without a connection."""
+    """Wait for another process's page; as a request briefly, and only one of all."""
     busy = Busy(f"The page {page} is being built.")
     aliases = {ledger(), definition(source.name).database}
     if any(connections[alias].in_atomic_block for alias in aliases):
         raise busy
-    if not _waiting.acquire(blocking=False):
-        raise busy
-    try:
-        deadline, pause = time.monotonic() + WAIT, 0.1
-        while time.monotonic() < deadline:
-            for alias in aliases:
-                connections[alias].close()
-            time.sleep(pause)
-            pause = min(0.5, pause * 1.5)
+    patience = waiting(busy) if asked else nullcontext(time.monotonic() + PATIENCE)
+    with patience as until:
+        while time.monotonic() < until:
+            time.sleep(_POLL)
             page = reload(page.pk)
             found = _stored(page)
             if found is not None:
@@ -331,9 +323,7 @@ def _wait(
             with claimed(page) as claim:
                 if claim is not None:
                     return _build_or_former(source, page, site, claim, asked=asked)
-        raise busy
-    finally:
-        _waiting.release()
+    raise busy
 
 
 # Comparing

@@ -19,7 +19,7 @@ from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.changes.url_changes import last_removed
 from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.exceptions import SitemapsPlusError, TooManyBadRows
-from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
+from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     forget_pages,
@@ -42,7 +42,6 @@ from .page_build import (
     OvertakenError,
     build_with,
     can_store,
-    log_bad,
     note_error,
     reload,
 )
@@ -101,10 +100,7 @@ class _PositionBuild(Build):
         self.read_at = self.clock.started_at
         writers = self._writers()
         retrying(ledger(), lambda: self._commit_all(writers))
-        section = self.page.section
-        note_definition(section.pk, section, self.current.digest)
-        for writer in writers:
-            log_bad(self.source.name, writer.bad, writer.omitted)
+        self._note_done(writers)
         return self._built(reload(self.page.pk), writers[0])
 
     def _writers(self) -> list[PageWriter]:
@@ -147,10 +143,13 @@ class _PositionBuild(Build):
         reserve_number(self.page.section, number)
         return pages().create(section=self.page.section, number=number, position=number)
 
+    def _former_of(self, page: Page) -> StoredBytes | None:
+        return self.stored.get(page.number)
+
     def _write_page(self, page: Page, writer: PageWriter) -> None:
         if not pages().write(page, **self._values(writer, page)):
             raise OvertakenError
-        former = self.stored.get(page.number)
+        former = self._former_of(page)
         same = former is not None and former.origin == storage.address_of(self.site)
         if not same or writer.checksum != page.checksum:
             storage.write(page, writer.checksum, self.site, writer.data)

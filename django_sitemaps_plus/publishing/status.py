@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,8 @@ from .freshness import hold
 
 #: How many bad rows, and pages with an error, are shown.
 SHOWN = 5
+#: Seconds for which it is shown that the stored bytes of a page were lost.
+LATELY = 7 * 86_400.0
 
 
 @dataclass
@@ -61,6 +64,8 @@ class SectionState:
     #: Rows left out, and the first of them: ``(key, reason)``.
     bad: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
+    #: Pages whose stored bytes were missing or damaged within the last week.
+    lost: int = 0
     #: Why the section, or pages of it, cannot be built.
     errors: list[str] = field(default_factory=list)
     #: The next thing to do; empty if there is none.
@@ -133,8 +138,10 @@ def _read_ledger(name: str, signature: str, found: SectionState) -> None:
         unbuilt=Count("pk", filter=Q(checksum="")),
         entries=Sum("entries"),
         bad=Sum("bad"),
+        lost=Count("pk", filter=Q(lost_at__gt=time.time() - LATELY)),
     )
     found.pages, found.unbuilt = numbers["pages"], numbers["unbuilt"]
+    found.lost = numbers["lost"]
     found.entries, found.bad = numbers["entries"] or 0, numbers["bad"] or 0
     known = rows.exclude(problems=[])
     for problems in known.values_list("problems", flat=True)[:SHOWN]:

@@ -3,7 +3,8 @@ A page's bytes in the ledger's database, in its transactions.
 
 They are written with the row that names them, and deleted with it, so that every host
 sees the same bytes, nothing can be half there, and what a page listed before is always
-at hand.
+at hand. Whoever reads them compares their CRC: bytes that a failing disk or somebody's
+SQL has damaged are as good as none.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from django.db.models import QuerySet
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .compression import pack, unpack
+from .compression import crc, pack, unpack
 from .models import PageFile
 
 #: Bytes of one piece: MariaDB refuses packets above 16 MB, often above 1 MB.
 PIECE = 1_000_000
+#: The columns of a piece, as ``joined`` takes them.
+COLUMNS = "origin", "crc", "data"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,11 @@ class StoredBytes:
 
     origin: str
     data: bytes
+
+    @property
+    def crc(self) -> int:
+        """The CRC-32 that is stored with them."""
+        return crc(self.origin.encode(), self.data)
 
     def for_site(self, site: SiteAddress) -> bytes:
         """Return the gzipped bytes with the address of ``site``."""
@@ -78,30 +86,32 @@ def files() -> QuerySet[PageFile]:
 
 
 def read(page: Page, checksum: str) -> StoredBytes | None:
-    """Return the bytes of a page's version; None if they are not stored."""
+    """Return the bytes of a page's version; None if they are missing or damaged."""
     rows = files().filter(page=page, checksum=checksum).order_by("part")
-    return joined(rows.values_list("origin", "data"))
+    return joined(rows.values_list(*COLUMNS))
 
 
 def read_all(pages: Sequence[Page]) -> dict[int, StoredBytes]:
     """Return the bytes of some pages' versions, as far as they are stored."""
     rows = files().filter(page__in=pages).order_by("page_id", "part")
-    found: dict[tuple[int, str], list[tuple[str, Any]]] = {}
-    columns: Any = rows.values_list("page_id", "checksum", "origin", "data")
-    for page, checksum, origin, data in columns:
-        found.setdefault((page, checksum), []).append((origin, data))
+    found: dict[tuple[int, str], list[Any]] = {}
+    columns: Any = rows.values_list("page_id", "checksum", *COLUMNS)
+    for page, checksum, *piece in columns:
+        found.setdefault((page, checksum), []).append(piece)
     stored = {
         page.pk: joined(found.get((page.pk, page.checksum), ())) for page in pages
     }
     return {page: one for page, one in stored.items() if one is not None}
 
 
-def joined(rows: Iterable[tuple[str, Any]]) -> StoredBytes | None:
-    """Put pieces together, given in their order with their origin."""
+def joined(rows: Iterable[Sequence[Any]]) -> StoredBytes | None:
+    """Put pieces together, given in their order by ``COLUMNS``; None if damaged."""
     found = list(rows)
     if not found:
         return None
-    return StoredBytes(found[0][0], b"".join(bytes(data) for _, data in found))
+    origin, stored_crc, _ = found[0]
+    stored = StoredBytes(origin, b"".join(bytes(data) for *_, data in found))
+    return stored if stored.crc == stored_crc else None
 
 
 def write(
@@ -122,11 +132,13 @@ def write(
 
 def pieces_of(page: Page, checksum: str, stored: StoredBytes) -> list[PageFile]:
     """Return the rows of some bytes, to be created one by one."""
+    value = stored.crc
     return [
         PageFile(
             page=page,
             checksum=checksum,
             origin=stored.origin,
+            crc=value,
             part=part,
             data=stored.data[start : start + PIECE],
         )

@@ -7,12 +7,18 @@ version of the page deletes them too, and freshness is the page's.
 
 from __future__ import annotations
 
+import logging
+
 from django.db import IntegrityError, transaction
 
+from django_sitemaps_plus.db import retrying
+from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
 from django_sitemaps_plus.rendering.listing import locations_of
 
-from .storage import StoredBytes, files, pieces_of
+from .storage import StoredBytes, files, pieces_of, read
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 #: What follows the checksum of a page's version in that of its text.
 SUFFIX = ".txt"
@@ -33,17 +39,30 @@ def text_of(xml: bytes) -> bytes:
 
 def store_text(name: str, number: int, checksum: str, text: StoredBytes) -> None:
     """
-    Store the gzipped text of a page's version, for those who ask for it next.
+    Store the gzipped text of a page's version, which is missing or damaged.
 
     ``checksum`` is the version's. Two who do so at once store the same.
     """
     page = pages().filter(of_sections(name), number=number).first()
     if page is None:
         return
-    rows = pieces_of(page, f"{checksum}{SUFFIX}", text)
+    version = f"{checksum}{SUFFIX}"
     try:
-        with transaction.atomic(using=ledger()):
-            files().bulk_create(rows, batch_size=1, ignore_conflicts=True)
+        if retrying(ledger(), lambda: _write(page, version, text)):
+            logger.warning(
+                "The stored text of page %s was damaged; it was written again.", page
+            )
     except IntegrityError:
         # The page was deleted meanwhile: there is nothing to store it beside.
         return
+
+
+def _write(page: Page, version: str, text: StoredBytes) -> bool:
+    """Store a text unless it is there by now; return whether a damaged one was."""
+    with transaction.atomic(using=ledger()):
+        if read(page, version) is not None:
+            return False
+        damaged, _ = files().filter(page=page, checksum=version).delete()
+        pieces = pieces_of(page, version, text)
+        files().bulk_create(pieces, batch_size=1, ignore_conflicts=True)
+        return bool(damaged)

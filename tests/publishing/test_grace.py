@@ -85,6 +85,17 @@ def test_the_page_itself_is_new_at_once(site: Site) -> None:
     assert told() == [("removed", path(10))]
 
 
+def test_damaged_bytes_of_the_grace_are_not_sent(site: Site) -> None:
+    """What the page lists by now is sent instead."""
+    split(site)
+    page = site.page(1)
+    kept = PageFile.objects.filter(page=page, checksum=page.grace_checksum)
+    kept.update(data=b"damaged")
+    for _ in range(2):
+        assert site.shown(1) == [0, 1, 2, 3, 10, 20]
+    assert site.index() == [1, 2, 3]
+
+
 def test_the_end_of_the_grace_is_when_the_bytes_change(
     site: Site, client: Client
 ) -> None:

@@ -11,12 +11,13 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.test import Client
 
-from django_sitemaps_plus.models import Page, PageFile
+from django_sitemaps_plus.models import Page, PageFile, Section
+from django_sitemaps_plus.pagination import queries
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.publishing import pages
 from tests.conftest import Register
 from tests.support.factories import TagFactory, articles
-from tests.support.helpers import ArticleSitemap, locations, settle, urlset
+from tests.support.helpers import ArticleSitemap, locations, run_command, settle, urlset
 from tests.support.ledger_kinds import VENDOR
 from tests.support.processes import at_once, elsewhere
 from tests.testapp.models import Article, Tag
@@ -352,7 +353,7 @@ def test_while_another_builds_a_page_its_former_bytes_are_sent_at_once(
         PageFile.objects.all().delete()
         assert client.get(PAGE).status_code == 503
         transaction.set_rollback(True)
-    assert time.monotonic() - begun < pages.WAIT / 2
+    assert time.monotonic() - begun < queries.WAIT
     # Its builder died, and nobody serves for longer than a day what is not fresh.
     Page.objects.update(read_at=F("read_at") - pages.FORMER - 1)
     Page.objects.update(building_until=time.time() - 1)
@@ -362,45 +363,65 @@ def test_while_another_builds_a_page_its_former_bytes_are_sent_at_once(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_former_bytes_few_wait_briefly_and_the_others_come_again(
-    claimed: Page, monkeypatch: pytest.MonkeyPatch
+def test_without_former_bytes_one_waits_briefly_and_the_others_come_again(
+    claimed: Page,
 ) -> None:
+    """Of all processes: each has but the row of the site to know that by."""
     PageFile.objects.all().delete()
-    monkeypatch.setattr(pages, "WAIT", 1.0)
 
     def ask(_: int) -> tuple[Any, float]:
         begun = time.monotonic()
         return Client().get(PAGE), time.monotonic() - begun
 
-    answers = at_once(pages.WAITERS + 3, ask)
+    answers = at_once(5, ask)
     for response, _ in answers:
         assert response.status_code == 503
         assert response.headers["Retry-After"] == "5"
         assert response.headers["Cache-Control"] == "no-store"
         assert response.content.decode() == BEING_BUILT
-    waited = [seconds >= 1.0 for _, seconds in answers]
-    assert sum(waited) == pages.WAITERS
-    # They have given their places back.
-    assert at_once(1, ask)[0][1] >= 1.0
+    assert queries.WAIT == 1.0
+    waited = [seconds >= queries.WAIT for _, seconds in answers]
+    assert sum(waited) == 1
+    # The next one may wait in its place.
+    assert ask(0)[1] >= queries.WAIT
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_waits_gets_what_the_other_has_built_and_holds_no_connection(
+def test_who_waits_gets_what_the_other_has_built_and_lets_the_next_one_wait(
     client: Client, claimed: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = list(PageFile.objects.all())
-    PageFile.objects.all().delete()
     naps = []
 
     def nap(seconds: float) -> None:
-        naps.append(connection.connection)
-        if len(naps) == 2:
+        assert Section.objects.get(name="").waiting_until > time.time()
+        naps.append(seconds)
+        if len(naps) % 2 == 0:
             # The other one is done while this request is asleep.
             PageFile.objects.bulk_create(rows)
 
     monkeypatch.setattr(pages.time, "sleep", nap)
-    assert len(urlset(client.get(PAGE))) == 2
-    assert naps == [None, None]
+    for number in (1, 2):
+        PageFile.objects.all().delete()
+        assert len(urlset(client.get(PAGE))) == 2
+        assert len(naps) == 2 * number
+        assert Section.objects.get(name="").waiting_until == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_command_waits_beside_the_request_and_for_longer(
+    claimed: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PageFile.objects.all().delete()
+    Section.objects.update_or_create(
+        name="", defaults={"waiting_until": time.time() + 60}
+    )
+    monkeypatch.setattr(pages, "PATIENCE", 1.5)
+    begun = time.monotonic()
+    assert run_command("build_sitemaps")[2] == 1
+    assert time.monotonic() - begun >= 1.5
+    Page.objects.update(building_until=time.time() + 0.5)
+    assert run_command("build_sitemaps")[2] == 0
 
 
 @pytest.mark.django_db(transaction=True)

@@ -167,6 +167,11 @@ class Command(SitemapsCommand):
             lines.append("  On the row path: it declares no method.")
         if state.key or state.pages:
             lines.append(f"  {_ledger(state)}")
+        if state.lost:
+            lines.append(
+                f"  Stored bytes of {counted(state.lost, 'page')} were missing or "
+                "damaged in the last 7 days, and were rebuilt: see the log."
+            )
         lines += [f"  In error: {error}" for error in state.errors]
         lines.append(f"  Next: {state.next or 'nothing to do'}")
         self.say("\n".join(lines), is_error=bool(state.errors))
