@@ -11,7 +11,7 @@ from django.db import Error as DatabaseError
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.markup import escape
-from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.rendering.serializer import describe, named
 from django_sitemaps_plus.sitemaps.attributes import alias, is_expression, is_method
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
@@ -73,7 +73,7 @@ def _asked(method: Any, item: Any) -> str:
     except DatabaseError:
         raise
     except Exception as error:  # the project's own method may raise what it likes
-        logger.warning("feed_title of %s: %s", item.pk, describe(error))
+        logger.warning("feed_title of %s: %s", named(item.pk), describe(error))
         return ""
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import re
 import urllib.parse
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from django_sitemaps_plus.protocol.errors import printable
 
 from .errors import NoToken, OptionError, TransportError
 
@@ -32,9 +33,6 @@ EVENTS = ("added", "changed", "removed")
 RENEWED_IN = 3_600.0
 #: Replaces secrets in everything that is stored or shown.
 REDACTED = "…"
-
-#: Characters that some databases cannot store, or that would break a line.
-_UNPRINTABLE = re.compile("[\x00-\x20\x7f-\x9f\ud800-\udfff]+")
 
 
 class Outcome(enum.Enum):
@@ -350,11 +348,6 @@ def _leaves(value: object) -> Iterator[str]:
             yield from _leaves(part)
     elif value:
         yield str(value)
-
-
-def printable(text: str) -> str:
-    """Return a text as one line that every database can store."""
-    return _UNPRINTABLE.sub(" ", text).strip()
 
 
 def secret(**options: Any) -> Any:

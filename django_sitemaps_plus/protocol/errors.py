@@ -36,9 +36,23 @@ class PageFull(ProtocolError):  # a state of the page, not a fault
     """An entry would pass the limit of entries or of bytes of its page."""
 
 
+def printable(text: str) -> str:
+    """Return a text as one line that every database, log and terminal can hold.
+
+    What is not printable is written as its escape, such as a NUL as ``\\x00``.
+    """
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode()
+        for one in line
+    )
+
+
 def excerpt(value: object) -> str:
     """Return at most 80 printable characters of any value, for a message."""
     try:
-        return _repr.repr(value)
+        return printable(_repr.repr(value))
     except Exception:  # an int of too many digits for Python, a __repr__ that raises
         return f"<{type(value).__name__}>"

@@ -38,6 +38,7 @@ from django_sitemaps_plus.pagination.queries import (
     sections,
 )
 from django_sitemaps_plus.pagination.splits import split_after
+from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import BadRow
 from django_sitemaps_plus.rendering.digest import Definition, definition, version
 from django_sitemaps_plus.rendering.listing import Listing, listing_of
@@ -464,6 +465,7 @@ def refuse_bad(writer: PageWriter, page: Page) -> None:
 
 def note_error(page: Page, error: str, bad: Sequence[BadRow] = ()) -> None:
     """Log why a page could not be built, and write it down with the bad rows seen."""
+    error = printable(error)
     logger.error(error)
     pages().write(
         page,

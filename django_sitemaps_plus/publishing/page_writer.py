@@ -14,7 +14,7 @@ from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
 from django_sitemaps_plus.rendering.bulk import Texts
 from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.rendering.serializer import entries_in
+from django_sitemaps_plus.rendering.serializer import entries_in, named
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, base_url, rendering_context
@@ -112,7 +112,7 @@ class PageWriter:
                         return self.items
                     # Alone on its page, and still too much for it.
                     reason = "the entry is larger than a whole page may be"
-                    self.bad.append(BadRow(str(batch.labels[index]), reason))
+                    self.bad.append(BadRow(named(batch.labels[index]), reason))
             self.items += 1
         return None
 

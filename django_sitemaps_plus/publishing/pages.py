@@ -30,6 +30,7 @@ from django_sitemaps_plus.pagination.queries import (
     pages,
     waiting,
 )
+from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.attributes import is_expression
@@ -127,7 +128,8 @@ def serve(
         former = _former(page)
         if former is None:
             raise
-        problem = f"Page {page} keeps its former bytes: the database failed: {error}"
+        said = printable(str(error))
+        problem = f"Page {page} keeps its former bytes: the database failed: {said}"
         logger.exception(problem)
         return replace(former, problem=problem)
 

@@ -24,7 +24,7 @@ from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch
 
 from django_sitemaps_plus.protocol.entries import News, Video
-from django_sitemaps_plus.protocol.errors import EntryError, excerpt
+from django_sitemaps_plus.protocol.errors import EntryError, excerpt, printable
 from django_sitemaps_plus.protocol.extensions import image_xml, news_xml, video_xml
 from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MIN_LOCATION
 from django_sitemaps_plus.protocol.locations import (
@@ -220,7 +220,7 @@ class Serializer:
             if text is not None and is_after(text, self.latest):
                 values[index] = None
                 reason = f"lastmod {text}: more than a day in the future"
-                tally.omit(_named(batch.labels[index]), reason)
+                tally.omit(named(batch.labels[index]), reason)
         return replace(batch, lastmods=replace(batch.lastmods, values=values))
 
     def _one_by_one(self, batch: Batch, tally: Tally) -> list[str | None]:
@@ -230,7 +230,7 @@ class Serializer:
             parts = [(batch, index)]
             if batch.entries is not None:
                 parts = [(part, 0) for part in batch.entries[index]]
-            omit = partial(tally.omit, _named(label))
+            omit = partial(tally.omit, named(label))
             if reason is None:
                 try:
                     found = [self._item(part, place, omit) for part, place in parts]
@@ -241,7 +241,7 @@ class Serializer:
                         raise
                     reason = describe(error)
             if reason is not None:
-                tally.bad.append(BadRow(label=_named(label), reason=reason))
+                tally.bad.append(BadRow(label=named(label), reason=reason))
                 texts.append(None)
                 continue
             for _, lastmod in found:
@@ -370,19 +370,19 @@ def _parts(batch: Batch) -> Sequence[Batch]:
     return [part for some in batch.entries for part in some]
 
 
-def _named(label: object) -> str:
-    """Return a row's label as text, whatever its own methods do."""
+def named(label: object) -> str:
+    """Return a row's label as printable text, whatever its own methods do."""
     try:
-        return str(label)
+        return printable(str(label))
     except Exception:  # the project's own type may raise whatever it likes
         return excerpt(label)
 
 
 def describe(error: BaseException) -> str:
-    """Return an error as one line for a report."""
+    """Return an error as one printable line for a report."""
     try:
         # Cut first: the text may quote a value of many megabytes.
-        text = " ".join(str(error)[:1_000].split())
+        text = printable(str(error)[:1_000])
     except Exception:  # the project's own error may do anything
         text = ""
     if isinstance(error, (EntryError, NoReverseMatch)):

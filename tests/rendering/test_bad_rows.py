@@ -27,7 +27,7 @@ from django_sitemaps_plus.rendering.columns import (
 from django_sitemaps_plus.rendering.serializer import Serializer
 from django_sitemaps_plus.sitemaps.sections import source_of
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, body, locations, urlset
+from tests.support.helpers import ArticleSitemap, body, locations, run_command, urlset
 from tests.support.two_paths import both
 from tests.testapp.models import Article
 
@@ -366,6 +366,92 @@ def test_a_file_whose_storage_has_no_address_for_it(
     both(client, register, type("Stored", (ArticleSitemap,), {"location": F("photo")}))
     for page in Page.objects.all():
         assert (page.entries, page.bad, page.problems[0][1]) == (1, 1, reason)
+
+
+#: What terminals obey, PostgreSQL refuses, or no database can encode.
+NASTY = "\x00 \ud800 \x1b[31m \u202e \n"
+PLAIN = r"\x00 \ud800 \x1b[31m \u202e"
+
+
+class Nasty:
+    """Says of itself what no database can store."""
+
+    pk = NASTY
+
+    def __repr__(self) -> str:
+        return NASTY
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("location", RuntimeError(NASTY), f"RuntimeError: {PLAIN}"),
+        ("location", Nasty(), f"location {PLAIN}: not a text"),
+        ("changefreq", RuntimeError(NASTY), f"changefreq: RuntimeError: {PLAIN}"),
+        ("priority", Nasty(), f"priority {PLAIN}: not a number"),
+        ("images", RuntimeError(NASTY), f"images: RuntimeError: {PLAIN}"),
+    ],
+)
+@pytest.mark.parametrize("is_keyed", [True, False])
+def test_what_cannot_be_printed_is_stored_logged_and_shown_as_text(
+    client: Client,
+    register: Any,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    value: Any,
+    expected: str,
+    is_keyed: bool,
+) -> None:
+    made = articles(3)
+
+    def items(self: Any) -> list[Any]:
+        return [Nasty(), *made[1:]]
+
+    def method(self: Any, item: Any) -> Any:
+        if item in (made[0], *items(self)[:1]) or isinstance(item, Nasty):
+            return given(value)
+        return item.get_absolute_url() if name == "location" else None
+
+    def location(self: Any, item: Any) -> str:
+        return "/nasty/" if isinstance(item, Nasty) else item.get_absolute_url()
+
+    attributes = {"location": location, name: method, "model": Article}
+    if not is_keyed:
+        attributes["items"] = items
+    register("article", type("Odd", (Sitemap,), attributes))
+    assert client.get(PAGE).status_code == 200
+    page = Page.objects.get()
+    ((label, reason),) = page.problems
+    assert reason.removeprefix("listed without ").startswith(expected)
+    assert label == (str(made[0].pk) if is_keyed else PLAIN)
+    (record,) = caplog.records
+    assert record.getMessage().isprintable()
+    out, err, _ = run_command("build_sitemaps", "--reconcile")
+    assert all(line.isprintable() for line in f"{out}{err}".splitlines())
+    assert expected in " ".join(out.split())
+
+
+@pytest.mark.parametrize("is_keyed", [True, False])
+def test_a_page_of_such_rows_says_what_is_wrong_with_it(
+    client: Client, register: Any, is_keyed: bool
+) -> None:
+    def failing(self: Any, item: Any) -> Any:
+        raise RuntimeError(NASTY)
+
+    register("article", ArticleSitemap)
+    articles(12)
+    assert len(urlset(client.get(PAGE))) == 12
+    attributes: dict[str, Any] = {"location": failing}
+    if not is_keyed:
+        attributes["items"] = lambda self: list(Article.objects.all())
+        attributes["lastmod"] = None
+    register("article", type("Odd", (ArticleSitemap,), attributes))
+    response = client.get(PAGE)
+    assert response.status_code == (200 if is_keyed else 503)
+    page = Page.objects.get()
+    assert f"RuntimeError: {PLAIN}" in page.error
+    assert page.error.isprintable()
+    assert page.failures == 1
 
 
 # Tables that change meanwhile
