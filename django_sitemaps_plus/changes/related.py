@@ -2,18 +2,23 @@
 Related objects that were saved: did anything change that entries read?
 
 What they had in the fields that matter is remembered, so that a save of something else
-rebuilds nothing, and nothing has to be read before the save.
+rebuilds nothing, and nothing has to be read before the save. It stands for what pages
+have read: a build that reads something else has it forgotten.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.apps import apps
 from django.core.exceptions import ValidationError
-from django.db.models import Model
+from django.db import transaction
+from django.db.models import Model, QuerySet
 
+from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 
@@ -23,6 +28,8 @@ from .queries import related_states
 
 #: Rows that depend on one object above which all pages are compared.
 MOST_ROWS = 1_000
+#: Objects of which a section remembers what they had. Every build looks at them.
+MOST_STATES = 500
 
 
 def rows_concerned(
@@ -57,6 +64,42 @@ def rows_concerned(
     return [] if former is None or not former.state else [former.state]
 
 
+def verify_states(section: SectionSource) -> None:
+    """
+    Forget what related objects had where they have something else now.
+
+    For whoever builds a page, before and after its rows are read: then the page shows
+    what is remembered. Objects changed by ``update()`` or SQL, of which nobody was
+    told, would else be ignored when a save brings back what they had.
+    """
+    states = related_states().filter(section=section.name)
+    known = list(states.order_by("-pk")[:MOST_STATES])
+    if len(known) == MOST_STATES:
+        states.filter(pk__lt=known[-1].pk).delete()
+    for label in {row.model for row in known}:
+        found = _related(section, label)
+        own = [row for row in known if row.model == label]
+        now = _states_of(section, *found, [row.key for row in own]) if found else {}
+        wrong = [row for row in own if now.get(row.key) != row.state]
+        if wrong:
+            # To which row an object belongs is corrected: that row shows it.
+            right = now if found and found[1].link else {}
+            retrying(states.db, partial(_correct, states, wrong, right))
+
+
+def _correct(
+    states: QuerySet[RelatedState], wrong: Sequence[RelatedState], now: dict[str, str]
+) -> None:
+    """Write what objects have now, or forget them; unless somebody else just did."""
+    with transaction.atomic(using=states.db):
+        for row in wrong:
+            same = states.filter(pk=row.pk, state=row.state)
+            if row.key in now:
+                same.update(state=now[row.key])
+            else:
+                same.delete()
+
+
 def _related(
     section: SectionSource, label: str
 ) -> tuple[type[Model], Dependency] | None:
@@ -76,14 +119,26 @@ def _state_of(
     section: SectionSource, model: type[Model], related: Dependency, pk: str
 ) -> str | None:
     """Return what stands for the fields that matter; None if there is no such row."""
+    return next(iter(_states_of(section, model, related, [pk]).values()), None)
+
+
+def _states_of(
+    section: SectionSource,
+    model: type[Model],
+    related: Dependency,
+    pks: Sequence[str],
+) -> dict[str, str]:
+    """Return the same of several objects, as far as there are such rows."""
     rows = model._base_manager.using(database_of(section.sitemap.items()))
     names = [related.link] if related.link else sorted(related.fields)
     try:
-        row = rows.filter(pk=pk).values_list(*names).first()
+        found = list(rows.filter(pk__in=pks).values_list("pk", *names))
     except (ValueError, ValidationError):
-        return None
-    if row is None:
-        return None
+        return {}
+    return {str(pk): _state(section, related, tuple(rest)) for pk, *rest in found}
+
+
+def _state(section: SectionSource, related: Dependency, row: tuple[Any, ...]) -> str:
     if related.link:
         return "" if row[0] is None else _key_text(section.key, row[0])
     return hashlib.blake2b(repr(row).encode(), digest_size=16).hexdigest()

@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce, Greatest
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
 from django_sitemaps_plus.changes.events import Comparison, Taken, take
+from django_sitemaps_plus.changes.related import verify_states
 from django_sitemaps_plus.changes.reporting import report
 from django_sitemaps_plus.changes.url_changes import last_removed
 from django_sitemaps_plus.conf import get_settings
@@ -213,7 +214,11 @@ class Build:
         self, lower: KeyValue | None, upper: KeyValue | None
     ) -> tuple[PageWriter, int | None]:
         writer = PageWriter(self.source, self.site, self.progress)
-        return writer, writer.run(lower, upper)
+        verify_states(self.source)
+        overflow = writer.run(lower, upper)
+        # Again: they may have changed just before the rows were read.
+        verify_states(self.source)
+        return writer, overflow
 
     def _refuse_bad(self, writer: PageWriter) -> None:
         try:

@@ -8,13 +8,15 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
-from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus import Route, Sitemap, touch
 from django_sitemaps_plus.changes import related
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.models import Change, Page, RelatedState, Section
+from django_sitemaps_plus.publishing.page_writer import PageWriter
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
 from tests.support.helpers import locations, told
+from tests.support.ledger_world import age
 from tests.testapp.models import Article, Category, Label, Spot, Tag
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -86,6 +88,103 @@ def test_only_the_pages_of_the_rows_that_refer_to_it_are_compared(
         assert sorted(told()) == [
             (kind, f"/articles/shown2-{number}/") for number in range(8)
         ]
+
+
+def behind(category: Category, slug: str) -> None:
+    """Change a category behind the signals."""
+    Category.objects.filter(pk=category.pk).update(slug=slug)
+
+
+@pytest.mark.parametrize("how", ["touched", "compared", "another save"])
+def test_what_a_page_has_seen_changes_when_a_save_brings_it_back(
+    categories: list[Category], client: Client, how: str
+) -> None:
+    """However the page came to see what ``update()`` had written."""
+    behind(categories[2], "hidden")
+    if how == "touched":
+        touch(categories[2])
+    elif how == "compared":
+        age(verified=True)
+    else:
+        for article in Article.objects.filter(category=categories[2]):
+            article.save()
+    assert len(crawl(client)) == 16
+    told()
+    categories[2].save()
+    assert assigned() == [5, 6]
+    assert len(crawl(client)) == 24
+    assert sorted(told()) == [("added", f"/articles/shown2-{n}/") for n in range(8)]
+    categories[1].save()
+    assert assigned() == [], "of the others nothing is doubtful"
+
+
+@pytest.mark.parametrize("when", ["just before", "just after"])
+def test_what_changes_while_a_page_is_read_is_doubtful(
+    categories: list[Category],
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    when: str,
+) -> None:
+    """It changes just before its rows are read, or is brought back just after."""
+    if when == "just after":
+        behind(categories[2], "hidden")
+    age(verified=True)
+    run = PageWriter.run
+
+    def reading(writer: PageWriter, *bounds: Any) -> int | None:
+        if when == "just before":
+            behind(categories[2], "hidden")
+        found = run(writer, *bounds)
+        if when == "just after":
+            behind(categories[2], "shown2")
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PageWriter, "run", reading)
+        assert len(locations(client.get("/sitemap-news-6.xml"))) == 0
+    categories[2].save()
+    assert 6 in assigned()
+
+
+def test_an_object_moved_behind_the_signals_and_back_concerns_both_rows(
+    register: Register, client: Client
+) -> None:
+    class Tagged(Sitemap):
+        location = Route("article", slug=F("slug"))
+        limit = 1
+
+        def items(self) -> Any:
+            return Article.objects.filter(tags__name="x")
+
+    first, second, other = (Article.objects.create(slug=slug) for slug in "abc")
+    register("news", Tagged)
+    tag = Tag.objects.create(article=first, name="x")
+    for article in (second, other):
+        Tag.objects.create(article=article, name="x" if article is second else "y")
+    client.get("/sitemap-news.xml")
+    crawl(client)
+    assigned()
+    crawl(client)
+    Tag.objects.filter(pk=tag.pk).update(article=other)
+    age(verified=True)
+    crawl(client)
+    told()
+    tag.save()
+    assigned()
+    crawl(client)
+    assert ("removed", "/articles/c/") in told()
+
+
+def test_only_the_newest_states_are_remembered(
+    categories: list[Category], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(related, "MOST_STATES", 2)
+    age(verified=True)
+    crawl(client)
+    keys = sorted(RelatedState.objects.values_list("key", flat=True))
+    assert keys == sorted(str(category.pk) for category in categories[1:])
+    categories[0].save()
+    assert assigned() == [1, 2]
 
 
 def test_very_many_rows_compare_every_page(
