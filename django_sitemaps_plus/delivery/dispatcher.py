@@ -276,6 +276,10 @@ class Dispatcher:
             if answer.outcome == Outcome.EXHAUSTED:
                 self._wait_for_quota(batch, answer, said)
                 continue
+            if answer.outcome == Outcome.DEFERRED:
+                wait = min(AWAY, answer.retry_after or PAUSE)
+                self._put_back(batch, wait, deferred=True, **said)
+                continue
             rest = [row for other in batches for row in other]
             self._postpone(batch, rest, answer, said)
             return False
@@ -291,6 +295,7 @@ class Dispatcher:
             urls=[row.url for row in rows],
             are_sitemaps=rows[0].kind == Submission.Kind.SITEMAP,
             kinds=[str(row.kind) for row in rows],
+            deferred=[row.url for row in rows if row.deferred],
         )
         started = time.monotonic()
         try:

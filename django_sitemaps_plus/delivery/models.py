@@ -66,7 +66,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         for some in _chunks(ids):
             # In a fixed order: the same submissions make the same request.
             mine = self.filter(pk__in=some, claimed_by=owner).order_by("pk")
-            yield from mine.only("url", "kind", "attempts", "created_at")
+            yield from mine.only("url", "kind", "deferred", "attempts", "created_at")
 
     def settle(
         self, ids: Sequence[int], owner: str, state: str, interval: float, **answer: Any
@@ -159,6 +159,8 @@ class Submission(models.Model):
     claimed_by = models.CharField(max_length=32, blank=True, default="")
     #: The URL changed again while it was being sent.
     again = models.BooleanField(default=False)
+    #: The engine looked at the URL, and wants to look again before it is submitted.
+    deferred = models.BooleanField(default=False)
     attempts = models.PositiveIntegerField(default=0)
 
     created_at = models.FloatField()

@@ -48,6 +48,8 @@ class Outcome(enum.Enum):
     UNAVAILABLE = "unavailable"
     #: The quota is used up, which is no failure: retry when it may be renewed.
     EXHAUSTED = "exhausted"
+    #: Not submitted yet, which is no failure: other URLs do not wait for these.
+    DEFERRED = "deferred"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,8 @@ class Batch:
     are_sitemaps: bool = False
     #: What happened to each URL: "added", "changed", "removed" or "requested".
     kinds: Sequence[str] = ()
+    #: The URLs that the engine has deferred before.
+    deferred: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@ Google's Indexing API: submit pages with a job posting or a livestream, and no o
 
 https://developers.google.com/search/apis/indexing-api/v3/using-api. Google reads it for
 pages that declare ``JobPosting``, or ``BroadcastEvent`` in a ``VideoObject``; each page
-is fetched first, and what declares neither is not submitted. By default Google takes
+is fetched first, and what declares neither is not submitted. A listed page that is not
+found, as it may be during a deploy, is fetched once more before it counts as deleted. By default Google takes
 200 URLs a day for each Cloud project, for setting up: more has to be applied for.
 """
 
@@ -21,6 +22,8 @@ from .google_auth import INDEXING_SCOPE, GoogleEngine, Tokens
 ENDPOINT = "https://indexing.googleapis.com/v3"
 #: The types that Google reads the API for.
 TYPES = frozenset({"JobPosting", "BroadcastEvent"})
+#: Seconds after which a page that is listed, and was not found, is fetched once more.
+LOOK_AGAIN = 300.0
 #: The most bytes of a page that are read.
 LIMIT = 2_000_000
 
@@ -74,7 +77,8 @@ class GoogleIndexing(GoogleEngine):
         """Fetch a page, and submit it if the API is for it, or if it is gone."""
         (url,) = batch.urls
         try:
-            kind = self._kind(url)
+            is_gone = url in batch.deferred or "removed" in batch.kinds
+            kind = self._kind(url, is_gone=is_gone)
             if isinstance(kind, Answer):
                 return kind
             notification = {"url": url, "type": kind}
@@ -100,15 +104,25 @@ class GoogleIndexing(GoogleEngine):
         )
         return [CheckResult(is_good=True, text=text)]
 
-    def _kind(self, url: str) -> str | Answer:
-        """Return what to say of a page, by what the site answers; or why nothing."""
+    def _kind(self, url: str, *, is_gone: bool) -> str | Answer:
+        """
+        Return what to say of a page, by what the site answers; or why nothing.
+
+        ``is_gone`` tells that it was removed, or not found some minutes ago.
+        """
         try:
             page = http.send("GET", url, timeout=self.timeout, limit=LIMIT, plain=True)
         except TransportError as error:
             text = f"The page cannot be fetched. {error}"
             return self._answer(Outcome.UNAVAILABLE, text, is_unsent=True)
         if page.status in (404, 410):
-            return "URL_DELETED"
+            if is_gone:
+                return "URL_DELETED"
+            text = (
+                f"The page answers with status {page.status}, though no sitemap lost "
+                "it: it is fetched again before it is submitted as deleted."
+            )
+            return self._answer(Outcome.DEFERRED, text, retry_after=LOOK_AGAIN)
         if page.status != 200:
             text = f"The page answers with status {page.status}: not submitted."
             return self._answer(

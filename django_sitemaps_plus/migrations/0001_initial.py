@@ -312,6 +312,7 @@ class Migration(migrations.Migration):
                 ("due_at", models.FloatField(blank=True, null=True)),
                 ("claimed_by", models.CharField(blank=True, default="", max_length=32)),
                 ("again", models.BooleanField(default=False)),
+                ("deferred", models.BooleanField(default=False)),
                 ("attempts", models.PositiveIntegerField(default=0)),
                 ("created_at", models.FloatField()),
                 ("sent_at", models.FloatField(blank=True, null=True)),

@@ -178,6 +178,27 @@ def test_what_waits_for_a_quota_is_neither_late_nor_ever_given_up(
     assert outbox.late(900) == 4, "nobody asked for the quota again"
 
 
+def test_what_an_engine_defers_waits_alone_and_the_engine_knows_it_again(
+    settings: Any,
+) -> None:
+    engine = use(settings, one="Scripted")
+    later_on = Answer(outcome=Outcome.DEFERRED, message="Not yet.", retry_after=300)
+    engine.answers.append(later_on)
+    happened("/a/")
+    assert run().results[0].postponed == 1
+    happened("/b/")
+    assert run().results[0].accepted == 1
+    row = Submission.objects.get(live=True)
+    assert (row.url, row.message) == (f"{BASE}/a/", "Not yet.")
+    assert (state().failures, state().paused_until) == (0, 0)
+    assert 290 < rest() <= 300
+    later(300)
+    run()
+    assert sent(engine) == [["/a/"], ["/b/"], ["/a/"]]
+    assert [list(batch.deferred) for batch in engine.sent] == [[], [], [f"{BASE}/a/"]]
+    assert outcomes() == ["accepted", "accepted"]
+
+
 def test_many_rejected_urls_are_found_in_several_runs(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import MissingExtra, OptionError
-from django_sitemaps_plus.engines.google_indexing import GoogleIndexing
+from django_sitemaps_plus.engines.google_indexing import LOOK_AGAIN, GoogleIndexing
 from tests.engines.setups import JOB
 from tests.support.fakes.faults import Reply, reply
 from tests.support.fakes.google_indexing import FakeIndexing
@@ -38,8 +38,17 @@ def engine(google: FakeIndexing, **options: Any) -> GoogleIndexing:
     return GoogleIndexing(alias="it", **given)
 
 
-def submit(google: FakeIndexing, site: FakeSite, path: str) -> Answer:
-    batch = Batch(origin=site.origin, urls=[f"{site.origin}{path}"])
+def submit(
+    google: FakeIndexing,
+    site: FakeSite,
+    path: str,
+    kind: str = "changed",
+    *,
+    again: bool = False,
+) -> Answer:
+    urls = [f"{site.origin}{path}"]
+    deferred = urls if again else []
+    batch = Batch(origin=site.origin, urls=urls, kinds=[kind], deferred=deferred)
     return engine(google).submit(batch)
 
 
@@ -65,13 +74,30 @@ def test_a_page_that_declares_neither_is_not_submitted_and_it_says_why(
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_a_page_that_is_gone_is_submitted_as_deleted(
+def test_a_removed_page_is_submitted_as_deleted_if_it_is_not_found(
     google: FakeIndexing, site: FakeSite, status: int
 ) -> None:
     site.pages["/jobs/1/"] = Reply(status=status)
-    assert submit(google, site, "/jobs/1/").outcome is Outcome.ACCEPTED
+    answer = submit(google, site, "/jobs/1/", "removed")
+    assert answer.outcome is Outcome.ACCEPTED
     assert google.published == [("URL_DELETED", f"{site.origin}/jobs/1/")]
     assert google.unsupported == []
+
+
+@pytest.mark.parametrize("kind", ["added", "changed", "requested"])
+def test_a_listed_page_is_deleted_only_if_it_is_not_found_twice(
+    google: FakeIndexing, site: FakeSite, kind: str
+) -> None:
+    site.pages["/jobs/1/"] = Reply(status=404)
+    answer = submit(google, site, "/jobs/1/", kind)
+    assert (answer.outcome, answer.retry_after) == (Outcome.DEFERRED, LOOK_AGAIN)
+    assert "answers with status 404" in answer.message
+    assert google.requests == []
+    url = f"{site.origin}/jobs/1/"
+    assert submit(google, site, "/jobs/1/", kind, again=True).status == 200
+    site.pages["/jobs/1/"] = JOB
+    assert submit(google, site, "/jobs/1/", kind, again=True).status == 200
+    assert google.published == [("URL_DELETED", url), ("URL_UPDATED", url)]
 
 
 @pytest.mark.parametrize(
