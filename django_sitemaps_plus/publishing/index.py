@@ -95,11 +95,10 @@ class Listing:
 
     is_index: bool
     pages: list[Listed] = field(default_factory=list)
-
-    @property
-    def numbers(self) -> list[tuple[str, int]]:
-        """What the pages are called."""
-        return [(item.source.name, item.number) for item in self.pages]
+    #: The sections that have pages in the ledger, and the sum of what their next pages
+    #: will be called: another one when a page was divided.
+    names: list[str] = field(default_factory=list)
+    next_number: int = 0
 
     @property
     def indexed(self) -> list[Listed]:
@@ -154,7 +153,11 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
         if is_empty and 0 <= now - verified < hold(definition(item.name)):
             continue
         found[pk].append(Listed(item, number, lastmod, counted, is_empty))
-    listing = Listing(is_index=name in rows and rows[name].is_index)
+    listing = Listing(
+        is_index=name in rows and rows[name].is_index,
+        names=list(rows),
+        next_number=sum(row.next_number for row in rows.values()),
+    )
     for item in sources:
         row = rows.get(item.name)
         if item.key is None and (row is None or row.pk not in found):
@@ -187,6 +190,11 @@ def _filled_rows(name: str, sources: Sequence[SectionSource]) -> dict[str, Secti
             left = max(0.0, deadline - time.monotonic())
             rows[item.name] = fill(item, left)
     return rows
+
+
+def _next_number(names: Sequence[str]) -> int:
+    rows = sections().filter(name__in=names)
+    return sum(rows.values_list("next_number", flat=True))
 
 
 def _listed_by_position(item: SectionSource) -> list[Listed]:
@@ -301,15 +309,14 @@ def document_of(
     extra = [] if name else extra_sitemaps(site, in_index=True)
     if part == 1 and not (further or extra) and _entries_wanted(name, listing):
         bodies = _bodies(listing.pages, site)
-        if bodies is None or bodies.built:
-            again = listed(name, sources)
-            if again.numbers != listing.numbers:
-                # A page was divided while it was built: these are not all entries.
-                return document_of(name, sources, site, text=text)
-            listing = again
-        whole = None if bodies is None else merged(bodies.found)
+        if _next_number(listing.names) != listing.next_number:
+            # Somebody divided a page meanwhile: these are not all entries.
+            return document_of(name, sources, site, text=text)
+        whole = None if bodies is None else merged(bodies)
         if whole is not None:
             return as_text(whole) if text else whole
+        # Some were built for it.
+        listing = listed(name, sources)
         _remember(name, listing, is_index=True)
     found: list[Listed | str] = [*listing.indexed, *further, *extra]
     if not 1 <= part <= parts(found):
@@ -340,25 +347,18 @@ def _pages_of_unusable(sources: Sequence[SectionSource]) -> list[Listed]:
     ]
 
 
-@dataclass
-class _Bodies:
-    """The documents of some pages, and whether any of them was built for it."""
-
-    found: list[tuple[SectionSource, Document]] = field(default_factory=list)
-    built: bool = False
-
-
-def _bodies(found: Sequence[Listed], site: SiteAddress) -> _Bodies | None:
+def _bodies(
+    found: Sequence[Listed], site: SiteAddress
+) -> list[tuple[SectionSource, Document]] | None:
     """Return the documents of some pages; None if one of them cannot be built."""
-    bodies = _Bodies()
+    bodies = []
     try:
         for item in found:
             document = fresh_document(item.source.name, item.number, site)
             if document is None:
                 document = page_document(item.source, item.number, site)
-                bodies.built = True
             if document is not None:
-                bodies.found.append((item.source, document))
+                bodies.append((item.source, document))
         return bodies
     except TooManyBadRows:
         # The index shows the pages that can be had; the bad one says why it cannot.

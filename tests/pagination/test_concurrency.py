@@ -20,6 +20,7 @@ from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination import splits
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.publishing import page_build
+from tests.support.helpers import PagesSitemap
 from tests.support.ledger_kinds import Number
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import age, free_leases, place, read_entries
@@ -138,6 +139,39 @@ def test_whatever_happens_between_two_statements_harms_no_page(
         assert set(shown) <= possible, moment
         site.check_ranges()
         site.check()
+
+
+def test_whoever_asks_for_all_entries_gets_all_while_a_page_is_divided(
+    register: Register, settings: Any
+) -> None:
+    """Another process divides a page that was among them when they were listed."""
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SPLIT_GRACE": 0}
+    register("first", PagesSitemap)
+    site = Site(register)
+
+    def divided() -> None:
+        site.insert(range(1, 9))
+        page_build.build(site.source, site.page(1), place())
+
+    def grown() -> None:
+        Section.objects.all().delete()
+        site.kind.empty()
+        site.insert(range(0, 80, 10))
+        site.client.get("/sitemap.xml")
+
+    grown()
+    with CaptureQueriesContext(connection) as captured:
+        site.client.get("/sitemap.xml")
+    for moment in range(1, len(captured) + 1):
+        grown()
+        with interrupted(moment, divided):
+            answer = site.client.get("/sitemap.xml")
+        # Its pages have them, where it is an index.
+        if b"<urlset" in answer.content:
+            paths = [f"/things/r{number}-0/".encode() for number in range(0, 80, 10)]
+            assert all(path in answer.content for path in paths), moment
+        else:
+            assert b"/sitemap-site-2.xml" in answer.content, moment
 
 
 def begin(site: Site, overflows: bool) -> None:
