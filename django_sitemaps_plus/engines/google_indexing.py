@@ -4,8 +4,9 @@ Google's Indexing API: submit pages with a job posting or a livestream, and no o
 https://developers.google.com/search/apis/indexing-api/v3/using-api. Google reads it for
 pages that declare ``JobPosting``, or ``BroadcastEvent`` in a ``VideoObject``; each page
 is fetched first, and what declares neither is not submitted. A listed page that is not
-found, as it may be during a deploy, is fetched once more before it counts as deleted. By default Google takes
-200 URLs a day for each Cloud project, for setting up: more has to be applied for.
+found, as it may be during a deploy, is fetched once more before it counts as deleted.
+By default Google takes 200 URLs a day for each Cloud project, for setting up: more has
+to be applied for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 Is a page fresh? Whoever asks for it reads that, and its bytes, by one statement.
 
 A page is fresh if it was built by the running code's definition of its section, no
-change may concern it, and it was compared with its rows less than ``VERIFY_AFTER`` ago.
+change may concern it, and it was compared with its rows less than ``VERIFY_AFTER`` ago,
+and not while older code may have run that has ended since.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.changes.schedule import EVERY
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import binary_cursor, tables_exist
-from django_sitemaps_plus.pagination.deploys import is_outdated
+from django_sitemaps_plus.pagination.deploys import is_outdated, was_shared
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, pages
 from django_sitemaps_plus.rendering.digest import Definition, definition
@@ -121,6 +122,8 @@ def is_fresh(state: PageState, current: Definition, now: float) -> bool:
         return False
     # A clock that was set back must not make a page fresh for ever.
     if current.ticks and not 0 <= now - state.ticked_at < EVERY:
+        return False
+    if was_shared(state.newest, state.digest, state.verified_at, now):
         return False
     return 0 <= now - state.verified_at < hold(current, state.failures)
 

@@ -24,6 +24,7 @@ from django_sitemaps_plus.changes.reporting import report
 from django_sitemaps_plus.changes.schedule import is_due
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
+from django_sitemaps_plus.pagination.deploys import shared
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     is_filled,
@@ -132,7 +133,8 @@ def _wanted(sources: Sequence[SectionSource]) -> list[tuple[str, int]]:
         (name, number): (not missing, first) for name, number, missing, first in grouped
     }
     found = sorted(urgency, key=urgency.__getitem__)
-    marked = pages().filter(of_sections(names), verified_at=0)
+    due = Q(verified_at=0) | shared(time.time())
+    marked = pages().filter(of_sections(names)).filter(due)
     marked = marked.exclude(checksum="").order_by("pk")
     for place in marked.values_list("section__name", "number"):
         if place not in urgency:

@@ -25,7 +25,7 @@ from django_sitemaps_plus.changes.queries import of_page
 from django_sitemaps_plus.changes.schedule import EVERY
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.pagination.deploys import IN_USE, STARTED
+from django_sitemaps_plus.pagination import deploys
 from django_sitemaps_plus.pagination.queries import ledger, ordered, sections
 from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.rendering.serializer import describe
@@ -225,7 +225,10 @@ def with_states(
 
 
 def _is_newer(name: str, current: Definition, now: float) -> Q:
-    in_use = Q(section__digest_since__gt=STARTED, section__digest_seen__gt=now - IN_USE)
+    in_use = Q(
+        section__digest_since__gt=deploys.STARTED,
+        section__digest_seen__gt=now - deploys.IN_USE,
+    )
     own = Q(section__digest__in=["", current.digest])
     return Q(section__name=name) & in_use & ~own
 
@@ -241,4 +244,4 @@ def _is_due(name: str, current: Definition, now: float) -> Q:
     )
     if current.ticks:
         fresh &= Q(section__ticked_at__gt=now - EVERY, section__ticked_at__lte=now)
-    return Q(section__name=name) & ~fresh
+    return Q(section__name=name) & ~(fresh & ~deploys.shared(now))

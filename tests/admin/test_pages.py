@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
-from django_sitemaps_plus.pagination.deploys import STARTED
+from django_sitemaps_plus.pagination import deploys
 from django_sitemaps_plus.publishing.freshness import PageState, is_fresh, looked_at
 from django_sitemaps_plus.publishing.status import with_states
 from django_sitemaps_plus.rendering.digest import definition
@@ -295,7 +295,7 @@ def test_what_is_called_fresh_is_served(
         key=current.key,
         filled=True,
         digest="newest",
-        digest_since=STARTED + lag,
+        digest_since=deploys.STARTED + lag,
         digest_seen=now - unseen,
         ticked_at=now - 30,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from tests.support.helpers import (
     urlset,
 )
 from tests.support.ledger_world import age, place
+from tests.support.site_worker import SiteProcess
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -280,6 +282,35 @@ def test_a_definition_that_nobody_uses_any_more_is_outdated(
         Section.objects.update(digest_seen=time.time() - deploys.IN_USE - 1)
         assert priorities(client.get(PAGE)) == {None}
         assert Section.objects.get(name="news").digest == Page.objects.get().digest
+
+
+def test_what_older_code_saved_of_a_new_section_is_found_once_it_has_ended(
+    client: Client,
+) -> None:
+    """It knows nothing of the section, and records nothing for it."""
+    engine = {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}
+    given = {"BASE_URL": START, "ENGINES": {"memory": engine}}
+    with (
+        closing(SiteProcess(1, "article", **given)) as old,
+        closing(SiteProcess(1, "note", **given)) as new,
+    ):
+        old("note", number=1)
+        assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 1
+        old("note", number=2)
+        assert new("ping")[2] == 0
+        assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 1
+        assert told() == []
+        # A quarter of an hour later.
+        since = F("digest_since") - deploys.IN_USE
+        Section.objects.exclude(digest="").update(digest_since=since)
+        Page.objects.update(verified_at=F("verified_at") - deploys.IN_USE)
+        for _ in range(2):
+            found = new("ping")
+            assert found[2] == 0, found
+            page = Page.objects.get(section__name="note")
+            assert page.version == 2, "built once more, not again and again"
+            assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 2
+        assert told() == [("added", "/numbers/2/")]
 
 
 def test_code_that_runs_says_so_once_a_minute(
