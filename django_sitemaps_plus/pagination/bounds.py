@@ -117,7 +117,9 @@ def fill(
     if section.filled:
         return section
     started = time.monotonic()
-    with lease(section, wait=10 if seconds is None else min(seconds, WAIT)) as owner:
+    asked = seconds is not None
+    wait = 10 if seconds is None else min(seconds, WAIT)
+    with lease(section, wait, asked=asked) as owner:
         section.refresh_from_db()
         if not section.filled:
             deadline = None if seconds is None else started + seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from django.db import OperationalError, connections, router, transaction
@@ -135,18 +135,26 @@ def void(section: Section, signature: str = "") -> None:
 
 
 @contextmanager
-def lease(section: Section, wait: float = WAIT) -> Iterator[str]:
+def lease(
+    section: Section, wait: float = WAIT, *, asked: bool = False
+) -> Iterator[str]:
     """
     Hold the lease of ``section``; nobody else changes its boundaries meanwhile.
 
-    Raises ``Busy`` if it is not free within ``wait`` seconds.
+    Raises ``Busy`` if it is not free within ``wait`` seconds; where a request has
+    ``asked``, also if another one waits already.
     """
     owner = uuid.uuid4().hex
-    deadline = time.monotonic() + wait
-    while not sections().take_lease(section.pk, owner, LEASE):
-        if time.monotonic() >= deadline:
-            raise Busy(f"Another process is dividing the section {section.name!r}.")
-        time.sleep(_POLL)
+    if not sections().take_lease(section.pk, owner, LEASE):
+        busy = Busy(f"Another process is dividing the section {section.name!r}.")
+        patience = (
+            waiting(busy, wait) if asked else nullcontext(time.monotonic() + wait)
+        )
+        with patience as until:
+            while not sections().take_lease(section.pk, owner, LEASE):
+                if time.monotonic() >= until:
+                    raise busy
+                time.sleep(_POLL)
     try:
         yield owner
     finally:
@@ -154,15 +162,16 @@ def lease(section: Section, wait: float = WAIT) -> Iterator[str]:
 
 
 @contextmanager
-def waiting(busy: Busy) -> Iterator[float]:
+def waiting(busy: Busy, wait: float = WAIT) -> Iterator[float]:
     """
     Wait for another process, as the only request of the site that does.
 
-    Yields until when: a second from now, by ``time.monotonic()``. Raises ``busy`` where
-    another request waits, so that no more than one worker of all is taken up by it.
+    Yields until when: ``wait`` seconds from now, by ``time.monotonic()``. Raises
+    ``busy`` where another request waits, so that no more than one worker of all is
+    taken up by it.
     """
-    until, site = time.monotonic() + WAIT, row_of("")
-    if not sections().take_wait(site.pk, WAIT):
+    until, site = time.monotonic() + wait, row_of("")
+    if not sections().take_wait(site.pk, wait):
         raise busy
     try:
         yield until

@@ -19,6 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination import splits
 from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.pagination.queries import WAIT, section_row
 from django_sitemaps_plus.publishing import page_build
 from tests.support.helpers import PagesSitemap
 from tests.support.ledger_kinds import Number
@@ -93,6 +94,24 @@ def test_twenty_requests_of_a_cold_ledger_fill_it_once_and_build_a_page_once(
     assert seen == Counter(range(180)), "each row was asked once"
     bounds = [sql for sql in read if "slug" not in sql]
     assert len(bounds) == 13, "each bound was found once, and the tail measured"
+
+
+def test_one_request_of_all_waits_for_the_bounds_that_another_finds(
+    register: Register,
+) -> None:
+    site = Site(register)
+    site.insert(range(40))
+    section = section_row("site", site.source.key)
+    assert Section.objects.take_lease(section.pk, "another", 60)
+    begun = time.monotonic()
+    assert site.get(1).status_code == 503
+    assert time.monotonic() - begun >= WAIT
+    Section.objects.filter(name="").update(waiting_until=time.time() + 60)
+    begun = time.monotonic()
+    assert site.get(1).status_code == 503
+    assert time.monotonic() - begun < WAIT, "somebody waits already"
+    free_leases()
+    assert site.get(1).status_code == 200
 
 
 # Another connection between any two statements

@@ -96,7 +96,6 @@ def test_eight_requests_for_pages_whose_builders_were_killed(tmp_path: Path) -> 
             without = waiting.result()
         waits = [seconds for _, seconds in without]
         assert max(seconds, *waits) < 1.0 + SLOW, "nobody waits for longer than that"
-        assert sum(waits) < 4.0 + SLOW, "one waits, and keeps no worker but its own"
         assert {answer.status for answer, _ in without} == {503}
         assert all(int(answer.headers["retry-after"]) > 0 for answer, _ in without)
 
