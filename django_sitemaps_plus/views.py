@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from django.contrib.sitemaps import views as contrib
 from django.core.paginator import Paginator
-from django.db import DatabaseError, OperationalError, connections, transaction
+from django.db import DatabaseError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -32,14 +32,20 @@ from .conf import get_settings
 from .db import MIGRATE, tables_are_missing
 from .delivery.engines import files_of
 from .exceptions import ConfigurationError, NotReady, TooManyBadRows
-from .pagination.bounds import fill
 from .pagination.queries import ledger
 from .protocol.errors import PageFull
 from .protocol.llms import Link, llms_txt
 from .protocol.robots import closed, robots_txt
 from .publishing import index as indexes
 from .publishing.by_position import by_position, position_pages
-from .publishing.documents import Document, as_text, fresh_document, page_document
+from .publishing.documents import (
+    Document,
+    UnusableError,
+    as_text,
+    former_document,
+    fresh_document,
+    page_or_former,
+)
 from .publishing.extra import extra_sitemaps
 from .publishing.formats import (
     feed_document,
@@ -49,7 +55,13 @@ from .publishing.formats import (
 )
 from .publishing.freshness import fresh_state, tag_of
 from .publishing.readers import reader_counts
-from .publishing.responses import ROBOTS_TAG, cache_control, not_modified, send
+from .publishing.responses import (
+    ROBOTS_TAG,
+    cache_control,
+    in_one_language,
+    not_modified,
+    send,
+)
 from .publishing.site_map import headings, link_page
 from .rendering.digest import definition
 from .sitemaps.contrib_templates import is_own
@@ -57,6 +69,7 @@ from .sitemaps.registry import instance, registry
 from .sitemaps.sections import SectionSource, live_source, source
 from .sitemaps.site import (
     SiteAddress,
+    address_of_host,
     of_request,
     rendering_context,
     requested_address,
@@ -94,21 +107,26 @@ def _guarded(view: View) -> View:
         except NotReady as error:
             logger.info("%s: %s", request.path, error)
             return _unavailable(_BEING_BUILT, error.retry_after)
-        except TooManyBadRows:
+        except (TooManyBadRows, UnusableError) as error:
+            logger.info("%s: %s", request.path, error)
             return _unavailable(_NOT_NOW, _RETRY)
-        except DatabaseError as error:
+        except DatabaseError:
             if tables_are_missing(ledger()):
                 return _unavailable(MIGRATE, _RETRY)
-            if not isinstance(error, OperationalError):
-                raise
-            # A lock, a restart, a server that is away: crawlers shall come again.
+            # A lock, a restart, a server that is away or only lets read, for which each
+            # database has other errors: crawlers shall come again.
             logger.exception("%s: the database failed.", request.path)
             return _unavailable(_NOT_NOW, _RETRY)
 
-    guarded = require_safe(inner)
+    return _in_autocommit(inner)
+
+
+def _in_autocommit(view: View) -> View:
+    """Answer GET and HEAD, with ``ATOMIC_REQUESTS`` too outside of a transaction."""
+    own = require_safe(view)
     for alias in connections:
-        guarded = transaction.non_atomic_requests(using=alias)(guarded)
-    return guarded
+        own = transaction.non_atomic_requests(using=alias)(own)
+    return own
 
 
 def _unavailable(reason: str, retry_after: int) -> HttpResponse:
@@ -156,7 +174,7 @@ def gathered(
     """
     if name:
         _refuse_other_sites(name)
-    sources = [source(name)] if name else indexes.all_sources()
+    sources = indexes.usable([name]) if name else indexes.all_sources()
     document = None
     if part is None or part > 1:
         place = of_request(request)
@@ -187,15 +205,15 @@ def page(
     number, place = int(text), of_request(request)
     _refuse_other_sites(name)
     is_text = ending == "txt"
-    fresh = fresh_text if is_text else fresh_document
-    response = _send_fresh(request, name, number, place, fresh, gz=gz)
-    if response is not None:
-        return response
-    found = source(name)
-    document = page_document(found, number, place)
-    if document is None and found.key is not None:
-        fill(found, indexes.FILL_SECONDS)
-        document = page_document(found, number, place)
+    sources = indexes.usable([name])
+    if sources:
+        fresh = fresh_text if is_text else fresh_document
+        response = _send_fresh(request, name, number, place, fresh, gz=gz)
+        if response is not None:
+            return response
+        document = page_or_former(sources[0], number, place)
+    else:
+        document = former_document(name, number, place)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
     return send(request, as_text(document) if is_text else document, gz=gz)
@@ -240,27 +258,40 @@ def _send_fresh(
         checksum, changed_at = state.served(time.time())
         tag = tag_of(checksum, site.with_scheme(definition(name).protocol))
         response = not_modified(request, tag, changed_at, gz=gz)
-        if response is not None:
+        # Of a page in error it depends on its bytes whether they may be sent.
+        if response is not None and not state.error:
             return response
     document = fresh(name, number, site)
     return None if document is None else send(request, document, gz=gz)
 
 
-@_guarded
-def robots(request: HttpRequest) -> HttpResponseBase:
-    """``/robots.txt``: the rules of the settings, and where the sitemap is."""
+@_in_autocommit
+def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
+    """
+    ``/robots.txt``: the rules of the settings, and where the sitemap is.
+
+    Also while the database is away: without it crawlers stay away from the whole site.
+    """
     groups = get_settings().robots_groups()
     sitemaps: list[str] = []
     if not closed(groups):
-        place = of_request(request)
-        sitemaps += indexes.addresses(place)
-        sitemaps += listed_in_robots(place)
-        sitemaps += extra_sitemaps(place, in_index=False)
+        try:
+            with working_for(site_of_request(request, site)):
+                sitemaps = _all_sitemaps(of_request(request))
+        except DatabaseError as error:
+            logger.warning("The domain of the current Site cannot be read: %s", error)
+            sitemaps = _all_sitemaps(address_of_host(request))
     response = HttpResponse(
         robots_txt(groups, sitemaps), content_type="text/plain; charset=utf-8"
     )
     cache_control(response)
-    return response
+    return in_one_language(response)
+
+
+def _all_sitemaps(place: SiteAddress) -> list[str]:
+    """Return the addresses of the site's sitemaps, feeds and those of other systems."""
+    own = [*indexes.addresses(place), *listed_in_robots(place)]
+    return [*own, *extra_sitemaps(place, in_index=False)]
 
 
 @_guarded
@@ -337,7 +368,7 @@ def llms(request: HttpRequest, name: str) -> HttpResponseBase:
         text = llms_txt(str(head["title"]), str(head.get("description", "")), links)
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     cache_control(response)
-    return response
+    return in_one_language(response)
 
 
 @require_safe
@@ -351,7 +382,7 @@ def engine_file(request: HttpRequest, name: str, *, site: str = "") -> HttpRespo
             response = HttpResponse(text, content_type="text/plain; charset=utf-8")
             # Who takes a key back wants it gone at once.
             response.headers["Cache-Control"] = "no-cache"
-            return response
+            return in_one_language(response)
     raise Http404(f"No engine wants {name!r} on this host.")
 
 

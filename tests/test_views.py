@@ -19,10 +19,10 @@ from django.urls import include, path
 from django.utils.http import http_date, parse_http_date
 from django.utils.translation import gettext_lazy
 
-from django_sitemaps_plus import Route
+from django_sitemaps_plus import Route, publishing
 from django_sitemaps_plus.models import Page, PageFile, Section
 from django_sitemaps_plus.pagination.queries import lease, section_row
-from django_sitemaps_plus.publishing import index
+from django_sitemaps_plus.publishing import documents
 from django_sitemaps_plus.sitemaps import sections
 from tests.support.factories import articles
 from tests.support.helpers import (
@@ -31,6 +31,7 @@ from tests.support.helpers import (
     body,
     listed,
     locations,
+    remove_sites,
     settle,
     urlset,
 )
@@ -443,6 +444,55 @@ def test_cache_control(
         assert client.get(address).headers.get("Cache-Control") == header
 
 
+# Languages and ports
+
+
+def test_only_what_differs_by_language_varies_by_it(
+    client: Client, site: list[Article], change: Any, settings: Any
+) -> None:
+    """Or a cache stores one sitemap for each value that crawlers send."""
+    texts = {"FORMATS": {"text": {}, "feeds": {}}, "LLMS": {"title": "Example"}}
+    change(**texts)
+    settings.MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware", GZIP]
+    same = (
+        *(*ADDRESSES, "/sitemap-article-1.xml.gz", "/sitemap.txt", "/sitemap.atom"),
+        *("/robots.txt", "/llms.txt"),
+    )
+    for address in same:
+        answers = [
+            client.get(address, headers={"accept-language": language})
+            for language in ("de", "en")
+        ]
+        tag = answers[0].headers.get("ETag", "")
+        answers.append(client.get(address, headers={"if-none-match": tag}))
+        for answer in answers:
+            assert answer.status_code in (200, 304)
+            vary = answer.headers.get("Vary", "")
+            assert vary in ("Accept-Encoding", ""), address
+        assert answers[0].content == answers[1].content
+    assert "Accept-Language" in client.get("/sitemap-style").headers["Vary"]
+
+
+def test_a_port_of_its_own_has_its_pages_packed_once(
+    client: Client, register: Any, settings: Any, change: Any
+) -> None:
+    remove_sites(settings)
+    change(BASE_URL=None, FORMATS={"text": {}})
+    register("article", ArticleSitemap)
+    articles(30)
+    headers = {"host": "example.org:8443", "accept-encoding": "gzip"}
+    for address in (PAGE, "/sitemap-article-1.txt"):
+        client.get(address, headers={"host": "example.org"})
+        packed = documents.packed_for_others.cache_info().misses
+        for _ in range(3):
+            answer = client.get(address, headers=headers)
+            text = gzip.decompress(answer.content)
+            assert text.count(b"http://example.org:8443/articles/") == 30
+        assert documents.packed_for_others.cache_info().misses == packed + 1
+        answer = client.get(address, headers={"host": "example.org:8080"})
+        assert answer.content.count(b"http://example.org:8080/articles/") == 30
+
+
 # The project around it
 
 
@@ -638,6 +688,30 @@ def test_warm_requests_ask_no_model(
     )
 
 
+def test_an_index_asks_no_section_for_its_items(
+    client: Client, register: Any, django_assert_num_queries: Any
+) -> None:
+    """Not even what a query of theirs is made of."""
+    asked = []
+
+    class Chosen(Small):
+        def items(self) -> Any:
+            asked.append(self)
+            first = Article.objects.order_by("pk").first()
+            return Article.objects.filter(pk__gte=first.pk if first else 0)
+
+    register("article", Chosen)
+    articles(25)
+    for number in (1, 2, 3):
+        client.get(f"/sitemap-article-{number}.xml")
+    asked.clear()
+    for address in ("/sitemap.xml", "/sitemap-article.xml", "/sitemap-article-2.xml"):
+        client.get(address)
+        with django_assert_num_queries(1 if "2" in address else 2):
+            assert client.get(address).status_code == 200
+    assert asked == []
+
+
 # Not now
 
 
@@ -684,12 +758,20 @@ def check_is_being_built(response: Any) -> None:
     )
 
 
+def check_is_unavailable(response: Any) -> None:
+    assert response.status_code == 503
+    assert response.headers["Retry-After"] == "60"
+    assert response.content.decode() == (
+        "The sitemap cannot be built at the moment. Please try again later.\n"
+    )
+
+
 def test_while_pages_are_being_divided_the_answer_says_so(
     client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register("small", Small)
     articles(25)
-    monkeypatch.setattr(index, "FILL_SECONDS", 0.0)
+    monkeypatch.setattr(publishing.listed, "FILL_SECONDS", 0.0)
     check_is_being_built(client.get("/sitemap.xml"))
     answers = [client.get("/sitemap.xml") for _ in range(5)]
     assert len(listed(answers[-1])) == 3, "each gets further than the one before"
@@ -717,9 +799,12 @@ def test_a_section_that_is_broken_takes_no_other_along(
     assert "The section 'small' cannot be used." in caplog.text
     assert len(locations(client.get(PAGE))) == 25
     assert "Sitemap: " in client.get("/robots.txt").content.decode()
-    client.raise_request_exception = False
-    for name in ("small", "small-1", "new"):
-        assert client.get(f"/sitemap-{name}.xml").status_code == 500
+    stored = [url for url in before if "-small-" in url]
+    assert listed(client.get("/sitemap-small.xml")) == stored
+    former = [locations(client.get(url.removeprefix(BASE))) for url in stored]
+    assert sum(map(len, former)) == 25
+    for name in ("new", "new-1", "small-4"):
+        check_is_unavailable(client.get(f"/sitemap-{name}.xml"))
     register("small", Small)
     assert sorted(listed(client.get("/sitemap.xml"))) == sorted(before)
 

@@ -21,6 +21,7 @@ from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.publishing.compression import unpack
 from django_sitemaps_plus.publishing.documents import page_document
 from django_sitemaps_plus.publishing.forecast import forecast
+from django_sitemaps_plus.publishing.listed import listed
 from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -69,7 +70,7 @@ def everything(sections: Sequence[str], site: SiteAddress) -> Iterator[tuple[str
     for source in index.all_sources():
         if sections and source.name not in sections:
             continue
-        for item in index.listed(source.name, [source]).pages:
+        for item in listed(source.name, [source]).pages:
             document = page_document(source, item.number, site)
             body = unpack(document.packed) if document else b""
             for found in locations_of(body):

@@ -7,15 +7,19 @@ A page's are stored, or built for the request where they cannot be.
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from django.db import Error as DatabaseError
 
 from django_sitemaps_plus.db import tables_exist
-from django_sitemaps_plus.pagination.queries import ledger
+from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, TooManyBadRows
+from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.writers import (
     URLSET_FOOTER,
@@ -23,16 +27,22 @@ from django_sitemaps_plus.protocol.writers import (
     urlset_header,
 )
 from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
+from . import storage
 from .by_position import page_bytes, position_pages
 from .compression import compressor, pack, unpack
-from .freshness import fresh_bytes, tag_of
+from .freshness import PageState, fresh_bytes, tag_of
+from .listed import FILL_SECONDS
 from .pages import Served, find, find_by_position, serve
 from .position_build import NotStoredError
+from .storage import StoredBytes, address_of
 from .stylesheet import stylesheet
 from .text import text_of
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 XML: Final = "application/xml"
 TEXT: Final = "text/plain; charset=utf-8"
@@ -43,6 +53,10 @@ _NAMESPACES = {
     "videos": b"xmlns:video",
     "news": b"xmlns:news",
 }
+
+
+class UnusableError(SitemapsPlusError):
+    """A section cannot be used, and nothing is stored of what was asked for."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +84,66 @@ def as_text(found: Document) -> Document:
     return replace(found, packed=packed, content_type=TEXT)
 
 
+def is_blank(packed: bytes) -> bool:
+    """Tell whether a document of entries has none."""
+    return b"<url>" not in unpack(packed)
+
+
 # Pages
+
+
+def page_or_former(
+    item: SectionSource, number: int, site: SiteAddress
+) -> Document | None:
+    """
+    Return a page's bytes; the former ones where its section raises something.
+
+    None if the section has no such page. Raises ``UnusableError`` if there are no
+    former bytes.
+    """
+    try:
+        return page_document(item, number, site)
+    except (NotReady, TooManyBadRows, DatabaseError):
+        raise
+    except Exception:
+        # items() and expressions may raise whatever they like.
+        logger.exception("Page %s-%d cannot be built.", item.name, number)
+    return former_document(item.name, number, site)
+
+
+def former_document(name: str, number: int, site: SiteAddress) -> Document:
+    """
+    Return what is stored of a page whose section cannot be used.
+
+    Raises ``UnusableError`` if that is nothing.
+    """
+    rows = pages().select_related("section").filter(of_sections(name), number=number)
+    page = rows.exclude(checksum="").first()
+    if page is not None:
+        checksum, changed_at = PageState.of(page).served(time.time())
+        stored = storage.read(page, checksum)
+        if stored is not None and not is_blank(stored.data):
+            scheme = getattr(registry.sources()[name], "protocol", None)
+            own = site.with_scheme(scheme)
+            tag, data = tag_of(checksum, own), packed_for(stored, own)
+            return Document(tag, data, changed_at, is_former=True)
+    raise UnusableError(f"Nothing is stored of the page {name}-{number}.")
 
 
 def page_document(
     item: SectionSource, number: int, site: SiteAddress
 ) -> Document | None:
-    """Return a page's bytes; None if the section has no such page."""
+    """
+    Return a page's bytes; None if the section has no such page.
+
+    Raises ``Filling`` if bounds are still being found after some seconds.
+    """
     if item.key is None:
         return _by_position(item, number, site)
     page = find(item, number)
+    if page is None:
+        fill(item, FILL_SECONDS)
+        page = find(item, number)
     return None if page is None else _of_served(item, serve(item, page, site), site)
 
 
@@ -105,7 +169,8 @@ def _by_position(
 def _of_served(item: SectionSource, served: Served, site: SiteAddress) -> Document:
     own = site.with_scheme(item.sitemap.protocol)
     tag = tag_of(served.checksum, own)
-    data = served.stored.for_site(own)
+    refuse_blank(served.page.error, served.stored)
+    data = packed_for(served.stored, own)
     return Document(tag, data, served.changed_at, served.is_former)
 
 
@@ -115,9 +180,34 @@ def fresh_document(name: str, number: int, site: SiteAddress) -> Document | None
     if found is None:
         return None
     state, stored = found
+    refuse_blank(state.error, stored)
     checksum, changed_at = state.served(time.time())
     own = site.with_scheme(definition(name).protocol)
-    return Document(tag_of(checksum, own), stored.for_site(own), changed_at)
+    return Document(tag_of(checksum, own), packed_for(stored, own), changed_at)
+
+
+def refuse_blank(error: str, stored: StoredBytes) -> None:
+    """
+    Raise ``TooManyBadRows`` for former bytes without entries, if a page is in error.
+
+    It has rows by now: to say that it has none would be a lie.
+    """
+    if error and is_blank(stored.data):
+        raise TooManyBadRows(error)
+
+
+def packed_for(stored: StoredBytes, site: SiteAddress, *, text: bool = False) -> bytes:
+    """Return gzipped bytes with the address of ``site``, or the URLs in them."""
+    if stored.origin == address_of(site) and not text:
+        return stored.data
+    return packed_for_others(stored, site, text=text)
+
+
+@lru_cache(maxsize=8)
+def packed_for_others(stored: StoredBytes, site: SiteAddress, *, text: bool) -> bytes:
+    """Do so, once for whoever asks again: to pack a full page takes 50 ms."""
+    body = stored.body_for(site)
+    return pack(text_of(body) if text else body)
 
 
 # Several together

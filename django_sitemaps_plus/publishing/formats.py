@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.newest import Newest, newest
+from django_sitemaps_plus.changes.queries import changes
+from django_sitemaps_plus.changes.recorder import remembers, write_remembered
+from django_sitemaps_plus.changes.reporting import CHUNK
 from django_sitemaps_plus.conf import Format, get_settings
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
@@ -28,16 +31,17 @@ from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
 from django_sitemaps_plus.rendering.columns import moment
 from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .compression import pack
-from .documents import TEXT, Document, document
+from .documents import TEXT, Document, document, packed_for, refuse_blank
 from .freshness import fresh_bytes, tag_of
-from .index import address, addresses
+from .index import address, addresses, usable
+from .refresh import report_all
 from .storage import StoredBytes, address_of
 from .stylesheet import stylesheet
-from .text import SUFFIX, store_text, text_of
+from .text import SUFFIX, store_text
 
 #: The endings of feeds, and what serves each.
 ENDINGS = {"atom": (atom, ATOM_TYPE), "rss": (rss, RSS_TYPE)}
@@ -70,7 +74,7 @@ def fresh_text(name: str, number: int, site: SiteAddress) -> Document | None:
     """Return a fresh page's URLs, one a line; None if the page must be looked into."""
     own = site.with_scheme(definition(name).protocol)
     found = fresh_bytes(name, number, SUFFIX)
-    if found is not None and found[1].origin == address_of(own):
+    if found is not None and not found[0].error and found[1].origin == address_of(own):
         state, stored = found
         checksum, changed_at = state.served(time.time())
         tag = tag_of(checksum, own)
@@ -80,7 +84,8 @@ def fresh_text(name: str, number: int, site: SiteAddress) -> Document | None:
         return None
     state, stored = page
     checksum, changed_at = state.served(time.time())
-    data = pack(text_of(stored.body_for(own)))
+    refuse_blank(state.error, stored)
+    data = packed_for(stored, own, text=True)
     if stored.origin == address_of(own):
         store_text(name, number, checksum, StoredBytes(stored.origin, data))
     return Document(tag_of(checksum, own), data, changed_at, content_type=TEXT)
@@ -92,6 +97,7 @@ def fresh_text(name: str, number: int, site: SiteAddress) -> Document | None:
 def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
     """Return the feed of a section, or of the site (``name`` ""): "atom" or "rss"."""
     options = _options("feeds")
+    _report_what_waits([name] if name else registry.sources())
     write, content_type = ENDINGS[ending]
     # RSS cannot say that an entry was removed.
     names, removed = [name] if name else registry.sources(), ending == "atom"
@@ -113,6 +119,7 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
 def recent_document(site: SiteAddress) -> Document:
     """Return a sitemap of what changed last, the newest first."""
     options = _options("recent")
+    _report_what_waits(registry.sources())
     found = newest(registry.sources(), days=options.days, most=options.entries)
     chunks: list[bytes] = []
     writer = UrlsetWriter(chunks.append, header=urlset_header(stylesheet=stylesheet()))
@@ -125,6 +132,23 @@ def recent_document(site: SiteAddress) -> Document:
     writer.add_xml("".join(entries).encode(), len(entries))
     writer.finish()
     return document(b"".join(chunks))
+
+
+def _report_what_waits(names: Collection[str]) -> None:
+    """
+    Report what was saved of some sections and not reported yet.
+
+    More than one query of keys can look up is left to the background.
+    """
+    for item in usable(names):
+        database = definition(item.name).database
+        if remembers(database, item.name):
+            write_remembered(database)
+    rows = changes().filter(section__in=list(names), reported_at=None)
+    waiting = list(rows.values_list("section", flat=True)[: CHUNK + 1])
+    if 0 < len(waiting) <= CHUNK:
+        report_all(usable(set(waiting)))
+        changes_written.send(None)
 
 
 def _lastmod(item: Newest) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import math
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -22,13 +21,8 @@ from django.db import Error as DatabaseError
 from django.urls import reverse
 from django.utils import timezone
 
-from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import TooManyBadRows
-from django_sitemaps_plus.pagination.bounds import fill
-from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import (
-    is_filled,
-    ledger,
     of_sections,
     pages,
     row_of,
@@ -50,66 +44,35 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
-from .by_position import newest_lastmod, position_pages
 from .documents import (
     Document,
+    UnusableError,
     as_text,
     document,
     fresh_document,
+    is_blank,
     merged,
-    page_document,
+    page_or_former,
 )
 from .extra import extra_sitemaps
-from .freshness import hold
+from .listed import Listed, Listing, listed
 from .stylesheet import stylesheet
 
 logger = logging.getLogger("django_sitemaps_plus")
 
 #: An index stays one until its entries are at most this share of a page.
 FEW = 0.8
-#: Seconds that a request may spend on finding the bounds of pages.
-FILL_SECONDS = 3.0
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A page as an index lists it."""
-
-    source: SectionSource
-    number: int
-    lastmod: float | None = None
-    #: None: never counted, divided since it was, or paged by position.
-    entries: int | None = None
-    #: Whether this code has built the page and found nothing for it.
-    is_empty: bool = False
-
-    @property
-    def uncounted(self) -> bool:
-        """Whether nobody knows how many entries the page has."""
-        return self.entries is None and self.source.key is not None
-
-
-@dataclass
-class Listing:
-    """The pages of one address, and whether it holds their index as yet."""
-
-    is_index: bool
-    pages: list[Listed] = field(default_factory=list)
-    #: The sections that have pages in the ledger, and the sum of what their next pages
-    #: will be called: another one when a page was divided.
-    names: list[str] = field(default_factory=list)
-    next_number: int = 0
-
-    @property
-    def indexed(self) -> list[Listed]:
-        """The pages that an index lists: not those that were empty."""
-        return [item for item in self.pages if not item.is_empty]
 
 
 def all_sources() -> list[SectionSource]:
     """Return every registered section that can be used; the others are logged."""
+    return usable(registry.sources())
+
+
+def usable(names: Iterable[str]) -> list[SectionSource]:
+    """Return those of some sections that can be used; the others are logged."""
     found = []
-    for name in registry.sources():
+    for name in names:
         try:
             definition(name)
             found.append(source(name))
@@ -117,91 +80,6 @@ def all_sources() -> list[SectionSource]:
             # items() may raise whatever it likes: the others are none the worse for it.
             logger.exception("The section %r cannot be used.", name)
     return found
-
-
-# What there is
-
-
-def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
-    """
-    Return the pages of some sections; those known to be empty are left out.
-
-    ``name`` is the section whose address they are for, "" for the site's. Raises
-    ``Filling`` if bounds are still being found after some seconds.
-    """
-    rows = _filled_rows(name, sources)
-    by_section = {rows[item.name].pk: item for item in sources if item.name in rows}
-    found: dict[int, list[Listed]] = {}
-    now = time.time()
-    columns = (
-        *("section", "number", "lastmod", "entries"),
-        *("digest", "verified_at", "grace_until", "grace_checksum"),
-    )
-    every = pages().filter(section__in=by_section).order_by("number")
-    for pk, number, lastmod, entries, *state in every.values_list(*columns):
-        digest, verified, grace, former = state
-        item = by_section[pk]
-        if entries is None and item.key is None:
-            # Not stored, or not yet: they are counted instead.
-            continue
-        found.setdefault(pk, [])
-        # In its grace a page shows more than it holds; the end of that is news.
-        counted = None if former and grace > now else entries
-        if former and grace <= now:
-            lastmod = max(lastmod or 0.0, grace)
-        is_empty = counted == 0 and digest == definition(item.name).digest
-        if is_empty and 0 <= now - verified < hold(definition(item.name)):
-            continue
-        found[pk].append(Listed(item, number, lastmod, counted, is_empty))
-    listing = Listing(
-        is_index=name in rows and rows[name].is_index,
-        names=list(rows),
-        next_number=sum(row.next_number for row in rows.values()),
-    )
-    for item in sources:
-        row = rows.get(item.name)
-        if item.key is None and (row is None or row.pk not in found):
-            listing.pages += _listed_by_position(item)
-        elif row is not None:
-            listing.pages += found.get(row.pk, [])
-    return listing
-
-
-def _filled_rows(name: str, sources: Sequence[SectionSource]) -> dict[str, Section]:
-    """
-    Return the sections' rows by name, all filled, and the row of ``name``.
-
-    Of a section by position only if it is stored.
-    """
-    names = {name, *(item.name for item in sources)}
-    try:
-        rows = {row.name: row for row in sections().filter(name__in=names)}
-    except DatabaseError:
-        if any(item.key for item in sources) or tables_exist(ledger()):
-            raise
-        return {}
-    deadline = time.monotonic() + FILL_SECONDS
-    for item in sources:
-        row = rows.get(item.name)
-        if item.key is None:
-            if row is not None and not is_filled(row, item):
-                del rows[item.name]
-        elif row is None or not is_filled(row, item):
-            left = max(0.0, deadline - time.monotonic())
-            rows[item.name] = fill(item, left)
-    return rows
-
-
-def _next_number(names: Sequence[str]) -> int:
-    rows = sections().filter(name__in=names)
-    return sum(rows.values_list("next_number", flat=True))
-
-
-def _listed_by_position(item: SectionSource) -> list[Listed]:
-    newest = newest_lastmod(item)
-    return [
-        Listed(item, number, newest) for number in range(1, position_pages(item) + 1)
-    ]
 
 
 # Addresses
@@ -231,15 +109,18 @@ def addresses(site: SiteAddress, *, text: bool = False) -> list[str]:
 
 
 def _further_parts(site: SiteAddress) -> range:
-    """The numbers of the index files beside the first; nothing is counted for them."""
+    """
+    The numbers of the index files beside the first.
+
+    None while the database fails: without robots.txt crawlers stay away from the site.
+    """
     try:
         # Sections that are no longer registered are in no index.
         found = pages().filter(of_sections(registry.sources()))
         count = found.exclude(entries=0).count()
         count += len(extra_sitemaps(site, in_index=True))
-    except DatabaseError:
-        if tables_exist(ledger()):
-            raise
+    except DatabaseError as error:
+        logger.warning("Index files beside the first cannot be counted: %s", error)
         return range(0)
     return range(2, -(-count // MAX_INDEX_ENTRIES) + 1)
 
@@ -302,10 +183,12 @@ def document_of(
     Its entries while they fit one page, else the ``part``-th file of its index
     (counted from 1); None if there is no such part. With ``text`` its URLs, or the
     index of its text pages. Raises ``Filling`` while the bounds of pages are being
-    found.
+    found, and ``UnusableError`` where nothing could be listed although a section
+    cannot be used.
     """
     listing = listed(name, sources)
-    further = [] if name else _pages_of_unusable(sources)
+    unusable = _unusable(name, sources) | listing.unusable
+    further = _pages_of_unusable(unusable)
     extra = [] if name else extra_sitemaps(site, in_index=True)
     if part == 1 and not (further or extra) and _entries_wanted(name, listing):
         bodies = _bodies(listing.pages, site)
@@ -314,11 +197,15 @@ def document_of(
             return document_of(name, sources, site, text=text)
         whole = None if bodies is None else merged(bodies)
         if whole is not None:
+            if unusable and is_blank(whole.packed):
+                raise _nothing_of(unusable)
             return as_text(whole) if text else whole
         # Some were built for it.
         listing = listed(name, sources)
         _remember(name, listing, is_index=True)
     found: list[Listed | str] = [*listing.indexed, *further, *extra]
+    if unusable and not found:
+        raise _nothing_of(unusable)
     if not 1 <= part <= parts(found):
         return None
     chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
@@ -327,20 +214,31 @@ def document_of(
     return document(index_bytes(addressed, stylesheet()))
 
 
-def _pages_of_unusable(sources: Sequence[SectionSource]) -> list[Listed]:
-    """Return the stored pages of sections that are registered, and not given."""
-    usable = {item.name for item in sources}
-    unusable = {
-        name: SectionSource(name, sitemap, key=None)
-        for name, sitemap in registry.sources().items()
-        if name not in usable
-    }
-    if not unusable:
+def _next_number(names: Sequence[str]) -> int:
+    rows = sections().filter(name__in=names)
+    return sum(rows.values_list("next_number", flat=True))
+
+
+def _unusable(name: str, sources: Sequence[SectionSource]) -> set[str]:
+    """Return the sections of an address that are not among those given."""
+    wanted = {name} if name else set(registry.sources())
+    return wanted.difference(item.name for item in sources)
+
+
+def _nothing_of(unusable: Iterable[str]) -> UnusableError:
+    names = ", ".join(sorted(unusable))
+    return UnusableError(f"Sections that cannot be used, and have no pages: {names}.")
+
+
+def _pages_of_unusable(names: Iterable[str]) -> list[Listed]:
+    """Return the stored pages of sections that cannot be used."""
+    if not names:
         return []
-    found = pages().filter(of_sections(unusable)).exclude(checksum="")
+    known = registry.sources()
+    found = pages().filter(of_sections(names)).exclude(checksum="")
     rows = found.exclude(entries=0).order_by("section", "number")
     return [
-        Listed(unusable[name], number, lastmod)
+        Listed(SectionSource(name, known[name], key=None), number, lastmod)
         for name, number, lastmod in rows.values_list(
             "section__name", "number", "lastmod"
         )
@@ -356,12 +254,12 @@ def _bodies(
         for item in found:
             document = fresh_document(item.source.name, item.number, site)
             if document is None:
-                document = page_document(item.source, item.number, site)
+                document = page_or_former(item.source, item.number, site)
             if document is not None:
                 bodies.append((item.source, document))
         return bodies
-    except TooManyBadRows:
-        # The index shows the pages that can be had; the bad one says why it cannot.
+    except (TooManyBadRows, UnusableError):
+        # The index lists the pages that can be had, and the one that cannot.
         if len(found) == 1:
             raise
         return None

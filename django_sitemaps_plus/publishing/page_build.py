@@ -462,8 +462,8 @@ class Build:
 def refuse_bad(writer: PageWriter, page: Page) -> None:
     """Raise ``TooManyBadRows`` where something larger than a row is wrong."""
     bad = len(writer.bad)
-    emptied = bad and not writer.entries and page.entries
-    if bad > allowed_bad(writer.items) or emptied:
+    # To say that a page has no entries, where it has rows, would be a lie.
+    if bad > allowed_bad(writer.items) or (bad and not writer.entries):
         problem = too_many(writer.bad, writer.items, str(page))
         raise TooManyBadRows(f"{problem} The page keeps its former bytes.")
 

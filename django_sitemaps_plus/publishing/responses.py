@@ -5,8 +5,10 @@ Answers to requests for stored bytes: conditions, encodings and headers (RFC 911
 from __future__ import annotations
 
 import time
+from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http.response import ResponseHeaders
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import http_date
 
@@ -14,6 +16,8 @@ from django_sitemaps_plus.conf import get_settings
 
 from .compression import unpack
 from .documents import Document
+
+Response = TypeVar("Response", bound=HttpResponseBase)
 
 #: What search engines shall do with the file itself.
 ROBOTS_TAG = "noindex, noodp, noarchive"
@@ -75,6 +79,30 @@ def _with_headers(
     if not gz:
         patch_vary_headers(response, ["Accept-Encoding"])
     response.headers["X-Robots-Tag"] = ROBOTS_TAG
+    return in_one_language(response)
+
+
+class _Headers(ResponseHeaders):
+    """The headers of a response that is the same in all languages."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Set a header; ``Vary`` without the language, and not if it had no other."""
+        if key.lower() == "vary":
+            names = [name.strip() for name in str(value).split(",")]
+            kept = [name for name in names if name.lower() != "accept-language"]
+            if not kept:
+                return
+            value = ", ".join(kept)
+        super().__setitem__(key, value)
+
+
+def in_one_language(response: Response) -> Response:
+    """
+    Keep ``Vary: Accept-Language`` from a response that depends on no language.
+
+    ``LocaleMiddleware`` adds it to all, and then caches store one for each language.
+    """
+    response.headers = _Headers(response.headers)
     return response
 
 

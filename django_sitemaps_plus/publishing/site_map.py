@@ -33,7 +33,8 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
 from .by_position import position_pages
-from .index import FILL_SECONDS, all_sources
+from .index import all_sources
+from .listed import FILL_SECONDS
 
 #: Links of one page for people, and on the first page of all small sections together.
 LINKS = 100

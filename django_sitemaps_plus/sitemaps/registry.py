@@ -150,10 +150,14 @@ class Registry:
         _refuse_look_alikes(found)
         return found
 
+    def source(self, name: str) -> Any:
+        """Return the source of the section ``name``; ``KeyError`` if unknown."""
+        known = self.known()
+        return known[name] if name in known else self.sources()[name]
+
     def get(self, name: str) -> AnySitemap:
         """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
-        known = self.known()
-        return instance(known[name] if name in known else self.sources()[name])
+        return instance(self.source(name))
 
     def has(self, name: str) -> bool:
         """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.signals import setting_changed
 from django.db import connections, router
 from django.db.models import QuerySet
 from django.utils import translation
@@ -21,8 +22,8 @@ from .classes import GenericSitemap, Sitemap, in_order
 from .keys import Key, KeyValue, key_of
 from .leaving_out import IN_SITEMAP, has_method, is_evaluated, listed
 from .news import NewsSitemap
-from .registry import AnySitemap, registry
-from .site import PLACEHOLDER_SITE, SiteAddress, rendering_context
+from .registry import AnySitemap, instance, registry
+from .site import PLACEHOLDER_SITE, SiteAddress, named_site, rendering_context
 
 #: In place of a key's signature, where pages are counted.
 BY_POSITION = "by position"
@@ -232,5 +233,25 @@ def repeats(source: SectionSource) -> ConfigurationError:
 
 
 def source(name: str) -> SectionSource:
-    """Return the section ``name``; ``KeyError`` if it is not registered."""
-    return source_of(name, registry.get(name))
+    """
+    Return the section ``name``; ``KeyError`` if it is not registered.
+
+    How it is paged is found out once, because only its ``items()`` can tell. What that
+    raises is raised each time.
+    """
+    registered = registry.source(name)
+    found = _paged(name, registered, named_site())
+    return replace(found, sitemap=instance(registered))
+
+
+@lru_cache(maxsize=1024)
+def _paged(name: str, registered: Any, site: str) -> SectionSource:
+    return source_of(name, instance(registered))
+
+
+def _forget(**kwargs: Any) -> None:
+    """Look at the sections again after a test has overridden a setting."""
+    _paged.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.sitemaps.sections")

@@ -249,11 +249,19 @@ def requested_address(request: HttpRequest) -> SiteAddress:
 
     Raises as ``of_request`` does.
     """
-    scheme = request.scheme or "http"
     domain = _site_domain(request)
-    if domain is not None:
-        return _address_of_site(scheme, domain, get_script_prefix())
-    host = request.get_host()
+    if domain is None:
+        return address_of_host(request)
+    return _address_of_site(request.scheme or "http", domain, get_script_prefix())
+
+
+def address_of_host(request: HttpRequest) -> SiteAddress:
+    """
+    Return the address that a request names by its scheme and its Host header.
+
+    Raises as ``of_request`` does.
+    """
+    scheme, host = request.scheme or "http", request.get_host()
     try:
         origin = Origin.parse(f"{scheme}://{host}")
     except LocationError as error:

@@ -24,11 +24,11 @@ from usp.web_client.abstract_client import (
     AbstractWebClientSuccessResponse,
 )
 
-from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus import Route, Sitemap, touch
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.changes.url_changes import Event
-from django_sitemaps_plus.models import PageFile, UrlChange
+from django_sitemaps_plus.models import Change, PageFile, UrlChange
 from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import report_all
 from django_sitemaps_plus.sitemaps.site import working_for
@@ -498,13 +498,30 @@ def test_changes_are_stored_for_as_long_as_a_format_looks_back(
 @pytest.mark.parametrize(
     "address", ["/sitemap.atom", "/sitemap-article.rss", "/sitemap-recent.xml"]
 )
-def test_what_changed_is_read_by_one_query(register: Register, address: str) -> None:
+def test_what_changed_is_read_by_one_query_and_what_waits_by_another(
+    register: Register, address: str
+) -> None:
     register("article", ArticleSitemap)
     happened("article", ("changed", "/a/", 1))
     get(address)
     with CaptureQueriesContext(connection) as ran:
         get(address)
-    assert len(ran) == 1, ran.captured_queries
+    assert len(ran) == 2, ran.captured_queries
+
+
+@pytest.mark.parametrize(("count", "reported"), [(500, 1), (501, 0)])
+def test_a_feed_reports_what_was_saved_unless_that_is_much(
+    register: Register, count: int, reported: int
+) -> None:
+    register("article", ArticleSitemap)
+    touch(articles(count)[0])
+    write_remembered("default")
+    first = Change.objects.get()
+    Change.objects.bulk_create(
+        Change(section="article", key=f"{10**6 + more}", at=first.at)
+        for more in range(count - 1)
+    )
+    assert len(links(feed("/sitemap.atom"))) == reported
 
 
 # Several sites, robots.txt, settings

@@ -16,7 +16,7 @@ from django.utils.http import parse_http_date
 from django_sitemaps_plus import touch
 from django_sitemaps_plus.models import Page, PageFile
 from django_sitemaps_plus.publishing import refresh
-from django_sitemaps_plus.publishing.index import listed
+from django_sitemaps_plus.publishing.listed import listed
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
 from tests.support.helpers import settle, told

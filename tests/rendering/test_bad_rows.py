@@ -262,8 +262,6 @@ def test_an_attribute_that_is_wrong_for_one_row(
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        # Its offset of 53 minutes and 28 seconds is rounded to the minute.
-        (dt.datetime.fromisoformat("0001-01-01T00:00:00"), []),
         (dt.datetime(1, 1, 1, tzinfo=dt.UTC), ["0001-01-01T00:00:00+00:00"]),
         (dt.date(1, 1, 1), ["0001-01-01"]),
         (dt.datetime.max.replace(tzinfo=dt.UTC), [None]),
@@ -285,6 +283,16 @@ def test_the_ends_of_the_calendar(
         entries = urlset(client.get(f"/sitemap-article-{number}.xml"))
         assert [entry.lastmod for entry in entries] == expected
     assert client.get("/sitemap.xml").status_code == 200
+
+
+def test_a_lastmod_before_the_calendar_is_bad(client: Client, register: Any) -> None:
+    """The offset of 53 minutes and 28 seconds is rounded to the minute."""
+    value = dt.datetime.fromisoformat("0001-01-01T00:00:00")
+    method = {"lastmod": lambda self, item: value if item.slug == "bad" else None}
+    register("article", type("Ancient", (ArticleSitemap,), method))
+    for slug in ("one", "bad"):
+        articles(1, slug=slug)
+    assert [entry.lastmod for entry in urlset(client.get(PAGE))] == [None]
 
 
 @pytest.mark.parametrize(
