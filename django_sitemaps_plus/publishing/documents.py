@@ -36,6 +36,7 @@ from .by_position import page_bytes, position_pages
 from .compression import compressor, pack, unpack
 from .freshness import PageState, fresh_bytes, tag_of
 from .listed import FILL_SECONDS
+from .page_writer import raises
 from .pages import Served, find, find_by_position, serve
 from .position_build import NotStoredError
 from .storage import StoredBytes, address_of
@@ -107,6 +108,8 @@ def page_or_former(
         raise
     except Exception:
         # items() and expressions may raise whatever they like.
+        if raises():
+            raise
         logger.exception("Page %s-%d cannot be built.", item.name, number)
     return former_document(item.name, number, site)
 
