@@ -115,13 +115,6 @@ def trouble(name: str) -> str:
         return f"Section {name!r} is in error: {found.errors[0]}"
     if not found.pages or found.unbuilt == found.pages:
         return f"Section {name!r} was never built: run manage.py build_sitemaps {name}."
-    if found.bad and not found.entries:
-        key, reason = found.problems[0]
-        return (
-            f"Section {name!r} lists nothing: all its rows are bad, {found.bad:,} of "
-            f"them; row {key}: {reason.rstrip('.')}. Correct them, then run manage.py "
-            f"build_sitemaps {name} --reconcile."
-        )
     return ""
 
 

@@ -257,18 +257,17 @@ def test_bad_rows_are_named_at_the_end_the_first_ten_of_them(register: Any) -> N
 
 
 def test_a_section_of_which_all_rows_are_bad_is_a_failure(register: Any) -> None:
-    """Though so few may be bad that their page is built."""
+    """Though so few may be bad beside others."""
     register("broken", Titled)
     register("article", ArticleSitemap)
     (bad, _other) = articles(2, title="bad")
     for arguments in ([], ["--reconcile"]):
         out, err, code = build(*arguments)
-        assert "Section 'broken': 1 page, 0 entries;" in out
-        assert f"  broken {bad.pk}: {BAD}\n" in out
+        assert "Section 'broken': 1 page; 0 built, 0 unchanged." in out
         assert err == (
-            "CommandError: Section 'broken' lists nothing: all its rows are bad, 2 of "
-            f"them; row {bad.pk}: {BAD}. Correct them, then run manage.py "
-            "build_sitemaps broken --reconcile.\n"
+            "  2 of the 2 rows of page broken-1 are bad; the first is "
+            f"{bad.pk}: {BAD}. The page keeps its former bytes.\n"
+            "CommandError: Not all pages could be built: broken.\n"
         )
         assert code == 1
     assert build("article")[1:] == ("", 0)

@@ -21,7 +21,6 @@ from django_sitemaps_plus.management.utils import (
 )
 from django_sitemaps_plus.publishing import build
 from django_sitemaps_plus.publishing.build import SectionReport
-from django_sitemaps_plus.publishing.status import trouble
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps import sections as declared_sections
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -38,7 +37,7 @@ class Command(SitemapsCommand):
     help = (
         "Build the pages of all sections, or of those named, so that no request has "
         "to. Pages that are fresh are left as they are. Ends with 0 when done, 1 if "
-        "a page could not be built or all rows of a section are bad, 2 if misused."
+        "a page could not be built, 2 if misused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -99,16 +98,9 @@ class Command(SitemapsCommand):
         if reconcile and not sections:
             self._remove_unregistered()
         self._print_bad()
-        problems = []
-        if failed:
-            problems.append(f"Not all pages could be built: {', '.join(failed)}.")
-        if not ledger:
-            problems += [
-                text
-                for name in wanted
-                if name not in failed and (text := trouble(name))
-            ]
-        return " ".join(problems)
+        if not failed:
+            return ""
+        return f"Not all pages could be built: {', '.join(failed)}."
 
     def _work(self, name: str, *, ledger: bool, reconcile: bool, deep: bool) -> bool:
         """Work on one section; returns whether nothing failed."""
