@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 import django_sitemaps_plus
 from django_sitemaps_plus import Route, Sitemap, touch
-from django_sitemaps_plus.changes import recorder, url_changes
+from django_sitemaps_plus.changes import hints, url_changes
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.models import (
     Change,
@@ -67,7 +67,7 @@ class Processes:
 @pytest.fixture(autouse=True)
 def unknown_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget that an earlier test had one site only."""
-    monkeypatch.setattr(recorder, "_only_until", 0.0)
+    monkeypatch.setattr(hints, "_only_until", 0.0)
 
 
 @pytest.fixture
@@ -178,10 +178,10 @@ def test_no_save_looks_for_other_sites_where_there_are_none(
         return str(queries[1]["sql"])
 
     assert "sitemaps_plus_section" in insert()
-    recorder.look_for_other_sites()
+    hints.look_for_other_sites()
     assert "sitemaps_plus_section" not in insert()
     Section.objects.create(site="2", name="article")
-    recorder.look_for_other_sites()
+    hints.look_for_other_sites()
     assert "sitemaps_plus_section" in insert()
     found = sorted(Change.objects.values_list("site", flat=True))
     assert found == ["1", "1", "1", "2"]

@@ -16,56 +16,38 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 from weakref import ref
 
 from django.db import (
-    DatabaseError,
+    Error,
     OperationalError,
     connections,
     router,
     transaction,
 )
 
-from django_sitemaps_plus.db import clock_sql
-from django_sitemaps_plus.pagination.queries import other_sites_have_sections
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.site import (
-    declared_sites,
-    may_share_database,
-    named_site,
-)
+from django_sitemaps_plus.sitemaps.site import named_site
 
+from .hints import Hint, insert
 from .models import Change
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Keys of a section in one transaction above which they become one range.
+#: Keys of a section in one transaction above which they become one range, and changes
+#: that wait in memory above which they become whole sections.
 MOST_KEYS = 10_000
-#: Rows of one INSERT.
-ROWS = 500
-#: Seconds for which nobody looks whether another Site has rows by now.
-ONLY = 180.0
+#: The least seconds for which no save tries to write, after the database was away.
+PAUSE = 5.0
+#: How much longer than a vain attempt the pause is.
+PAUSES = 20
 #: Seconds between two log entries that say that changes cannot be recorded.
 _LOG_AGAIN = 60.0
-
-
-class Hint(NamedTuple):
-    """One row of ``Change`` to be written."""
-
-    section: str
-    #: Empty: the whole section.
-    key: str = ""
-    upto: str | None = None
-    #: The label of another model, whose primary key ``key`` is.
-    related: str = ""
-    created: bool = False
-    #: The site whose row it is. None: one for this process's own Site, and one for each
-    #: other Site that has a section of that name.
-    site: str | None = None
 
 
 @dataclass
@@ -89,17 +71,33 @@ class _Keys:
         if self.whole:
             return
         if self.span is not None:
-            self.span = min(self.span[0], value), max(self.span[1], value)
+            self._widen(value)
             return
         self.singles[value] = created or self.singles.get(value, False)
         if len(self.singles) <= MOST_KEYS:
             return
         # Only whole numbers have the same order here and in every database.
         if self.key.is_whole:
-            self.span = min(self.singles), max(self.singles)
+            self._widen()
         else:
             self.whole = True
+            self.singles.clear()
+
+    def _widen(self, *values: KeyValue) -> None:
+        """Have one range hold what is known so far, and more."""
+        every = [*self.singles, *(self.span or ()), *values]
+        self.span = min(every), max(every)
         self.singles.clear()
+
+    def update(self, other: _Keys) -> None:
+        """Add the keys of a savepoint within."""
+        self.unloaded.update(other.unloaded)
+        self.related.update(other.related)
+        self.whole = self.whole or other.whole
+        if other.span is not None:
+            self._widen(*other.span)
+        for value, created in other.singles.items():
+            self.add(value, created=created)
 
     def hints(self, section: str, site: str | None) -> Iterator[Hint]:
         """Yield what is to be written of them."""
@@ -130,18 +128,18 @@ class _Keys:
 
 class Bag:
     """
-    What one set of open savepoints changed.
+    What was changed within some open savepoints, and not within any inside them.
 
     Only ``connection.run_on_commit`` holds it, so it goes with the savepoint or the
     transaction that is rolled back.
     """
 
-    __slots__ = ("__weakref__", "_at", "connection", "is_alone", "sections")
+    __slots__ = ("__weakref__", "_at", "connection", "savepoints", "sections")
 
-    def __init__(self, connection: Any, *, is_alone: bool = False) -> None:
+    def __init__(self, connection: Any, savepoints: list[str] | None = None) -> None:
         self.connection = connection
-        #: Whether no transaction is open, whose commit would write it down.
-        self.is_alone = is_alone
+        #: The savepoints that are open around it; None: it serves none at the moment.
+        self.savepoints = savepoints
         #: By the name of the site, empty for the one without, and of the section.
         self.sections: dict[tuple[str, str], _Keys] = {}
         #: Where it stood among the callbacks.
@@ -151,7 +149,8 @@ class Bag:
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
-        if self.is_alone and kind is None:
+        # Where no transaction is open, no commit would write it down.
+        if self.savepoints is None and kind is None:
             self()
 
     @property
@@ -179,23 +178,29 @@ class Bag:
             found = self.sections[site, section] = _Keys(key, database)
         return found
 
+    def take(self, other: Bag) -> None:
+        """Take over what another bag has."""
+        for name, keys in other.sections.items():
+            mine = self.sections.setdefault(name, keys)
+            if mine is not keys:
+                mine.update(keys)
+        other.sections = {}
+
+    def serve(self, savepoints: list[str]) -> None:
+        """Have an empty bag that waits among the callbacks go with other savepoints."""
+        self.savepoints = savepoints
+        within: set[str] = self.connection.run_on_commit[self._at][0]
+        within.clear()
+        within.update(savepoints)
+
     def __call__(self) -> None:
         """Write down what the whole transaction changed, once."""
-        hints = _merged([*_drain(self.connection), *self._take()])
-        record(hints, self.connection.alias)
-
-    def _take(self) -> list[Hint]:
-        sections, self.sections = self.sections, {}
-        return [
-            hint
-            for (site, name), keys in sections.items()
-            for hint in keys.hints(name, site or None)
-        ]
+        record(_drain(self.connection, self), self.connection.alias)
 
 
-#: What a connection has as an attribute: by their savepoints, the bags of its open
-#: transaction. Dictionaries with weak keys and values take three times as long to ask,
-#: for each deleted object.
+#: What a connection has as an attribute: references to the bags of its open
+#: transaction, those of inner savepoints last. A dictionary with weak keys takes three
+#: times as long to ask, for each deleted object.
 _OPEN = "_sitemaps_plus_open"
 
 
@@ -206,45 +211,67 @@ def remembering(using: str) -> Bag:
     Where no transaction is open, they are written at its end: they are committed
     already. No generator, which takes as long as all the rest, for each deleted object.
     """
-    connection = connections[using]
+    connection: Any = connections[using]
     if not connection.in_atomic_block:
-        return Bag(connection, is_alone=True)
-    bags: dict[frozenset[Any], ref[Bag]] = vars(connection).setdefault(_OPEN, {})
+        return Bag(connection)
     # None stands for a block without a savepoint of its own.
-    savepoints = frozenset(connection.savepoint_ids) - {None}
-    known = bags.get(savepoints)
-    bag = None if known is None else known()
-    if bag is None or not bag.is_waiting:
-        for other, found in list(bags.items()):
-            old = found()
-            if old is None or not old.is_waiting:
-                del bags[other]
-        bag = Bag(connection)
-        bags[savepoints] = ref(bag)
-        transaction.on_commit(bag, using=using, robust=True)
+    savepoints = [one for one in connection.savepoint_ids if one is not None]
+    known = vars(connection).get(_OPEN)
+    bag = known[-1]() if known else None
+    if bag is None or bag.savepoints != savepoints or not bag.is_waiting:
+        bag = _bag_within(connection, savepoints)
     return bag
 
 
+def _bag_within(connection: Any, savepoints: list[str]) -> Bag:
+    """
+    Return the bag of the open savepoints, where others were open the last time.
+
+    What a savepoint that was released has changed belongs to the one around it by now.
+    Its bag serves the next one: there are no more bags than savepoints were ever open
+    at a time, however many there are in a transaction.
+    """
+    idle: list[Bag] = []
+    used: list[Bag] = []
+    for bag in _bags(connection):
+        if not bag.is_waiting:
+            continue
+        if bag.savepoints is None:
+            idle.append(bag)
+            continue
+        bag.savepoints = [one for one in bag.savepoints if one in savepoints]
+        if used and used[-1].savepoints == bag.savepoints:
+            used[-1].take(bag)
+            bag.savepoints = None
+            idle.append(bag)
+        else:
+            used.append(bag)
+    if not used or used[-1].savepoints != savepoints:
+        if idle:
+            idle[-1].serve(savepoints)
+            used.append(idle.pop())
+        else:
+            used.append(Bag(connection, savepoints))
+            transaction.on_commit(used[-1], using=connection.alias, robust=True)
+    vars(connection)[_OPEN] = [ref(bag) for bag in (*idle, *used)]
+    return used[-1]
+
+
 def _bags(connection: Any) -> list[Bag]:
-    known = vars(connection).get(_OPEN)
-    if not known:
-        return []
-    return [bag for found in list(known.values()) if (bag := found()) is not None]
+    known: list[ref[Bag]] = vars(connection).get(_OPEN, [])
+    return [bag for found in known if (bag := found()) is not None]
 
 
-def _drain(connection: Any) -> list[Hint]:
-    return [hint for bag in _bags(connection) for hint in bag._take()]
-
-
-def _merged(hints: Sequence[Hint]) -> list[Hint]:
-    """Return one hint for each key, of those that several savepoints remembered."""
-    found: dict[tuple[Any, ...], Hint] = {}
-    for hint in hints:
-        same = *hint[:4], hint.site
-        known = found.setdefault(same, hint)
-        if hint.created and not known.created:
-            found[same] = hint
-    return list(found.values())
+def _drain(connection: Any, *bags: Bag) -> list[Hint]:
+    """Take what all bags of a connection have, and some more."""
+    whole = Bag(connection)
+    for bag in (*_bags(connection), *bags):
+        whole.take(bag)
+    return [
+        hint
+        for (site, name), keys in whole.sections.items()
+        for hint in keys.hints(name, site or None)
+    ]
 
 
 def remembers(using: str, section: str) -> bool:
@@ -275,88 +302,108 @@ def record(hints: Sequence[Hint], committed: str) -> None:
     if not hints:
         return
     using = _database()
-    connection = connections[using]
-    if connection.in_atomic_block and using != committed:
+    if connections[using].in_atomic_block and using != committed:
         transaction.on_commit(partial(write, hints), using=using, robust=True)
-        return
-    if connection.in_atomic_block or connection.get_autocommit():
+    else:
         write(hints)
-        return
-    try:
-        with transaction.atomic(using=using):
-            write(hints)
-    except DatabaseError as error:
-        _log(using, error)
 
 
-# The INSERT
+# Writing, where the database can be reached
 
 
 def _database() -> str:
     return router.db_for_write(Change)
 
 
-#: What a lock kept from being written, on SQLite.
+#: What could not be written yet: SQLite is locked, or the database is away.
 _late: list[Hint] = []
 _lock = threading.Lock()
+#: Until when no save tries to write, by the monotonic clock.
+_away_until = -math.inf
 _logged: dict[str, float] = {}
 
 
 def write(hints: Sequence[Hint]) -> None:
-    """Write rows of ``Change``; what cannot be written is logged."""
-    using = _database()
-    connection = connections[using]
-    if connection.vendor == "sqlite" and not connection.in_atomic_block:
-        with _lock:
-            _late.extend(hints)
-        write_late(wait=False)
-        return
-    try:
-        _insert(connection, hints)
-    except DatabaseError as error:
-        if connection.in_atomic_block:
-            raise
-        _log(using, error)
-        return
-    changes_written.send(None)
-
-
-def write_late(*, wait: bool = True) -> None:
     """
-    Write what a lock on SQLite kept from being written.
+    Write rows of ``Change``; what cannot be written is logged.
 
-    Without ``wait`` a lock is not waited for: nobody's ``save()`` shall.
+    While the database is away it waits in memory, and no save waits for the database.
     """
-    if not _late:
-        return
     connection = connections[_database()]
-    with _lock:
-        hints = _late[:]
-        _late.clear()
-    connection.ensure_connection()
-    try:
-        with _patience(connection, wait=wait):
-            _insert(connection, hints)
-    except OperationalError as error:
-        if "locked" not in str(error):
-            _log(connection.alias, error)
-            return
-        with _lock:
-            _late[:0] = hints
-    except DatabaseError as error:
-        _log(connection.alias, error)
-        return
-    changes_written.send(None)
+    if connection.in_atomic_block:
+        insert(connection, hints)
+        changes_written.send(None)
+    elif time.monotonic() < _away_until:
+        _keep(hints)
+    else:
+        _write(connection, hints, wait=False)
+
+
+def write_late() -> None:
+    """Write what could not be written, and wait for SQLite's lock: not for a save."""
+    if _late:
+        _write(connections[_database()], [], wait=True)
 
 
 atexit.register(write_late)
+
+
+def _write(connection: Any, hints: Sequence[Hint], *, wait: bool) -> None:
+    """Write hints, and what waits in memory; without ``wait``, not if it is locked."""
+    global _away_until
+    with _lock:
+        hints = [*_late, *hints]
+        _late.clear()
+    started = time.monotonic()
+    try:
+        with _own_block(connection), _patience(connection, wait=wait):
+            insert(connection, hints)
+        _away_until = -math.inf
+    except Error as error:
+        if isinstance(error, OperationalError) and "locked" in str(error):
+            _keep(hints)
+        else:
+            took = time.monotonic() - started
+            _log(connection.alias, error)
+            if not _is_lost(connection):
+                return
+            _away_until = time.monotonic() + max(PAUSE, PAUSES * took)
+            _keep(hints)
+    changes_written.send(None)
+
+
+def _keep(hints: Sequence[Hint]) -> None:
+    """Have hints wait in memory; so many become whole sections."""
+    with _lock:
+        _late.extend(hints)
+        if len(_late) > MOST_KEYS:
+            whole = {Hint(one.section, site=one.site): None for one in _late}
+            _late[:] = whole
+
+
+def _own_block(connection: Any) -> AbstractContextManager[Any]:
+    """Return a savepoint within a transaction that is managed by hand."""
+    is_by_hand = not connection.get_autocommit()
+    return transaction.atomic(connection.alias) if is_by_hand else nullcontext()
+
+
+def _is_lost(connection: Any) -> bool:
+    """Tell whether there is no connection any more; the next attempt opens one."""
+    if connection.connection is None:
+        return True
+    # Within a transaction that is managed by hand it is not ours to close.
+    is_lost = connection.autocommit and not connection.is_usable()
+    if is_lost:
+        connection.close()
+    return is_lost
 
 
 class _patience:  # noqa: N801 (used as a function)
     """Do not wait for SQLite's lock meanwhile."""
 
     def __init__(self, connection: Any, *, wait: bool) -> None:
-        self._driver = None if wait else connection.connection
+        is_concerned = connection.vendor == "sqlite" and not wait
+        self._driver = connection.connection if is_concerned else None
 
     def __enter__(self) -> None:
         if self._driver is not None:
@@ -378,120 +425,3 @@ def _log(using: str, error: Exception) -> None:
             " ".join(str(error).split()),
             using,
         )
-
-
-def _insert(connection: Any, hints: Sequence[Hint]) -> None:
-    # What commits on its own need not wait for the disk.
-    alone = not connection.in_atomic_block and connection.get_autocommit()
-    own, *named = declared_sites()
-    is_shared = may_share_database() and not (own and _is_only_site())
-    # What the others have is not for them to record.
-    known = [own, *named] if own else named
-    by_site: dict[str | None, list[Hint]] = {}
-    for hint in hints:
-        by_site.setdefault(hint.site, []).append(hint)
-    with connection.cursor() as cursor:
-        for site, group in by_site.items():
-            for start in range(0, len(group), ROWS):
-                some = group[start : start + ROWS]
-                given = [part for hint in some for part in hint[:5]]
-                if site is None and is_shared:
-                    mine = [own] if own else []
-                    sql = _insertion_for_each_site(
-                        connection.vendor, len(some), len(mine), len(known), alone=alone
-                    )
-                    params = [*given, *mine, *known]
-                else:
-                    of = own if site is None else site
-                    sql = _insertion(connection.vendor, len(some), alone=alone)
-                    params = [part for hint in some for part in (*hint[:5], of)]
-                cursor.execute(sql, params)
-
-
-def _columns(vendor: str) -> str:
-    quote = "`" if vendor == "mysql" else '"'
-    names = ("section", "key", "upto", "related", "created")
-    return ", ".join(f"{quote}{name}{quote}" for name in names)
-
-
-def _definition(vendor: str, *, alone: bool) -> str:
-    """
-    Return the empty text, and on PostgreSQL have the commit not wait for the disk.
-
-    That takes longer than all the rest. What a crash of the server loses, half a second
-    at most, the next comparison finds. SET LOCAL would do nothing in autocommit.
-    """
-    quick = "left(set_config('synchronous_commit', 'off', true), 0)"
-    return quick if vendor == "postgresql" and alone else "''"
-
-
-@lru_cache(maxsize=64)
-def _insertion(vendor: str, count: int, *, alone: bool) -> str:
-    """Return the statement that writes so many rows, each with its site."""
-    into = (
-        f"INSERT INTO sitemaps_plus_change ({_columns(vendor)}, site, at, definition)"
-    )
-    given = f"%s, %s, %s, %s, %s, %s, {clock_sql(vendor)}"
-    first = _definition(vendor, alone=alone)
-    rows = ", ".join([f"({given}, {first})", *[f"({given}, '')"] * (count - 1)])
-    return f"{into} VALUES {rows}"
-
-
-@lru_cache(maxsize=64)
-def _insertion_for_each_site(
-    vendor: str, count: int, mine: int, known: int, *, alone: bool
-) -> str:
-    """
-    Return the statement that writes rows for one's own Site and for all others.
-
-    Others have a section of the name, and are none of the ``known`` sites, which these
-    settings describe. Nothing is asked before.
-    """
-    columns = _columns(vendor)
-    into = f"INSERT INTO sitemaps_plus_change ({columns}, site, at, definition)"
-    rest = f"{clock_sql(vendor)}, {_definition(vendor, alone=alone)}"
-    unknown = f"AND site NOT IN ({', '.join(['%s'] * known)})" if known else ""
-    # No value is in the texts.
-    if vendor == "postgresql":
-        # Planned in half the time of a UNION.
-        row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
-        values = f"(VALUES {', '.join([row] * count)}) AS given ({columns})"
-        others = (
-            "SELECT site::text FROM sitemaps_plus_section "  # noqa: S608 (names)
-            f"WHERE name = given.section {unknown}"
-        )
-        sites = f"unnest({'ARRAY[%s::text] || ' * mine}ARRAY({others})) AS own (site)"
-        return f"{into} SELECT given.*, site, {rest} FROM {values}, {sites}"  # noqa: S608 (names)
-    row, name = "(%s, %s, %s, %s, %s)", "given.section"
-    values = f"VALUES {', '.join([row] * count)}"
-    if vendor == "mysql":
-        values = " UNION ALL ".join([f"SELECT {row[1:-1]}"] * count)
-        # Texts in a statement have the connection's collation.
-        name = f"CONVERT({name} USING utf8mb4) COLLATE utf8mb4_bin"
-    parts = [f"SELECT given.*, %s, {rest} FROM given"] * mine  # noqa: S608 (names)
-    parts.append(
-        f"SELECT given.*, site, {rest} "  # noqa: S608 (names)
-        f"FROM given, sitemaps_plus_section WHERE name = {name} {unknown}"
-    )
-    return f"{into} WITH given ({columns}) AS ({values}) {' UNION ALL '.join(parts)}"
-
-
-#: Until when no other Site has rows, as far as this process knows, by the monotonic
-#: clock.
-_only_until = -math.inf
-
-
-def look_for_other_sites() -> None:
-    """
-    Find out whether other Sites have rows; if not, no save looks for them for a while.
-
-    For the background: which site is the first to come is noticed a little later, and
-    what was saved until then by its next comparison.
-    """
-    global _only_until
-    now = time.monotonic()
-    _only_until = -math.inf if other_sites_have_sections() else now + ONLY
-
-
-def _is_only_site() -> bool:
-    return time.monotonic() < _only_until

@@ -19,7 +19,8 @@ from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import current_site
 
-from .recorder import MOST_KEYS, Hint, write
+from .hints import Hint
+from .recorder import MOST_KEYS, write
 
 #: Seconds between two looks for items that appeared or expired.
 EVERY = 60

@@ -29,7 +29,8 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.changes import url_changes
-from django_sitemaps_plus.changes.recorder import look_for_other_sites, write_late
+from django_sitemaps_plus.changes.hints import look_for_other_sites
+from django_sitemaps_plus.changes.recorder import write_late
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.readers import reader_counts
