@@ -16,7 +16,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -394,7 +394,8 @@ def _is_lost(connection: Any) -> bool:
     # Within a transaction that is managed by hand it is not ours to close.
     is_lost = connection.autocommit and not connection.is_usable()
     if is_lost:
-        connection.close()
+        with suppress(Error):
+            connection.close()
     return is_lost
 
 

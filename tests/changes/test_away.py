@@ -1,0 +1,143 @@
+"""Saves while the ledger's database is away, and what is written once it is back."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import F
+
+from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.changes import recorder
+from tests.conftest import Register
+from tests.support.fakes.ports import deaf
+from tests.support.recorded import changes
+from tests.testapp.models import Elsewhere
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+class There(Sitemap):
+    """Of another database than the ledger's."""
+
+    model = Elsewhere
+    location = Route("article", slug=F("slug"))
+
+
+class Away:
+    """Takes the ledger's database away for a while, and counts who looks for it."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.attempts = 0
+        self._open = connection.get_new_connection
+        patch.setattr(connection, "get_new_connection", self._count)
+
+    def _count(self, params: Any) -> Any:
+        self.attempts += 1
+        return self._open(params)
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        connection.close()
+        with deaf() as port, pytest.MonkeyPatch.context() as patch:
+            if connection.vendor == "sqlite":
+                place: dict[str, Any] = {"NAME": "/there/is/no/such/folder/db.sqlite3"}
+            else:
+                options = {**connection.settings_dict["OPTIONS"], "connect_timeout": 2}
+                place = {"HOST": "127.0.0.1", "PORT": str(port), "OPTIONS": options}
+            for name, value in place.items():
+                patch.setitem(connection.settings_dict, name, value)
+            self.attempts = 0
+            yield
+        connection.close()
+
+
+@pytest.fixture
+def away(
+    register: Register,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> Iterator[Away]:
+    """Have a section, and what takes the ledger away from it."""
+    register("there", There)
+    recorder._logged.clear()
+    caplog.set_level(logging.WARNING)
+    yield Away(monkeypatch)
+    recorder._late.clear()
+    recorder._away_until = -math.inf
+
+
+def save(number: int) -> list[tuple[str, ...]]:
+    """Save objects, half of them in autocommit; return what is to be recorded."""
+    made = [Elsewhere.objects.create(slug="a") for _ in range(number)]
+    with transaction.atomic(using="other"):
+        made += [Elsewhere.objects.create(slug="b") for _ in range(number)]
+    for _ in range(number):
+        with transaction.atomic(using="other"):
+            made.append(Elsewhere.objects.create(slug="c"))
+    return [("there", str(one.pk)) for one in made]
+
+
+def test_one_save_tries_and_says_so_and_nothing_is_lost(
+    away: Away, caplog: pytest.LogCaptureFixture
+) -> None:
+    with away():
+        made = save(5)
+        assert away.attempts == 1
+    [record] = caplog.records
+    assert record.getMessage().startswith("Changes cannot be recorded: ")
+    assert record.exc_info is None
+    # The background's thread tries whenever it works.
+    recorder.write_late()
+    assert changes() == made
+    # Then nobody pauses any more.
+    made = save(1)
+    assert changes() == made
+
+
+def test_a_save_after_the_pause_tries_again_and_takes_along_what_waits(
+    away: Away, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorder, "PAUSE", 0.0)
+    monkeypatch.setattr(recorder, "PAUSES", 0)
+    with away():
+        made = [("there", str(Elsewhere.objects.create(slug="a").pk)) for _ in "ab"]
+        assert away.attempts == 2
+    made += save(1)
+    assert changes() == made
+    assert len(caplog.records) == 1
+
+
+def test_so_many_that_wait_become_whole_sections(
+    away: Away, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_KEYS", 8)
+    with away():
+        save(3)
+        assert len(recorder._late) == 1
+    recorder.write_late()
+    assert changes() == [("there", "*")]
+
+
+if connection.vendor != "sqlite":
+
+    def test_a_connection_that_was_lost_is_opened_anew(
+        away: Away, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """No request ends in a command, after which Django would do so."""
+        connection.ensure_connection()
+        # As where a server is restarted.
+        with socket.socket(fileno=os.dup(connection.connection.fileno())) as own:
+            own.shutdown(socket.SHUT_RDWR)
+        made = save(2)
+        [record] = caplog.records
+        assert record.exc_info is None
+        recorder.write_late()
+        assert changes() == made
