@@ -57,6 +57,7 @@ from django_sitemaps_plus.sitemaps.sections import (
 )
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
+    SCHEMES,
     named_site,
     rendering_context,
 )
@@ -104,7 +105,7 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 @register("sitemaps_plus")
 @of_each_site
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
-    """E005 to E017, E020, W002 to W004, W010, W020 to W023: what classes declare."""
+    """E005 to E020 but E018, W002 to W004, W010, W020 to W023: what classes declare."""
     found: list[CheckMessage] = []
     for name in section_names():
         # Of a class that several sections share, once.
@@ -328,7 +329,7 @@ _CONSTANTS: dict[str, tuple[str, Callable[[Any], str], str, str]] = {
 
 
 def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
-    """E009 to E012, and E020: ``limit``, and what is the same for all entries."""
+    """E009 to E012, E019, E020: ``limit``, and what is the same for all entries."""
     if not is_legal_limit(sitemap.limit):
         yield message(
             "E009",
@@ -337,6 +338,9 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             f"Set limit to at most {MAX_ENTRIES}, or remove it.",
             cls,
         )
+    if sitemap.protocol and sitemap.protocol not in SCHEMES:
+        text = f"protocol must be 'http' or 'https', not {excerpt(sitemap.protocol)}."
+        yield message("E019", text, "Correct it, or remove it to use the site's.", cls)
     for name, (number, xml, problem, hint) in _CONSTANTS.items():
         value = getattr(sitemap, name, None)
         if not _is_legal(value, xml):

@@ -4,6 +4,7 @@ ValueError
 └── ProtocolError
     ├── EntryError          a field of an entry is illegal: leave the entry out
     │   ├── LocationError   ... because of a location
+    │   │   └── OutsideError    which lies outside of the sitemap's folder
     │   └── DateError       ... because of a date
     └── PageFull            it does not fit: open the next page
 """
@@ -26,6 +27,10 @@ class EntryError(ProtocolError):
 
 class LocationError(EntryError):
     """A location is not a legal URL of the sitemap."""
+
+
+class OutsideError(LocationError):
+    """A location lies outside of the folder of the sitemap."""
 
 
 class DateError(EntryError):

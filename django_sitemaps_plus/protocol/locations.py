@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from .errors import LocationError, excerpt
+from .errors import LocationError, OutsideError, excerpt
 from .limits import MAX_LOCATION, MIN_LOCATION
 
 #: Stands for the origin in bytes that are built once and served under several origins;
@@ -187,13 +187,13 @@ def refuse_ambiguous(path: str) -> None:
 
 
 def refuse_outside(path: str, folder: str) -> None:
-    """Raise ``LocationError`` for a path that is not in the folder of the sitemap.
+    """Raise ``OutsideError`` for a path that is not in the folder of the sitemap.
 
     https://www.sitemaps.org/protocol.html#location
     """
     if not path.startswith(folder):
         what = f"not in {folder}, the folder of the sitemap"
-        raise LocationError(f"location {excerpt(path)}: {what}")
+        raise OutsideError(f"location {excerpt(path)}: {what}")
 
 
 def refuse_long(location: object, before: int = 0) -> None:

@@ -51,7 +51,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 from . import storage
 from .compression import unpack
 from .freshness import looked_at
-from .page_writer import PageWriter, allowed_bad, too_many
+from .page_writer import PageWriter, allowed_bad, to_correct, too_many
 from .storage import StoredBytes
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -224,7 +224,8 @@ class Build:
         try:
             refuse_bad(writer, self.page)
         except TooManyBadRows as error:
-            note_error(self.page, str(error), writer.bad)
+            faulty = to_correct(writer.bad, writer.items)
+            note_error(self.page, str(error), faulty)
             raise
 
     def _note_done(self, writers: Sequence[PageWriter]) -> None:

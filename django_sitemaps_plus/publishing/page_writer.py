@@ -142,7 +142,23 @@ def allowed_bad(rows: int) -> int:
 def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
     """Say how many of a page's rows are bad, and which is the first."""
     first = bad[0]
+    if not to_correct(bad, rows):
+        return (
+            f"Page {page} lists nothing: none of its {rows} URLs is below the path of "
+            f"SITEMAPS_PLUS['BASE_URL'], for example {first.reason}. Remove the path "
+            "from BASE_URL, or let location() return URLs below it."
+        )
     return (
         f"{len(bad)} of the {rows} rows of page {page} are bad; the first is "
         f"{first.label}: {first.reason}."
     )
+
+
+def to_correct(bad: Sequence[BadRow], rows: int) -> Sequence[BadRow]:
+    """
+    Return which of a page's bad rows are to be corrected: all.
+
+    But none of them if no row is in the folder of the sitemap: ``BASE_URL`` is wrong.
+    """
+    is_outside = len(bad) == rows and all(row.is_outside for row in bad)
+    return [] if is_outside else bad

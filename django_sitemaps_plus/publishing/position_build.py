@@ -45,7 +45,7 @@ from .page_build import (
     note_error,
     reload,
 )
-from .page_writer import PageWriter, too_many
+from .page_writer import PageWriter, to_correct, too_many
 from .storage import StoredBytes
 
 
@@ -123,7 +123,7 @@ class _PositionBuild(Build):
         if is_bad(len(writer.bad), writer.items):
             problem = too_many(writer.bad, writer.items, f"{self.source.name}-{number}")
             problem = f"{problem} The section keeps its former bytes."
-            note_error(self.page, problem, writer.bad)
+            note_error(self.page, problem, to_correct(writer.bad, writer.items))
             raise TooManyBadRows(problem)
         return writer
 

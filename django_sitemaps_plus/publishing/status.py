@@ -146,16 +146,17 @@ def _read_ledger(name: str, signature: str, found: SectionState) -> None:
 def _next(source: SectionSource, found: SectionState) -> str:
     """Return the first thing that can be made better; empty if nothing can."""
     name = source.name
+    faulty = "the rows" if found.bad else "the error"
     if source.key is None:
         if found.errors:
-            return f"correct the items, then run manage.py build_sitemaps {name}"
+            return f"correct {faulty}, then run manage.py build_sitemaps {name}"
         if source.contrib_pages or position_pages(source) < 2:
             return ""
         return "let items() return a plain queryset, so that it is paged by key"
     if found.filled is None:
         return "run manage.py migrate sitemaps_plus"
     if found.errors:
-        return f"correct the rows, then run manage.py build_sitemaps {name}"
+        return f"correct {faulty}, then run manage.py build_sitemaps {name}"
     if not found.filled or found.unbuilt:
         return f"run manage.py build_sitemaps {name}"
     if found.bad:

@@ -63,6 +63,8 @@ class BadRow:
 
     label: str
     reason: str
+    #: Whether its URL lies outside of the folder of the sitemap.
+    is_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

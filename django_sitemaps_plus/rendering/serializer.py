@@ -24,7 +24,12 @@ from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch
 
 from django_sitemaps_plus.protocol.entries import News, Video
-from django_sitemaps_plus.protocol.errors import EntryError, excerpt, printable
+from django_sitemaps_plus.protocol.errors import (
+    EntryError,
+    OutsideError,
+    excerpt,
+    printable,
+)
 from django_sitemaps_plus.protocol.extensions import image_xml, news_xml, video_xml
 from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MIN_LOCATION
 from django_sitemaps_plus.protocol.locations import (
@@ -231,6 +236,7 @@ class Serializer:
             if batch.entries is not None:
                 parts = [(part, 0) for part in batch.entries[index]]
             omit = partial(tally.omit, named(label))
+            is_outside = False
             if reason is None:
                 try:
                     found = [self._item(part, place, omit) for part, place in parts]
@@ -240,8 +246,9 @@ class Serializer:
                     if self.raises:
                         raise
                     reason = describe(error)
+                    is_outside = isinstance(error, OutsideError)
             if reason is not None:
-                tally.bad.append(BadRow(label=named(label), reason=reason))
+                tally.bad.append(BadRow(named(label), reason, is_outside))
                 texts.append(None)
                 continue
             for _, lastmod in found:

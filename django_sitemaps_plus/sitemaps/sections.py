@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils import translation
 
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.errors import excerpt
 from django_sitemaps_plus.protocol.limits import MAX_ENTRIES, MAX_NEWS
 
 from .attributes import MEDIA, declared, entries_per_item, is_method
@@ -91,11 +92,24 @@ class SectionSource:
 
     @property
     def limit(self) -> int:
-        """How many entries a page may have."""
+        """
+        How many entries a page may have.
+
+        Raises ``ConfigurationError`` for what is not a number, or less than 1.
+        """
+        try:
+            given = int(self.sitemap.limit)
+        except (TypeError, ValueError, OverflowError):
+            given = 0
+        if given < 1:
+            raise ConfigurationError(
+                f"{type(self.sitemap).__qualname__}.limit must be a whole number from "
+                f"1 to {MAX_ENTRIES:,}, not {excerpt(self.sitemap.limit)}."
+            )
         most = MAX_NEWS if getattr(self.sitemap, "news", None) else MAX_ENTRIES
         # The languages of an item stay together, however low the limit is.
         least = entries_per_item(self.sitemap)
-        return max(least, min(int(self.sitemap.limit), most))
+        return max(least, min(given, most))
 
     @property
     def items_per_page(self) -> int:

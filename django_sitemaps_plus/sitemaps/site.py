@@ -33,6 +33,9 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.locations import Origin, quote
 
+#: What a sitemap may have as its ``protocol``.
+SCHEMES = ("http", "https")
+
 
 @dataclass(frozen=True, slots=True)
 class SiteAddress:
@@ -45,9 +48,17 @@ class SiteAddress:
     folder: str = "/"
 
     def with_scheme(self, scheme: str | None) -> SiteAddress:
-        """Return this address with ``scheme`` (a sitemap's ``protocol``), if given."""
-        if scheme is None or scheme == self.origin.scheme:
+        """
+        Return this address with ``scheme`` (a sitemap's ``protocol``), if given.
+
+        Raises ``ConfigurationError`` for any but "http" and "https".
+        """
+        if not scheme or scheme == self.origin.scheme:
             return self
+        if scheme not in SCHEMES:
+            raise ConfigurationError(
+                f"The protocol of a sitemap must be 'http' or 'https', not {scheme!r}."
+            )
         return replace(self, origin=Origin(scheme=scheme, host=self.origin.host))
 
     def url(self, location: str) -> str:

@@ -296,6 +296,12 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "Correct page_by, or remove it to page by pk.",
     ),
     (
+        {"protocol": "ftp"},
+        "E019",
+        "protocol must be 'http' or 'https', not 'ftp'.",
+        "Correct it, or remove it to use the site's.",
+    ),
+    (
         {"page_by": "number"},
         "E006",
         "page_by = 'number': testapp.Article has no such column. Columns that it can",

@@ -8,6 +8,7 @@ import tracemalloc
 from typing import Any, ClassVar
 
 import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import SuspiciousFileOperation
 from django.core.files.storage import InMemoryStorage
 from django.db.models import Case, F, TextField, Value, When
@@ -151,6 +152,61 @@ def test_a_location_outside_the_folder_of_the_sitemap(
     ]
     ((_, reason),) = Page.objects.get().problems
     assert reason.endswith(": not in /shop/, the folder of the sitemap")
+
+
+@pytest.mark.parametrize("kind", ["row path", "object path", "by position", "contrib"])
+def test_a_section_outside_the_folder_is_an_error_of_the_settings(
+    client: Client, register: Any, settings: Any, kind: str
+) -> None:
+    """Not so many rows to be corrected."""
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
+    attributes: dict[str, Any] = {"model": Article, "location": F("title")}
+    if kind == "object path":
+        attributes["location"] = lambda self, item: item.title
+    elif kind == "by position":
+        attributes["items"] = lambda self: [f"/news/{n}/" for n in range(20)]
+        attributes["location"] = lambda self, item: item
+    elif kind == "contrib":
+        attributes = {
+            "items": lambda self: Article.objects.order_by("pk"),
+            "location": lambda self, item: item.title,
+        }
+    base = ContribSitemap if kind == "contrib" else Sitemap
+    register("article", type("Located", (base,), attributes))
+    Article.objects.bulk_create(Article(title=f"/news/{n}/") for n in range(20))
+    response = client.get(PAGE)
+    assert response.status_code == 503
+    page = Page.objects.get()
+    said = (
+        "Page article-1 lists nothing: none of its 20 URLs is below the path of "
+        "SITEMAPS_PLUS['BASE_URL'], for example location '/news/0/': not in /shop/, "
+        "the folder of the sitemap. Remove the path from BASE_URL, or let location() "
+        "return URLs below it."
+    )
+    assert page.error.startswith(said)
+    assert (page.bad, page.problems) == (0, [])
+    out, err, code = run_command("build_sitemaps")
+    assert code == 1
+    assert said in err
+    assert "left out" not in out + err
+    out, _, code = run_command("check_sitemaps")
+    assert code == 1
+    assert "correct the error, then run manage.py build_sitemaps" in out
+    assert "correct the rows" not in out
+
+
+def test_urls_on_both_sides_of_the_folder_are_bad_rows(
+    client: Client, register: Any, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
+    attributes = {"model": Article, "location": F("title")}
+    register("article", type("Located", (Sitemap,), attributes))
+    Article.objects.bulk_create(Article(title=f"/news/{n}/") for n in range(20))
+    articles(1, title="/shop/1/")
+    assert client.get(PAGE).status_code == 503
+    page = Page.objects.get()
+    assert page.error.startswith("20 of the 21 rows of page article-1 are bad")
+    assert (page.bad, len(page.problems)) == (20, 20)
 
 
 def test_a_route_of_the_folder(client: Client, register: Any, settings: Any) -> None:

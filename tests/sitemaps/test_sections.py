@@ -8,6 +8,7 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.sections import source_of
 from tests.support.helpers import ArticleSitemap
 from tests.testapp.models import Article
@@ -51,6 +52,13 @@ def evaluated() -> Any:
 def test_why_items_are_paged_by_position(items: Any, reason: str) -> None:
     sitemap = type("Any", (Sitemap,), {"items": lambda self: items()})()
     assert source_of("any", sitemap).by_position == reason
+
+
+@pytest.mark.parametrize("limit", [None, 0, -1, "many", float("inf"), float("nan")])
+def test_a_limit_that_is_none_is_a_configuration_error(limit: Any) -> None:
+    source = source_of("any", type("Any", (ArticleSitemap,), {"limit": limit})())
+    with pytest.raises(ConfigurationError, match=r"Any\.limit must be a whole number"):
+        source.limit  # noqa: B018
 
 
 def test_the_languages_of_an_item_stay_on_one_page() -> None:

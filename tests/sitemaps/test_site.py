@@ -280,3 +280,15 @@ def test_a_urlconf_may_be_given_in_place_of_its_name(settings: Any) -> None:
     settings.ROOT_URLCONF = Here
     with rendering_context(PLACEHOLDER_SITE):
         assert reverse("here") == "/here/"
+
+
+@pytest.mark.parametrize("protocol", ["ftp", "HTTPS", "https://", 7])
+def test_a_protocol_that_no_sitemap_has_is_a_configuration_error(protocol: Any) -> None:
+    site = parse_base_url("https://www.example.com")
+    with pytest.raises(ConfigurationError, match="must be 'http' or 'https'"):
+        site.with_scheme(protocol)
+
+
+def test_an_empty_protocol_is_that_of_the_site() -> None:
+    site = parse_base_url("https://www.example.com")
+    assert site.with_scheme("") == site.with_scheme(None) == site
