@@ -324,15 +324,6 @@ def test_the_readmes_example_runs(site: Site) -> None:
     assert "Sitemap: https://www.example.com/sitemap.xml" in told
 
 
-def test_the_quick_start_runs(site: Site) -> None:
-    for block in blocks(ROOT / "docs" / "quickstart.md", "python"):
-        if block.startswith("# "):
-            site.add_example(block)
-    told = site.visit("build_sitemaps", "/sitemap.xml")
-    assert ENTRY in told
-    assert "<loc>https://www.example.com/about/</loc>" in told
-
-
 def moving(start: str) -> str:
     """Return the block of the page for those who move over that begins so."""
     page = ROOT / "docs" / "moving-from-contrib.md"
