@@ -41,14 +41,22 @@ MOST_PAGES = 10
 _MARK = ORIGIN_MARK.encode()
 
 
-def position_pages(source: SectionSource, site: SiteAddress = PLACEHOLDER_SITE) -> int:
-    """Return how many pages a section has that is paged by position."""
+def position_size(
+    source: SectionSource, site: SiteAddress = PLACEHOLDER_SITE
+) -> tuple[int, int]:
+    """Return how many items a section by position has, and on how many pages."""
     with source.context(site):
         if source.contrib_pages:
-            return int(source.sitemap.paginator.num_pages)
+            paginator = source.sitemap.paginator
+            return int(paginator.count), int(paginator.num_pages)
         items = source.items()
         count = items.count() if isinstance(items, QuerySet) else len(items)
-    return max(1, math.ceil(count / source.items_per_page))
+    return count, max(1, math.ceil(count / source.items_per_page))
+
+
+def position_pages(source: SectionSource, site: SiteAddress = PLACEHOLDER_SITE) -> int:
+    """Return how many pages a section has that is paged by position."""
+    return position_size(source, site)[1]
 
 
 @rendering_context(PLACEHOLDER_SITE)

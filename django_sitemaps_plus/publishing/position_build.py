@@ -34,7 +34,7 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
 from . import storage
-from .by_position import MOST_PAGES, is_bad, position_pages, too_large
+from .by_position import MOST_PAGES, is_bad, position_pages, position_size, too_large
 from .compression import unpack
 from .page_build import (
     Build,
@@ -104,12 +104,13 @@ class _PositionBuild(Build):
         return self._built(reload(self.page.pk), writers[0])
 
     def _writers(self) -> list[PageWriter]:
-        count = position_pages(self.source, self.site)
+        items, count = position_size(self.source, self.site)
         if count > MOST_PAGES:
             forget_pages(self.source)
             raise NotStoredError(f"The section {self.source.name!r} has {count} pages.")
         writers = [self._writer(number) for number in range(1, count + 1)]
-        if count > 1 and position_pages(self.source, self.site) != count:
+        # Each page is a query: what came or went meanwhile has moved the others.
+        if position_size(self.source, self.site) != (items, count):
             raise OvertakenError
         return writers
 

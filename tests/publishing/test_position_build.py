@@ -244,6 +244,45 @@ def test_rows_that_cannot_be_paged_by_key_are_compared(
     assert ("removed", "/articles/a/") in told()
 
 
+@pytest.mark.parametrize("limit", [2, 4])
+@pytest.mark.parametrize("comes", [False, True])
+def test_rows_that_move_while_pages_are_read_are_neither_lost_nor_removed(
+    client: Client, register: Any, limit: int, comes: bool
+) -> None:
+    """Each page is a query: one row more or less at the front moves all others."""
+    ready = False
+
+    class Moving(Sitemap):
+        def items(self) -> Any:
+            return Article.objects.order_by("slug").values("slug")
+
+        def location(self, item: Any) -> str:
+            nonlocal ready
+            if ready:
+                ready = False
+                if comes:
+                    articles(1, slug="0")
+                else:
+                    Article.objects.filter(slug="a").delete()
+            return f"/{item['slug']}/"
+
+    register("moving", type("Moving", (Moving,), {"limit": limit}))
+    for slug in "abcd":
+        articles(1, slug=slug)
+    client.get("/sitemap-moving-1.xml")
+    ready = True
+    compare("moving")
+    assert not ready
+    assert told() == [("added", "/0/") if comes else ("removed", "/a/")]
+    found = [
+        location
+        for page in Page.objects.order_by("number")
+        for location in locations(client.get(f"/sitemap-moving-{page.number}.xml"))
+    ]
+    listed_now = Article.objects.order_by("slug").values_list("slug", flat=True)
+    assert found == [f"{BASE}/{slug}/" for slug in listed_now]
+
+
 def test_a_section_can_lose_its_key_and_get_it_back(
     client: Client, register: Any
 ) -> None:
@@ -263,6 +302,30 @@ def test_a_section_can_lose_its_key_and_get_it_back(
     (address,) = locations(client.get("/sitemap-article.xml"))[:1]
     assert address.startswith(f"{BASE}/articles/")
     assert Page.objects.get().number > 1, "a number is never reused"
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_pages_by_key_have_other_numbers_than_those_by_position_before(
+    client: Client, register: Any, count: int
+) -> None:
+    """What crawlers know by a number never becomes a page of other rows."""
+
+    class Sliced(ArticleSitemap):
+        limit = 2
+
+        def items(self) -> Any:
+            return Article.objects.order_by("pk")[:10]
+
+    articles(count)
+    register("article", Sliced)
+    assert client.get("/sitemap-article-1.xml").status_code == 200
+    former = set(Page.objects.values_list("number", flat=True))
+    assert len(former) == -(-count // 2)
+    register("article", type("Keyed", (ArticleSitemap,), {"limit": 2}))
+    client.get("/sitemap-article.xml")
+    assert former.isdisjoint(Page.objects.values_list("number", flat=True))
+    for number in former:
+        assert client.get(f"/sitemap-article-{number}.xml").status_code == 404
 
 
 def test_nobody_has_to_ask_for_the_pages(
