@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -331,6 +332,26 @@ def test_the_admin_shows_one_site_at_a_time(hosts: Any, admin_client: Any) -> No
         "/admin/sitemaps_plus/page/?site=blog", action, follow=True
     )
     assert "1 stayed the same" in done.content.decode()
+
+
+def test_the_admin_shows_no_site_but_its_own(
+    hosts: Any, admin_client: Any, settings: Any
+) -> None:
+    """A Site that another SITE_ID serves is not looked at by adding it to a URL."""
+    other = Section.objects.create(site="2", name="secret", filled=True)
+    Page.objects.create(section=other, number=1, position=1, checksum="1", entries=1)
+    UrlChange.objects.create(
+        site="2", section="secret", kind="removed", location="/secret/", at=time.time()
+    )
+    admin_client.defaults["HTTP_HOST"] = "www.example.com"
+    for query in ("", "?site=2", "?site=nobody"):
+        for model in ("page", "section", "urlchange"):
+            answer = admin_client.get(f"/admin/sitemaps_plus/{model}/{query}")
+            if answer.status_code == 302:
+                # Django sends away what its filter does not know.
+                answer = admin_client.get(answer.headers["Location"])
+            assert answer.status_code == 200
+            assert "secret" not in answer.content.decode(), (model, query)
 
 
 # Sites that the request decides

@@ -85,6 +85,31 @@ def test_sections_are_shown_with_their_sums(site: Any, admin_client: Client) -> 
     assert "stale" not in shown
 
 
+def test_growth_is_counted_from_the_same_day_a_week_ago(
+    site: Any, admin_client: Client
+) -> None:
+    """Of each section whose number was known then, and of these together."""
+    known = {
+        "article": {6: 24, 7: 20, 8: 1},
+        "static": {7: 5},
+        # No longer registered: it is in no row, and not in the sum.
+        "former": {7: 1000},
+    }
+    for name, counts in known.items():
+        for ago, number in counts.items():
+            day = history.today() - dt.timedelta(days=ago)
+            DailyCount.objects.create(
+                day=day, topic="entries", name=name, number=number
+            )
+    run_command("build_sitemaps", "static")
+    shown = index(admin_client)
+    assert "article none 25 +5 3 " in shown
+    assert "static none 2 -3 1 " in shown
+    assert "All sections none 27 +2 4 " in shown
+    DailyCount.objects.filter(name="article").delete()
+    assert "article none 25 – 3 " in index(admin_client), "nobody knows"
+
+
 def test_engines_are_shown_before_anything_was_sent(
     site: Any, admin_client: Client, settings: Any
 ) -> None:

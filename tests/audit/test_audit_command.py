@@ -238,6 +238,30 @@ def test_a_lastmod_that_moves_while_the_rows_do_not_is_found_by_the_next_audit(
     assert kinds_found() == []
 
 
+def test_lastmods_that_move_because_something_else_did_are_no_finding(
+    register: Any,
+) -> None:
+    """Most rows were edited, some only saved; then another class says another time."""
+    register("article", ArticleSitemap)
+    articles(30)
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+    for number, article in enumerate(Article.objects.order_by("pk")):
+        article.updated += dt.timedelta(days=1)
+        article.title += " corrected" if number >= 12 else ""
+        article.save()
+    run_command("build_sitemaps")
+    assert kinds_found() == [], "12 of 30 moved alone"
+    hour = dt.timedelta(hours=1)
+    for name, lastmod in (
+        ("Earlier", lambda self, item: item.updated - hour),
+        ("Later", lambda self, item: item.updated + hour),
+    ):
+        register("article", type(name, (ArticleSitemap,), {"lastmod": lastmod}))
+        run_command("build_sitemaps", "--reconcile", "--deep")
+        assert kinds_found() == [], name
+
+
 def test_rows_are_compared_also_after_an_audit_of_another_section(
     register: Any,
 ) -> None:

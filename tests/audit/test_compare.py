@@ -451,6 +451,10 @@ def test_a_url_that_is_listed_once_now(
         ("2026-03-01", "2026-02-28T12:00:00+01:00"),
         ("2026-03-01T12:00:00Z", "2026-03-01"),
         ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00+01:00"),
+        # The time is lost, though it was midnight.
+        ("2026-03-01T00:00:00+01:00", "2026-03-01"),
+        ("2026-02-28", "2026-03-01T23:30:00+00:00"),
+        ("2026-03-03", "2026-03-01T23:30:00+00:00"),
         ("yesterday", "2026-03-01"),
     ],
 )
@@ -461,6 +465,19 @@ def test_other_dates(
     articles(1, slug="a")
     more = f"<lastmod>{before}</lastmod>"
     assert [*differences(former("/articles/a/", more=more))[0]] == ["lastmod"]
+
+
+@pytest.mark.parametrize("day", ["2026-03-01", "2026-03-02"])
+def test_the_day_of_a_time_is_that_of_its_zone_or_of_the_projects(
+    register: Register, former: Callable[..., str], day: str
+) -> None:
+    """Half past eleven in the evening in UTC is the next day in Berlin."""
+    now = "2026-03-01T23:30:00+00:00"
+    register("article", type("Dated", (ArticleSitemap,), {"lastmod": now}))
+    articles(1, slug="a")
+    file = former("/articles/a/", more=f"<lastmod>{day}</lastmod>")
+    assert differences(file) == ({}, 0)
+    assert "1 URL with the same day in lastmod, and the time too" in check(file)[0]
 
 
 def test_sections_that_are_named(register: Register) -> None:

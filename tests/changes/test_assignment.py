@@ -201,3 +201,20 @@ def test_what_appears_and_expires_is_found_once_a_minute(register: Register) -> 
     assign(site)
     assert owners() == {'["12"]': 2}
     assert Change.objects.get().created, "it is added"
+
+
+def test_a_host_whose_clock_is_slow_makes_nothing_appear_too_late(
+    register: Register,
+) -> None:
+    """It built the page just after the look, and did not yet list what was due."""
+    site = Site(register, appears=F("updated"), limit=10)
+    site.insert(range(20))
+    site.crawl()
+    Change.objects.all().delete()
+    looked = time.time() - 61
+    Section.objects.update(ticked_at=looked)
+    for number, before in ((3, 4), (12, 60)):
+        due = dt.datetime.fromtimestamp(looked - before, dt.UTC)
+        KINDS["integers"].all().filter(id=number).update(updated=due)
+    assign(site)
+    assert owners() == {'["3"]': 1}, "and not what appeared long ago"

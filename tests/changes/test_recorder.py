@@ -79,7 +79,17 @@ def test_the_row_says_when_and_whether_the_object_is_new(register: Register) -> 
             article = Article.objects.create(slug="b")
             article.save()
         article.save()
-    assert Change.objects.filter(pk__gt=second.pk).get().created
+    third = Change.objects.filter(pk__gt=second.pk).get()
+    assert third.created
+    # In whichever of several savepoints the object was made.
+    key = article.pk
+    with transaction.atomic():
+        article.delete()
+        with transaction.atomic():
+            article = Article.objects.create(pk=key, slug="c")
+        with transaction.atomic():
+            article.save()
+    assert Change.objects.filter(pk__gt=third.pk).get().created
 
 
 # Kinds of models

@@ -26,7 +26,6 @@ REJECTED = Answer(outcome=Outcome.REJECTED, status=400)
 THROTTLED = Answer(outcome=Outcome.THROTTLED, status=429, message="Too much.")
 NO_ANSWER = Answer(outcome=Outcome.UNAVAILABLE, message="No route.")
 DOWN = Answer(outcome=Outcome.UNAVAILABLE, status=503, excerpt="<h1>\0 busy")
-DENIED = Answer(outcome=Outcome.UNAVAILABLE, status=403)
 
 
 def urls(count: int) -> None:
@@ -490,10 +489,13 @@ def test_an_engine_that_raises_while_it_verifies_waits(settings: Any) -> None:
     assert engine.sent == []
 
 
-def test_a_denied_submission_has_the_proof_verified_again(settings: Any) -> None:
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_denied_submission_has_the_proof_verified_again(
+    settings: Any, status: int
+) -> None:
     """More and more seldom."""
     engine = keyed(settings)
-    engine.answers.extend([DENIED] * 4)
+    engine.answers.extend([Answer(outcome=Outcome.UNAVAILABLE, status=status)] * 4)
     happened("/a/")
     outbox.enqueue()
     pauses = []

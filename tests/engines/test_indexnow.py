@@ -292,6 +292,16 @@ def test_a_new_key_is_accepted_after_a_while(
     assert outcome(engine(bing).submit(batch())) == (Outcome.ACCEPTED, 200)
 
 
+@pytest.mark.parametrize(("asked", "waits"), [("5", 120.0), ("300", 300.0)])
+def test_a_new_key_has_two_minutes_at_least(asked: str, waits: float) -> None:
+    """Whoever asks again sooner may have the key refused for good."""
+    with FakeIndexNow("bing") as server:
+        server.fault = reply(403, "SiteVerificationNotCompleted", retry_after=asked)
+        answer = engine(server).submit(batch())
+    assert outcome(answer) == (Outcome.UNAVAILABLE, 403)
+    assert answer.retry_after == waits
+
+
 def test_403_explains_a_wrong_key_file(site: FakeSite) -> None:
     """It is fetched again, and no other engine is asked."""
     with FakeIndexNow("bing") as server, FakeIndexNow("api") as other:

@@ -57,6 +57,15 @@ class Appearing(Timed):
     appears = F("updated")
 
 
+class Listed(Sitemap):
+    """By position: nobody can look for what has just appeared."""
+
+    appears = F("updated")
+
+    def items(self) -> list[Article]:
+        return list(Article.objects.filter(updated__lte=timezone.now()))
+
+
 def again(client: Client, tag: str, **headers: str) -> int:
     response = client.get(PAGE, headers={"if-none-match": tag, **headers})
     return int(response.status_code)
@@ -148,10 +157,11 @@ def test_a_page_is_compared_with_its_rows_once_an_hour(
     assert len(urlset(client.get(PAGE))) == 6
 
 
-def test_a_query_on_the_clock_is_compared_once_a_minute(
-    client: Client, register: Register
+@pytest.mark.parametrize("section", [Timed, Listed])
+def test_what_depends_on_the_clock_is_compared_once_a_minute(
+    client: Client, register: Register, section: type[Sitemap]
 ) -> None:
-    register("news", Timed)
+    register("news", section)
     Article.objects.create(slug="a", updated=timezone.now() + dt.timedelta(hours=1))
     assert urlset(client.get(PAGE)) == []
     Article.objects.update(updated=timezone.now() - dt.timedelta(seconds=1))

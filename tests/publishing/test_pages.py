@@ -17,7 +17,14 @@ from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.publishing import pages
 from tests.conftest import Register
 from tests.support.factories import TagFactory, articles
-from tests.support.helpers import ArticleSitemap, locations, run_command, settle, urlset
+from tests.support.helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    locations,
+    run_command,
+    settle,
+    urlset,
+)
 from tests.support.ledger_kinds import VENDOR
 from tests.support.processes import at_once, elsewhere
 from tests.testapp.models import Article, Tag
@@ -360,6 +367,28 @@ def test_while_another_builds_a_page_its_former_bytes_are_sent_at_once(
     assert len(urlset(client.get(PAGE))) == 3
     page = Page.objects.get()
     assert (page.building_by, page.building_until) == ("", 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_former_bytes_are_never_said_to_be_the_current_ones(
+    client: Client, register: Register, claimed: Page
+) -> None:
+    """Who has a copy of them would keep it, after a 304, as what is listed now."""
+    settle()
+    register("pages", PagesSitemap)
+    for address in (PAGE, "/sitemap-article.xml", "/sitemap.xml"):
+        copy = client.get(address)
+        conditions = [{"if-none-match": copy.headers["ETag"]}]
+        if "Last-Modified" in copy.headers:
+            conditions.append({"if-modified-since": copy.headers["Last-Modified"]})
+        for headers in conditions:
+            assert client.get(address, headers=headers).status_code == 200, address
+    # Once there are no others, they are current.
+    Page.objects.filter(section__name="article").update(building_until=0)
+    for address in (PAGE, "/sitemap-article.xml", "/sitemap.xml"):
+        tag = client.get(address).headers["ETag"]
+        answer = client.get(address, headers={"if-none-match": tag})
+        assert answer.status_code == 304, address
 
 
 @pytest.mark.django_db(transaction=True)

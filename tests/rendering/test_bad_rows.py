@@ -32,6 +32,8 @@ from tests.support.helpers import ArticleSitemap, body, locations, run_command, 
 from tests.support.two_paths import both
 from tests.testapp.models import Article
 
+EAST = dt.timezone(dt.timedelta(hours=14))
+
 pytestmark = pytest.mark.django_db
 
 PAGE = "/sitemap-article-1.xml"
@@ -358,21 +360,26 @@ def test_a_lastmod_before_the_calendar_is_bad(client: Client, register: Any) -> 
         (F("day"), "%Y-%m-%d"),
         (lambda self, item: item.updated, "%Y-%m-%dT%H:%M:%S+00:00"),
         (lambda self, item: item.updated.isoformat(), "%Y-%m-%dT%H:%M:%S+00:00"),
+        # Its own clock shows half a day more.
+        (lambda self, item: item.updated.astimezone(EAST).isoformat(), None),
     ],
-    ids=["stamp", "day", "method", "text"],
+    ids=["stamp", "day", "method", "text", "zone"],
 )
 def test_a_lastmod_in_the_future_is_omitted(
-    client: Client, register: Any, lastmod: Any, form: str
+    client: Client, register: Any, lastmod: Any, form: str | None
 ) -> None:
     """More than a day: until then it may be a clock, or a zone."""
     register("article", type("Dated", (ArticleSitemap,), {"lastmod": lastmod}))
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
-    for days in (-1, 0.9, 2.1):
-        updated = now + dt.timedelta(days=days)
+    # Of a day its midnight counts.
+    beyond = 2.1 if form == "%Y-%m-%d" else 1.1
+    moments = [now + dt.timedelta(days=days) for days in (-1, 0.9, beyond)]
+    for updated in moments:
         articles(1, updated=updated, day=updated.date())
-    past, soon, late = urlset(client.get(PAGE))
-    assert past.lastmod == (now - dt.timedelta(days=1)).strftime(form)
-    assert soon.lastmod == (now + dt.timedelta(days=0.9)).strftime(form)
+    *known, late = urlset(client.get(PAGE))
+    for entry, moment in zip(known, moments, strict=False):
+        written = moment.strftime(form) if form else moment.astimezone(EAST).isoformat()
+        assert entry.lastmod == written
     assert late.lastmod is None
     page = Page.objects.get()
     assert (page.entries, page.bad) == (3, 0)

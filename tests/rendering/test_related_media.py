@@ -188,6 +188,21 @@ def test_a_video_is_filled_with_the_values_of_the_row(
     ) in page
 
 
+@pytest.mark.parametrize("where", ["content_loc", "player_loc"])
+def test_a_video_has_a_file_or_a_player(
+    album: list[Article], client: Client, register: Any, where: str
+) -> None:
+    """A film on another site has no file here; a row without either has no film."""
+    film = {"thumbnail_loc": F("file"), "title": "A film", "description": "About it"}
+    videos = Related("photos", Video(**film, **{where: F("film")}))
+    page = both(client, register, type("Films", (ArticleSitemap,), {"videos": videos}))
+    assert page.count(b"<video:video>") == 1
+    assert (
+        f"<video:{where}>https://www.example.com/d.mp4</video:{where}>".encode() in page
+    )
+    assert [found.problems for found in Page.objects.all()] == [[], []]
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "news",
