@@ -330,7 +330,7 @@ def test_a_class_that_gives_its_entries_has_the_images_that_it_declares(
     ("related", "reason"),
     [
         (Related("pictures", F("file")), "pictures"),
-        (Related("title", F("file")), "no relation"),
+        (Related("title", F("file")), "not a relation"),
         (Related("photos", F("fil")), "fil"),
         (Related("photos", [Related("article", F("photo"))]), "another Related"),
         (
