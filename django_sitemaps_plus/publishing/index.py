@@ -4,7 +4,8 @@ The addresses that gather others: the site's, and each section's.
 ``/sitemap.xml`` holds the entries themselves while they fit one page, an index
 once there are more; once an index, it stays one until there are clearly fewer, so
 that crawlers do not see it change back and forth. A section's address does the
-same. An index is read off the ledger: no page is built for it, and no model is asked.
+same. An index is read off the ledger: no page is built for it, and no model is asked,
+except to count sections by position that are not stored.
 """
 
 from __future__ import annotations

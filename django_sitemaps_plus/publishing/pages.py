@@ -1,8 +1,8 @@
 """
 A page's bytes for whoever asks: those that are stored, or built now.
 
-One process builds a page; others get the former bytes at once. Where there are none,
-one request waits briefly.
+One process builds a page; others get the former bytes, if these were compared within a
+day. Otherwise one request waits briefly.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 A page's bytes in the ledger's database, in its transactions.
 
 They are written with the row that names them, and deleted with it, so that every host
-sees the same bytes, nothing can be half there, and what a page listed before is always
-at hand. Whoever reads them compares their CRC: bytes that a failing disk or somebody's
-SQL has damaged are as good as none.
+sees the same bytes, nothing can be half there, and what a page listed before is at
+hand. Whoever reads them compares their CRC: bytes that a failing disk or somebody's SQL
+has damaged are as good as none.
 """
 
 from __future__ import annotations
