@@ -11,7 +11,11 @@ stands for a part of the code, and both change together:
 - ``report``: ``changes/reporting.report``;
 - ``build`` and ``write``: ``publishing/page_build.build``, a split included;
 - ``known`` and ``difference``: ``changes/events.take`` and ``Comparison``;
-- ``kind_of_missing``: ``changes/url_changes.reported_by_others``.
+- ``may_be_here``: ``changes/url_changes.reported_by_others``;
+- ``is_elsewhere``: ``changes/url_changes.listed_by_others``;
+- ``search``: ``publishing/elsewhere``.
+
+A second section has keys from ``SECTION`` on, and may list what the first one lists.
 
 ``Rules`` names what the algorithm relies on. Break a rule, and the worlds that go wrong
 say what it is for.
@@ -31,8 +35,11 @@ Steps: TypeAlias = Generator[str, None, None]
 #: The keys from the first to below the second.
 Range: TypeAlias = tuple[int, int]
 EVERYTHING: Range = (0, 10**9)
-#: A row as users write it: its location and its entry's hash. None: it is not listed.
-Row: TypeAlias = tuple[str, int] | None
+#: The first key of the second section.
+SECTION = 1000
+#: A row as users write it: its location, its entry's hash, and whether it has a fault,
+#: for which it is left out. None: it is not listed.
+Row: TypeAlias = tuple[str, int] | tuple[str, int, bool] | None
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,22 @@ class Rules:
     trusts_its_listing: bool = True
     #: A listed URL whose last event is "removed" is told again.
     relists: bool = True
+    #: ... also if another section removed it.
+    relists_for_others: bool = True
+    #: A missing URL that another section's pages list is not told as removed.
+    searches_others: bool = True
+    #: ... nor one that another section told of last.
+    hears_others: bool = True
+    #: A section that tells so, because it is missing there, does not list it.
+    trusts_listings_only: bool = True
+    #: A row that is left out for a fault may have the URL that is missing.
+    doubts_with_faults: bool = True
+    #: ... but for one that had none when the page was built before.
+    knows_old_faults: bool = True
+    #: ... unless it was reported since.
+    doubts_reports_with_faults: bool = True
+    #: What was told as changed, and was not listed before, is told as added.
+    completes_added: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,6 +107,8 @@ class State:
     commit: int
     #: Whether a hint tells of that commit.
     is_recorded: bool
+    #: Whether the row is left out of its page, though visitors find the URL.
+    is_faulty: bool = False
 
 
 @dataclass
@@ -95,6 +120,8 @@ class Change:
     is_reported: bool = False
     #: What was reported; None if the key was not listed.
     entry: State | None = None
+    #: Whether it was told as added.
+    is_added: bool = False
     #: Just before the look, and in the transaction of the report.
     looked_at: int = 0
     told_at: int = 0
@@ -110,6 +137,13 @@ class Page:
     version: int = 0
     read_at: int = -1
     events_at: int = -1
+    #: The keys of rows that were left out for a fault.
+    faulty: frozenset[int] = frozenset()
+
+    @property
+    def section(self) -> int:
+        """Which of the two it belongs to."""
+        return section_of(self.lower)
 
 
 @dataclass(frozen=True)
@@ -119,8 +153,13 @@ class Event:
     at: int
     kind: str
     location: str
+    section: int
     #: What was seen there, if anything.
     seen: State | None = None
+    #: Only for those who were not told of it as changed.
+    is_late: bool = False
+    #: Told as changed, because it is missing and another section lists it.
+    is_missing: bool = False
 
 
 @dataclass
@@ -133,6 +172,10 @@ class Known:
     since: int
     #: When the page itself told of it.
     own: set[int] = field(default_factory=set)
+    #: Whether a change reported it.
+    is_reported: bool = False
+    #: Whether it was listed, or told as added.
+    is_old: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,6 +185,8 @@ class Reading:
     read_at: int
     rows: Sequence[State]
     urls: Mapping[str, State]
+    #: The keys of rows with a fault.
+    faulty: frozenset[int]
 
 
 @dataclass
@@ -169,6 +214,8 @@ class Claim:
     keys: Range
     changes: dict[int, Change] = field(default_factory=dict)
     events_at: int = 0
+    #: What the other section's pages listed when they were searched.
+    elsewhere: set[str] = field(default_factory=set)
 
 
 class World:
@@ -207,16 +254,20 @@ class World:
         """Commit rows, as a transaction of the project's does."""
         number = next(self.commits)
         self.tick()
-        for key in new:
-            if key in self.rows:
-                former = self.rows.pop(key)
-                self.urls[former.location] = replace(
-                    former, hash=None, commit=number, is_recorded=is_recorded
-                )
+        former = [self.rows.pop(key) for key in new if key in self.rows]
+        for state in former:
+            # In the other section, as it was.
+            others = [x for x in self.rows.values() if x.location == state.location]
+            self.urls[state.location] = (
+                replace(others[0], is_recorded=False)
+                if others
+                else replace(state, hash=None, commit=number, is_recorded=is_recorded)
+            )
         for key, row in new.items():
             if row is not None:
-                state = State(row[0], key, row[1], number, is_recorded)
-                self.rows[key] = self.urls[row[0]] = state
+                location, digest, *faulty = row
+                state = State(location, key, digest, number, is_recorded, *faulty)
+                self.rows[key] = self.urls[location] = state
 
     def hint(
         self,
@@ -230,9 +281,13 @@ class World:
 
     # Transactions
 
-    def transaction(self, *rows: object) -> Generator[str, None, set[object]]:
+    def transaction(
+        self, section: int, *rows: object
+    ) -> Generator[str, None, set[object]]:
         """Lock some rows once nobody else has any of them locked; return them."""
-        wanted = {*rows, "section"} if self.rules.locks_section else {*rows}
+        wanted: set[object] = {*rows}
+        if self.rules.locks_section:
+            wanted.add(f"section {section}")
         while wanted & self.locked:
             yield "waiting"
         self.locked |= wanted
@@ -241,7 +296,7 @@ class World:
     # Reports
 
     def report(self, keys: Range = EVERYTHING) -> Steps:
-        """Tell of the keys that changed."""
+        """Tell of the keys of one section that changed."""
         report = self.unreported(keys)
         if not report.newest:
             return
@@ -251,9 +306,10 @@ class World:
         yield "found changes"
         report.looked_at = self.tick()
         yield "dated look"
-        report.looks = {key: self.rows.get(key) for key in report.newest}
+        report.looks = {key: self.listed(key) for key in report.newest}
         yield "looked"
-        locks = yield from self.transaction(*report.changes)
+        section = section_of(min(report.newest))
+        locks = yield from self.transaction(section, *report.changes)
         try:
             told_at = self.tick()
             if not self.rules.counts_changes or all(map(self.waits, report.changes)):
@@ -262,9 +318,18 @@ class World:
         finally:
             self.locked -= locks
 
+    def listed(self, key: int) -> State | None:
+        """Return a row as a page lists it; None if it is not listed."""
+        state = self.rows.get(key)
+        return None if state is None or state.is_faulty else state
+
     def unreported(self, keys: Range) -> Report:
-        """Return the oldest changes that were not reported yet."""
+        """Return the oldest changes of a section that were not reported yet."""
         found = [number for number in self.within(keys) if self.waits(number)]
+        sections = [section_of(self.changes[number].key) for number in found]
+        found = [
+            n for n, own in zip(found, sections, strict=True) if own == sections[0]
+        ]
         found = found[: self.batch]
         newest = {self.changes[number].key: number for number in found}
         older = [number for number in found if number not in newest.values()]
@@ -295,13 +360,15 @@ class World:
                 change = self.changes[number]
                 change.is_reported, change.entry = True, report.looks[key]
                 change.looked_at, change.told_at = report.looked_at, told_at
+                change.is_added = key in report.created
         for number in report.older:
             self.changes.pop(number, None)
         for key, state in report.looks.items():
             if state is not None:
                 kind = ADDED if key in report.created else CHANGED
                 self.noted.add(state)
-                self.tell(Event(told_at, kind, state.location, state))
+                section = section_of(key)
+                self.tell(Event(told_at, kind, state.location, section, state))
 
     # Pages
 
@@ -320,7 +387,9 @@ class World:
         yield "dated reading"
         reading = early or self.read(claim.keys, read_at)
         yield "read rows"
-        locks = yield from self.transaction(page, *claim.changes)
+        claim.elsewhere = self.search(page)
+        yield "searched"
+        locks = yield from self.transaction(page.section, page, *claim.changes)
         try:
             claim.events_at = self.tick()
             if not self.rules.keeps_to_its_claim:
@@ -346,8 +415,15 @@ class World:
     def read(self, keys: Range, read_at: int) -> Reading:
         """Read the rows of some keys, in one statement."""
         first, end = keys
-        rows = [self.rows[key] for key in sorted(self.rows) if first <= key < end]
-        return Reading(read_at, rows, dict(self.urls))
+        found = [key for key in sorted(self.rows) if first <= key < end]
+        rows = [state for key in found if (state := self.listed(key))]
+        faulty = frozenset(found) - {state.key for state in rows}
+        return Reading(read_at, rows, dict(self.urls), faulty)
+
+    def search(self, page: Page) -> set[str]:
+        """Return what the pages of the other section list."""
+        others = [other for other in self.pages if other.section != page.section]
+        return {location for other in others for location in other.listing or ()}
 
     def stands(self, claim: Claim) -> bool:
         """Tell whether nobody else built the page, or ended changes of it."""
@@ -367,23 +443,24 @@ class World:
         """Compare what is known of a page with what is there."""
         known = self.known(claim)
         new = {state.location: state for state in reading.rows}
-        at = claim.events_at
-        events = [
-            Event(at, self.kind_of_missing(location, known[location]), location)
-            for location in sorted(known.keys() - new.keys())
-        ]
-        was_built = claim.former.listing is not None
+        at, section = claim.events_at, claim.page.section
+        events = []
+        for location in sorted(known.keys() - new.keys()):
+            is_here = self.may_be_here(location, known[location], claim, reading)
+            is_missing = not is_here and self.is_elsewhere(location, claim)
+            kind = CHANGED if is_here or is_missing else REMOVED
+            events.append(Event(at, kind, location, section, is_missing=is_missing))
         for location, state in sorted(new.items()):
-            kind = self.kind_of_listed(state, known.get(location), was_built)
+            kind, is_late = self.kind_of_listed(state, known.get(location), claim)
             if kind:
-                events.append(Event(at, kind, location, state))
+                events.append(Event(at, kind, location, section, state, is_late))
         return events
 
     def known(self, claim: Claim) -> dict[str, Known]:
         """Return the former listing, updated with what the changes reported."""
         former = claim.former
         known = {
-            location: Known(digest, former.read_at, {former.events_at})
+            location: Known(digest, former.read_at, {former.events_at}, is_old=True)
             for location, digest in (former.listing or {}).items()
         }
         for change in sorted(claim.changes.values(), key=self.date):
@@ -410,28 +487,64 @@ class World:
         if self.rules.doubts_since_report:
             item.since = min(item.since, date)
         item.own.add(change.told_at)
+        item.is_reported = True
+        item.is_old = item.is_old or change.is_added
 
-    def kind_of_missing(self, location: str, known: Known) -> str:
-        """Return "removed", or "changed" where others may list the URL by now."""
-        is_doubtful = any(
-            event.kind != REMOVED
+    def may_be_here(
+        self, location: str, known: Known, claim: Claim, reading: Reading
+    ) -> bool:
+        """Tell whether another row of the section may have a missing URL."""
+        if self.may_be_faulty(known, claim.former, reading):
+            return True
+        return self.rules.doubts_removal and any(
+            self.says_listed(event)
+            and event.section == claim.page.section
             and event.at > known.since
             and not (self.rules.trusts_itself and event.at in known.own)
             for event in self.events.get(location, [])
         )
-        return CHANGED if is_doubtful and self.rules.doubts_removal else REMOVED
+
+    def is_elsewhere(self, location: str, claim: Claim) -> bool:
+        """Tell whether the other section lists a missing URL, or told of it last."""
+        if self.rules.searches_others and location in claim.elsewhere:
+            return True
+        own = claim.page.section
+        events = self.events.get(location, [])
+        last = [event for event in events if event.section != own][-1:]
+        return self.rules.hears_others and any(map(self.says_listed, last))
+
+    def says_listed(self, event: Event) -> bool:
+        """Tell whether an event says that the section lists the URL."""
+        if event.is_missing and self.rules.trusts_listings_only:
+            return False
+        return event.kind != REMOVED
+
+    def may_be_faulty(self, known: Known, former: Page, reading: Reading) -> bool:
+        """Tell whether a URL may be one of a row that is left out for a fault."""
+        if not self.rules.doubts_with_faults:
+            return False
+        if known.is_reported and self.rules.doubts_reports_with_faults:
+            return bool(reading.faulty)
+        old = former.faulty if self.rules.knows_old_faults else frozenset()
+        return not reading.faulty <= old
 
     def kind_of_listed(
-        self, state: State, known: Known | None, was_built: bool
-    ) -> str | None:
-        """Return what to tell of a URL that is there, if anything."""
+        self, state: State, known: Known | None, claim: Claim
+    ) -> tuple[str | None, bool]:
+        """Return what to tell of a URL that is there, if anything; if it is late."""
+        was_built = claim.former.listing is not None
         since = known.since if known else -1
-        last = self.events.get(state.location, [])[-1:]
-        was_removed = any(e.kind == REMOVED and e.at >= since for e in last)
+        events = self.events.get(state.location, [])
+        if not self.rules.relists_for_others:
+            events = [e for e in events if e.section == claim.page.section]
+        was_removed = any(e.kind == REMOVED and e.at >= since for e in events[-1:])
         is_relisted = was_removed and self.rules.relists
         if known is None:
-            return ADDED if was_built or is_relisted else None
-        return CHANGED if known.hash != state.hash or is_relisted else None
+            return ADDED if was_built or is_relisted else None, False
+        is_due = known.hash != state.hash or is_relisted
+        if was_built and not known.is_old and self.rules.completes_added:
+            return ADDED, not is_due
+        return CHANGED if is_due else None, False
 
     # Writing
 
@@ -446,9 +559,14 @@ class World:
             piece.read_at, piece.events_at = reading.read_at, claim.events_at
             if piece not in self.pages:
                 self.pages.append(piece)
+        for piece, _ in pieces:
+            first, end = self.keys_of(piece)
+            own = [key for key in reading.faulty if first <= key < end]
+            piece.faulty = frozenset(own)
         self.note(claim, reading, events)
         for event in events:
             self.tell(event)
+        self.check_added(claim, reading)
 
     def pieces(
         self, page: Page, rows: Sequence[State]
@@ -493,6 +611,17 @@ class World:
         elif any(e.kind == ADDED and e.location in listing for e in events):
             self.faults.append("what the page listed was told as added")
 
+    def check_added(self, claim: Claim, reading: Reading) -> None:
+        """Note what was not listed, and whoever asks for added URLs was not told of."""
+        listing = claim.former.listing
+        for state in reading.rows if listing is not None else ():
+            events = self.events.get(state.location, [])
+            own = [e.kind for e in events if e.section == claim.page.section]
+            while REMOVED in own:
+                del own[: own.index(REMOVED) + 1]
+            if state.location not in (listing or ()) and ADDED not in own:
+                self.faults.append(f"{state.location} was never told as added")
+
     # Engines
 
     def tell(self, event: Event) -> None:
@@ -501,11 +630,15 @@ class World:
         if now is None:
             self.faults.append(f"{event.location} was never listed")
             return
-        if event.kind == REMOVED and now.hash is not None and now in self.told:
+        # What the other section told in the meantime it could not know.
+        since = [e for e in self.events.get(event.location, []) if e.at > event.at]
+        is_known = now in self.told and all(e.section == event.section for e in since)
+        if event.kind == REMOVED and now.hash is not None and is_known:
             self.faults.append(f"{event.location} was told, and then told as removed")
         self.told.add(event.seen)
         self.events.setdefault(event.location, []).append(event)
-        self.notify(event.location)
+        if not event.is_late:
+            self.notify(event.location)
 
     def notify(self, location: str) -> None:
         """Let the engine look at a URL at once."""
@@ -572,6 +705,11 @@ class World:
             *(f"old view of {u}" for u in self.old_views() if u not in glimpsed),
             *(f"{u} is there, and told as removed" for u in self.false_removals()),
         ]
+
+
+def section_of(key: int) -> int:
+    """Return the section whose row it is."""
+    return key // SECTION
 
 
 def finish(steps: Steps) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from .events_model import Page, Row, Rules, State, Steps, World
+from .events_model import SECTION, Page, Row, Rules, State, Steps, World
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,10 @@ class Kind:
     has_rows_before: bool = True
     #: The engine looks some time after it was told, and not at once.
     has_late_looks: bool = True
+    #: A second section may list rows of the first.
+    has_sections: bool = True
+    #: Rows may get a fault, for which they are left out until it is mended.
+    has_faults: bool = True
 
 
 class RandomWorld(World):
@@ -41,6 +45,10 @@ class RandomWorld(World):
         self.unlooked: list[str] = []
         if kind.has_rows_before and rnd.random() < 0.4:
             self.begin_with_rows()
+        self.has_faults = kind.has_faults and rnd.random() < 0.3
+        self.has_sections = kind.has_sections and rnd.random() < 0.4
+        if self.has_sections:
+            self.pages.append(Page(SECTION, rnd.choice([None, {}])))
 
     def begin_with_rows(self) -> None:
         """Begin with rows, on one or two pages that were never built."""
@@ -66,6 +74,9 @@ class RandomWorld(World):
                     break
             if self.unlooked and rnd.random() < 0.3:
                 self.look(self.unlooked.pop(rnd.randrange(len(self.unlooked))))
+        mended = self.mend(list(self.keys))
+        self.commit(self.follow(mended))
+        self.hint(self.follow(mended))
         self.rest()
         while self.unlooked:
             self.look(self.unlooked.pop())
@@ -80,7 +91,8 @@ class RandomWorld(World):
     def reporter(self) -> Steps:
         """Report now and then."""
         for _ in range(6):
-            yield from self.report()
+            ranges = [(0, SECTION), (SECTION, 2 * SECTION)]
+            yield from self.report(self.random.choice(ranges[: 1 + self.has_sections]))
             yield "done"
 
     def builder(self) -> Steps:
@@ -97,11 +109,11 @@ class RandomWorld(World):
             is_lost = not self.is_all_recorded and self.random.random() < 0.3
             # Written in the user's transaction: numbered before it is committed.
             is_inside = self.random.random() < 0.1
-            numbers = iter([next(self.numbers) for _ in range(3 * is_inside)])
+            numbers = iter([next(self.numbers) for _ in range(9 * is_inside)])
             if is_inside:
                 yield "numbered"
             former = {*self.rows, *self.drafts}
-            new = self.operation()
+            new = self.follow(self.operation())
             self.commit(new, is_recorded=not is_lost)
             if not is_inside:
                 yield "committed"
@@ -113,6 +125,14 @@ class RandomWorld(World):
         some = self.random.sample(self.keys, self.random.choice([1, 1, 2, 3]))
         operations = [self.save, self.save, self.delete, self.unpublish, self.publish]
         operations += [self.change_slug, self.swap, self.hand_over]
+        if self.has_sections:
+            operations += [self.feature, self.drop, self.feature, self.drop]
+        if self.has_faults:
+            operations += [self.spoil, self.mend]
+            # Of a faulty row that is deleted nobody knows the URL.
+            some = [key for key in some if not self.is_faulty(key)] or some
+            if any(map(self.is_faulty, some)):
+                return self.mend(some)
         return self.random.choice(operations)(some)
 
     def save(self, keys: list[int]) -> dict[int, Row]:
@@ -164,14 +184,65 @@ class RandomWorld(World):
     def hand_over(self, keys: list[int]) -> dict[int, Row]:
         """Give the location of one object to another."""
         one, two = self.rows.get(keys[0]), self.random.choice(self.keys)
-        if one is None or one.key == two:
+        if one is None or one.key == two or self.is_faulty(two):
             return {}
         rest = self.random.choice([None, self.elsewhere()])
         return {one.key: rest, two: (one.location, self.this_or_other(one))}
 
+    # Two sections
+
+    def follow(self, new: dict[int, Row]) -> dict[int, Row]:
+        """Let the second section's rows follow the objects that it lists too."""
+        same = {
+            key + SECTION: row for key, row in new.items() if key + SECTION in self.rows
+        }
+        return {**same, **new}
+
+    def feature(self, keys: list[int]) -> dict[int, Row]:
+        """Let the second section list objects of the first one too, or the reverse."""
+        pairs = [(key, key + SECTION) for key in keys]
+        found: dict[int, Row] = {}
+        for one, two in [*pairs, *((two, one) for one, two in pairs)]:
+            state = self.rows.get(one)
+            if state and two not in self.rows:
+                found[two] = (state.location, state.hash or 0)
+        return found
+
+    def drop(self, keys: list[int]) -> dict[int, Row]:
+        """Let one of the sections list objects no longer."""
+        found: dict[int, Row] = {}
+        for key in keys:
+            if key in self.rows and key + SECTION in self.rows:
+                one, two = key, key + SECTION
+                if self.random.random() < 0.5:
+                    one, two = two, one
+                other = self.rows[two]
+                found = {**found, one: None, two: (other.location, other.hash or 0)}
+        return found
+
+    # Faults
+
+    def is_faulty(self, key: int) -> bool:
+        """Tell whether a row has a fault."""
+        state = self.rows.get(key)
+        return state is not None and state.is_faulty
+
+    def spoil(self, keys: list[int]) -> dict[int, Row]:
+        """Give objects a fault."""
+        here = [self.rows[key] for key in keys if key in self.rows]
+        return {x.key: (x.location, x.hash or 0, True) for x in here}
+
+    def mend(self, keys: list[int]) -> dict[int, Row]:
+        """Take the faults from objects."""
+        here = [self.rows[key] for key in keys if self.is_faulty(key)]
+        return {state.key: (state.location, self.any_hash()) for state in here}
+
+    # What there is
+
     def there(self) -> dict[str, State]:
-        """Return the rows by their locations."""
-        return {state.location: state for state in self.rows.values()}
+        """Return the rows by their locations; those of the first section count."""
+        rows = [self.rows[key] for key in sorted(self.rows, reverse=True)]
+        return {state.location: state for state in rows}
 
     def elsewhere(self) -> Row:
         """Return a row at a location that no other has."""

@@ -13,7 +13,17 @@ from dataclasses import fields, replace
 
 import pytest
 
-from .events_model import ADDED, CHANGED, REMOVED, Page, Rules, Steps, World, finish
+from .events_model import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    SECTION,
+    Page,
+    Rules,
+    Steps,
+    World,
+    finish,
+)
 from .events_worlds import Kind, RandomWorld
 
 THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
@@ -58,6 +68,9 @@ SHOWN_AT_RANDOM = [
     "locks_section",
     "doubts_removal",
     "relists",
+    "relists_for_others",
+    "hears_others",
+    "completes_added",
 ]
 
 
@@ -224,24 +237,150 @@ def test_it_goes_wrong_only_without(rule: str) -> None:
         assert bool(world.wrong()) is is_wrong, world.wrong()
 
 
-@pytest.mark.parametrize(
-    ("rules", "last"), [(Rules(), REMOVED), (without("trusts_itself"), CHANGED)]
-)
-def test_what_was_added_and_deleted_between_two_builds_is_told_as_removed(
-    rules: Rules, last: str
-) -> None:
+# What is told
+
+
+def removed_between_two_builds(rules: Rules) -> World:
+    """A row is added, told of and deleted before its page is built."""
     world = one_page(rules)
+    world.commit({2: None, 1: None})
+    world.hint([1])
+    finish(world.report())
+    world.commit({1: ("a", 2)})
+    world.hint([1])
+    finish(world.report())
+    world.commit({1: None})
+    world.hint([1])
+    finish(world.build(world.pages[0]))
+    return world
+
+
+def two_sections(rules: Rules) -> World:
+    """Return a world in which "a" is listed by two sections; only one told of it."""
+    world = one_page(rules)
+    world.pages.append(Page(lower=SECTION))
+    world.commit({SECTION + 1: ("a", 1)}, is_recorded=False)
+    finish(world.build(world.pages[1]))
+    assert kinds(world, "a") == [ADDED]
+    return world
+
+
+def left_to_another_section(rules: Rules) -> World:
+    """The first section lists "a" no longer, the second one does."""
+    world = two_sections(rules)
+    world.commit({1: None})
+    world.hint([1])
+    finish(world.build(world.pages[0]))
+    return world
+
+
+def dropped_by_both_sections(rules: Rules) -> World:
+    """The object that both sections list is deleted."""
+    world = two_sections(rules)
+    world.commit({1: None, SECTION + 1: None})
+    world.hint([1, SECTION + 1])
+    for page in world.pages:
+        finish(world.build(page))
+    return world
+
+
+def with_a_fault(rules: Rules) -> World:
+    """Row 1 is left out for a fault; "a" is still its URL."""
+    world = one_page(rules)
+    world.commit({1: ("a", 2, True)})
+    world.hint([1])
+    finish(world.build(world.pages[0]))
+    return world
+
+
+def deleted_beside_an_old_fault(rules: Rules) -> World:
+    """Row 2 has had a fault since before "a" was deleted."""
+    world = one_page(rules)
+    world.commit({2: ("b", 1, True)})
+    finish(world.build(world.pages[0]))
+    world.commit({1: None})
+    finish(world.build(world.pages[0]))
+    return world
+
+
+def mended_and_spoiled_between_two_builds(rules: Rules) -> World:
+    """Row 1 has a fault at both builds, and was told of in between."""
+    world = with_a_fault(rules)
+    finish(world.build(world.pages[0]))
+    world.commit({1: ("a", 3)})
+    world.hint([1])
+    finish(world.report())
+    world.commit({1: ("a", 4, True)})
+    finish(world.build(world.pages[0]))
+    return world
+
+
+#: What is told last of "a" with a rule and without it.
+LAST: dict[str, tuple[Callable[[Rules], World], str, str]] = {
+    "trusts_itself": (removed_between_two_builds, REMOVED, CHANGED),
+    "searches_others": (left_to_another_section, CHANGED, REMOVED),
+    "trusts_listings_only": (dropped_by_both_sections, REMOVED, CHANGED),
+    "doubts_with_faults": (with_a_fault, CHANGED, REMOVED),
+    "knows_old_faults": (deleted_beside_an_old_fault, REMOVED, CHANGED),
+    "doubts_reports_with_faults": (
+        mended_and_spoiled_between_two_builds,
+        CHANGED,
+        REMOVED,
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", LAST)
+def test_another_word_is_the_last_without(rule: str) -> None:
+    way, right, wrong = LAST[rule]
+    assert kinds(way(Rules()), "a")[-1] == right
+    assert kinds(way(without(rule)), "a")[-1] == wrong
+
+
+def test_what_was_added_and_deleted_between_two_builds_is_told_as_removed() -> None:
+    world = one_page(Rules())
     world.commit({2: ("b", 1)})
     world.hint([2], created=[2])
     finish(world.report())
     world.commit({2: None})
     world.hint([2])
     finish(world.build(world.pages[0]))
-    assert kinds(world, "b") == [ADDED, last]
+    assert kinds(world, "b") == [ADDED, REMOVED]
+
+
+def published(rules: Rules) -> World:
+    """A draft is listed, and told of as changed; then its page is built."""
+    world = one_page(rules)
+    world.commit({2: ("b", 1)})
+    world.hint([2])
+    finish(world.report())
+    finish(world.build(world.pages[0]))
+    return world
+
+
+def test_what_is_published_is_told_as_added_once() -> None:
+    world = published(Rules())
+    world.rest()
+    assert kinds(world, "b") == [CHANGED, ADDED]
+    # Whoever was told of it as changed is not told again.
+    assert [event.is_late for event in world.events["b"]] == [False, True]
+
+
+def test_what_is_published_and_changed_before_its_page_is_built_is_told_to_all() -> (
+    None
+):
+    world = one_page(Rules())
+    world.commit({2: ("b", 1)})
+    world.hint([2])
+    finish(world.report())
+    world.commit({2: ("b", 2)}, is_recorded=False)
+    world.rest()
+    assert kinds(world, "b") == [CHANGED, ADDED]
+    assert not any(event.is_late for event in world.events["b"])
 
 
 def test_every_rule_is_needed() -> None:
-    shown = {*SHOWN_AT_RANDOM, *WAYS, "trusts_itself"}
+    shown = {*SHOWN_AT_RANDOM, *WAYS, *LAST}
     assert {rule.name for rule in fields(Rules)} == shown
 
 
