@@ -13,7 +13,11 @@ from django_sitemaps_plus.rendering.listing import location_of, locations_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.leaving_out import own_patterns
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    configured,
+    rendering_context,
+)
 
 from .listed import BY_POSITION
 
@@ -64,8 +68,10 @@ def _counter(pattern: Pattern, section: str) -> tuple[Count, Callable[[str], boo
 
 def _paths(found: SectionSource) -> Iterator[str]:
     """Yield the path of each URL that a section would list without patterns."""
-    reader = Reader(found, PLACEHOLDER_SITE, lists_all=True)
-    with rendering_context(PLACEHOLDER_SITE):
+    # Where no address is configured paths have no prefix either.
+    site = configured() or PLACEHOLDER_SITE
+    reader = Reader(found, site, lists_all=True)
+    with rendering_context(site):
         if found.key is not None:
             batches = reader.by_key(None, None, found.limit)
         else:

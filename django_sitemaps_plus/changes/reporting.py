@@ -28,11 +28,7 @@ from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of, locat
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    configured,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
 from .events import reported_text
 from .models import Change, UrlChange
@@ -65,11 +61,11 @@ class _TakenError(Exception):
     """Another process has reported some of the changes."""
 
 
-def report(section: SectionSource, page: Page | None = None) -> int:
+def report(section: SectionSource, site: SiteAddress, page: Page | None = None) -> int:
     """
     Report what was saved and deleted of a section, or of one page; returns how many.
 
-    Nothing is reported by code that is older than other code which runs.
+    Only what a page for ``site`` would list. Nothing is reported by outdated code.
     """
     number = None if page is None else page.number
     some = _waiting(section.name, number)
@@ -84,9 +80,10 @@ def report(section: SectionSource, page: Page | None = None) -> int:
     while tries < _TRIES and some:
         # Before the rows are read: what another row reports later is newer.
         clock = Stopwatch(using)
-        entries = look_up(section, {change.key for change in some})
-        known = titles(section, entries)
-        run = partial(_write, row, digest, some, entries, known, clock)
+        entries = look_up(section, {change.key for change in some}, site)
+        known = titles(section, entries, site)
+        origin = str(site.origin)
+        run = partial(_write, row, digest, some, entries, known, origin, clock)
         try:
             retrying(using, run)
         except _TakenError:
@@ -100,7 +97,7 @@ def report(section: SectionSource, page: Page | None = None) -> int:
     return done
 
 
-def foresee(section: SectionSource) -> Iterator[str]:
+def foresee(section: SectionSource, site: SiteAddress) -> Iterator[str]:
     """Yield the locations that ``report`` would report now; write nothing."""
     if section.key is None:
         return
@@ -109,7 +106,8 @@ def foresee(section: SectionSource) -> Iterator[str]:
     rows = _unreported(section.name).order_by("pk").values_list("key", flat=True)
     keys = list(dict.fromkeys([*(hint.key for hint in hints if hint.key), *rows]))
     for start in range(0, len(keys), CHUNK):
-        for entries in look_up(section, keys[start : start + CHUNK]).values():
+        some = keys[start : start + CHUNK]
+        for entries in look_up(section, some, site).values():
             yield from (location for location, _ in entries)
 
 
@@ -126,23 +124,23 @@ def _waiting(name: str, page: int | None) -> list[_Waiting]:
     return [_Waiting(*values) for values in columns[:CHUNK]]
 
 
-@rendering_context(PLACEHOLDER_SITE)
-def look_up(section: SectionSource, texts: Iterable[str]) -> Entries:
-    """Return the entries of rows as a page would list them now, by key."""
+def look_up(section: SectionSource, texts: Iterable[str], site: SiteAddress) -> Entries:
+    """Return the entries of rows as a page for ``site`` would list them now, by key."""
     key = section.key
     assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
     keys = [
         value for text in sorted(texts) if (value := _loaded(key, text)) is not None
     ]
-    site = PLACEHOLDER_SITE.with_scheme(section.sitemap.protocol)
+    own = site.with_scheme(section.sitemap.protocol)
     found: dict[str, Sequence[tuple[str, bytes]]] = {}
-    for value, text in Reader(section, site).of_keys(keys):
-        if text is not None:
-            # A bad row is left out of its page.
-            found[key.dumps(value)] = [
-                (location_of(item, ORIGIN_MARK), rest)
-                for item, rest in listing_of(text.encode()).items()
-            ]
+    with rendering_context(own):
+        for value, text in Reader(section, own).of_keys(keys):
+            if text is not None:
+                # A bad row is left out of its page.
+                found[key.dumps(value)] = [
+                    (location_of(item, ORIGIN_MARK), rest)
+                    for item, rest in listing_of(text.encode()).items()
+                ]
     return found
 
 
@@ -160,6 +158,7 @@ def _write(
     found: Sequence[_Waiting],
     entries: Entries,
     titles: Titles,
+    origin: str,
     clock: Stopwatch,
 ) -> None:
     """Write the events of some changes, and note what was reported."""
@@ -178,7 +177,7 @@ def _write(
         if older:
             changes().filter(pk__in=older).delete()
         timed = _timed([change.key for change in current], entries, now)
-        _note_reported(current, timed)
+        _note_reported(current, timed, origin)
         _note_pages(section, [c for c in current if timed[c.key]], now)
         write(section.name, _events(timed, new, titles), now)
 
@@ -199,9 +198,7 @@ def _timed(keys: Sequence[str], entries: Entries, now: float) -> _Timed:
     }
 
 
-def _note_reported(found: Iterable[_Waiting], timed: _Timed) -> None:
-    site = configured()
-    origin = "" if site is None else str(site.origin)
+def _note_reported(found: Iterable[_Waiting], timed: _Timed, origin: str) -> None:
     rows = [
         Change(pk=change.pk, reported=reported_text(timed[change.key], origin))
         for change in found

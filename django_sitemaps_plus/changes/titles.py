@@ -13,8 +13,9 @@ from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.rendering.serializer import describe, named
 from django_sitemaps_plus.sitemaps.attributes import alias, is_expression, is_method
+from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
 from .models import UrlChange
 
@@ -27,8 +28,7 @@ _NAME = "feed_title"
 Titles: TypeAlias = Mapping[str, Sequence[str]]
 
 
-@rendering_context(PLACEHOLDER_SITE)
-def titles(section: SectionSource, keys: Collection[str]) -> Titles:
+def titles(section: SectionSource, keys: Collection[str], site: SiteAddress) -> Titles:
     """
     Return the titles of rows by their keys, those that there are.
 
@@ -43,6 +43,17 @@ def titles(section: SectionSource, keys: Collection[str]) -> Titles:
         return {}
     if not is_method(declared) and not is_expression(declared):
         return {text: [_clean(declared)] for text in keys}
+    with rendering_context(site):
+        return _read(section, key, declared, keys, site)
+
+
+def _read(
+    section: SectionSource,
+    key: Key,
+    declared: Any,
+    keys: Collection[str],
+    site: SiteAddress,
+) -> Titles:
     items = section.sitemap.items()
     rows = items.order_by().using(database_of(items))
     rows = rows.filter(key.among([key.loads(text) for text in keys]))
@@ -53,7 +64,7 @@ def titles(section: SectionSource, keys: Collection[str]) -> Titles:
     objects = [(key.dumps(key.of(item)), item) for item in rows]
     asked: dict[str, list[str]] = {text: [] for text, _ in objects}
     for language in section.languages:
-        with rendering_context(PLACEHOLDER_SITE, language):
+        with rendering_context(site, language):
             for text, item in objects:
                 asked[text].append(_asked(declared, item))
     return asked

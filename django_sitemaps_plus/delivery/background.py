@@ -322,9 +322,10 @@ def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
 
 
 def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
-    if configured() is None:
+    site = configured()
+    if site is None:
         return None
-    report_all(all_sources())
+    report_all(all_sources(), site)
     url_changes.prune()
     tend()
     return notify(is_ending)
@@ -376,7 +377,7 @@ def drain(
     sources = all_sources()
     usable = {source.name for source in sources}
     unreported = [name for name in registry.sources() if name not in usable]
-    report_all(sources, unreported)
+    report_all(sources, site, unreported)
     compare_by_position(sources, site, at_once=True)
     refresh_all(sources, site, progress=progress)
     url_changes.prune()

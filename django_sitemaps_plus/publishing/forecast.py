@@ -62,7 +62,7 @@ def forecast(
         events = [event for event in events if event.kind != Kind.REMOVED]
     known = dict.fromkeys(event.location for event in events)
     yield from known
-    for location in foresee(source):
+    for location in foresee(source, site):
         if location not in known:
             known[location] = None
             yield location

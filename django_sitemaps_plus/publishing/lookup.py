@@ -111,7 +111,7 @@ def _rows(
         return
     with_url = [
         text
-        for text, entries in look_up(source, texts).items()
+        for text, entries in look_up(source, texts, site).items()
         if any(listed == location for listed, _ in entries)
     ]
     numbers = pages_of(source, with_url)

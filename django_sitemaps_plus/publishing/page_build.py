@@ -204,7 +204,7 @@ class Build:
         """Read what must be known before the rows are."""
         page, name = self.page, self.source.name
         self.taken = take(name, [page.number])
-        if self.taken.left and report(self.source, page):
+        if self.taken.left and report(self.source, self.site, page):
             self.taken = take(name, [page.number])
         self.former = storage.read(page, page.checksum) if page.checksum else None
         self.clock = Stopwatch(ledger())

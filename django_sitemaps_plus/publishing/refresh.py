@@ -68,12 +68,15 @@ ROUNDS = 20
 
 
 def report_all(
-    sources: Iterable[SectionSource], failed: list[str] | None = None
+    sources: Iterable[SectionSource],
+    site: SiteAddress,
+    failed: list[str] | None = None,
 ) -> int:
     """
     Assign and report what was saved and deleted; returns how many changes.
 
-    The names of sections for which that fails are added to ``failed``.
+    ``site`` is the address that pages are built for. The names of sections for which
+    that fails are added to ``failed``.
     """
     done = 0
     for source in _with_changes(sources):
@@ -81,7 +84,7 @@ def report_all(
             row = row_of(source.name, key=source.key.signature if source.key else "")
             if is_filled(row, source):
                 assign(source, row, ASSIGN)
-            done += report(source)
+            done += report(source, site)
         except Exception:
             # A section whose rows fail must not keep others from theirs.
             logger.exception(

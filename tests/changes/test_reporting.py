@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Replace
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -26,6 +27,8 @@ from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import configured
 from tests.conftest import Register
 from tests.publishing.test_freshness import News
+from tests.support.helpers import locations
+from tests.support.ledger_world import place
 from tests.testapp.models import Article, ByPair
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -63,7 +66,7 @@ def nothing_is_told() -> None:
 
 def report_now() -> list[tuple[str, str]]:
     """Report what was recorded; return what happened to URLs."""
-    report_all(all_sources())
+    report_all(all_sources(), place())
     return told()
 
 
@@ -140,7 +143,7 @@ def test_one_query_for_five_hundred_keys(
     Article.objects.bulk_create(Article(slug=f"a{number}") for number in range(60))
     touch(Article.objects.all())
     with CaptureQueriesContext(connection) as captured:
-        assert report(source("news")) == 60
+        assert report(source("news"), place()) == 60
     asked = [q["sql"] for q in captured.captured_queries if "FROM " in q["sql"]]
     assert len([sql for sql in asked if "testapp_article" in sql]) == 3
     assert len(told()) == 60
@@ -158,7 +161,7 @@ def test_each_language_is_an_event_and_keys_may_be_composite(
     register("pairs", Translated)
     for shop in (1, 2):
         ByPair.objects.create(shop=shop, code="a")
-    report_all(all_sources())
+    report_all(all_sources(), place())
     found = set(UrlChange.objects.values_list("location", flat=True))
     assert found == {f"/{code}/notes/{n}/" for code in ("de", "en") for n in (1, 2)}
 
@@ -195,7 +198,7 @@ def test_a_report_that_another_process_has_finished_first_is_no_event(
         found = look_up(*args)
         if not others:
             others.append(1)
-            report(source("news"))
+            report(source("news"), place())
         return found
 
     monkeypatch.setattr(reporting, "look_up", slow)
@@ -222,6 +225,68 @@ def test_changes_are_taken_once(news: list[Article]) -> None:
     one, other = take("news", [1]), take("news", [1])
     assert one.finish()
     assert not other.finish()
+
+
+# What a page would list
+
+
+MANY = "a" * 1900
+
+
+class Typed(News):
+    """What somebody typed may be no path of this site; a star is a long name."""
+
+    location = Replace("title", Value("*"), Value(MANY))
+
+
+class TypedByMethod(News):
+    """The same on the object path."""
+
+    def location(self, item: Article) -> str:
+        """Return where it is."""
+        return item.title.replace("*", MANY)
+
+
+def in_folder(settings: Any, address: str = "https://www.example.com/app/") -> None:
+    """Let the site be in a folder of its host."""
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BASE_URL": address}
+
+
+@pytest.mark.parametrize("kind", [News, ByMethod])
+def test_paths_have_the_site_s_prefix(
+    kind: Any, register: Register, client: Client, settings: Any
+) -> None:
+    in_folder(settings)
+    register("news", kind)
+    client.get("/sitemap-news-1.xml")
+    Article.objects.create(slug="new")
+    report_all(all_sources(), place())
+    response = client.get("/sitemap-news-1.xml")
+    assert locations(response) == ["https://www.example.com/app/articles/new/"]
+    changed = UrlChange.objects.values_list("kind", "location")
+    assert list(changed) == [("added", "/app/articles/new/")]
+
+
+@pytest.mark.parametrize("kind", [Typed, TypedByMethod])
+@pytest.mark.parametrize("origin", ["http://a.io", "https://www.a-long-host.example"])
+def test_what_its_page_leaves_out_is_no_event(
+    kind: Any, origin: str, register: Register, client: Client, settings: Any
+) -> None:
+    in_folder(settings, f"{origin}/app/")
+    fits = f"/app/*{'a' * (2048 - len(f'{origin}/app/{MANY}'))}"
+    register("news", kind)
+    client.get("/sitemap-news-1.xml")
+    for number, path in enumerate(
+        ["/outside/", "https://elsewhere.example/app/", f"{fits}a", fits, "/app/in/"]
+    ):
+        Article.objects.create(slug=f"s{number}", title=path)
+    report_all(all_sources(), place())
+    said = [(row.kind, row.location) for row in UrlChange.objects.order_by("pk")]
+    good = [fits.replace("*", MANY), "/app/in/"]
+    listed = locations(client.get("/sitemap-news-1.xml"))
+    assert listed == [f"{origin}{path}" for path in good]
+    assert said == [("added", path) for path in good]
+    assert UrlChange.objects.count() == 2
 
 
 # Pages

@@ -16,6 +16,7 @@ from tests.compat.test_example import crawl
 from tests.conftest import Register
 from tests.support.factories import ArticleFactory
 from tests.support.helpers import ArticleSitemap
+from tests.support.ledger_world import place
 
 pytestmark = [pytest.mark.django_db, pytest.mark.network]
 
@@ -40,7 +41,7 @@ def test_scrapy_reads_what_changed_lately(register: Register, tmp_path: Path) ->
     register("article", ArticleSitemap)
     article = ArticleFactory.create()
     write_remembered("default")
-    report_all(all_sources())
+    report_all(all_sources(), place())
     lastmod = article.updated.isoformat()
     entry = {"loc": f"{BASE}{article.get_absolute_url()}", "lastmod": lastmod}
     found = parsed(tmp_path, "/sitemap-recent.xml")

@@ -92,7 +92,7 @@ class News:
         ``is_lost`` says that a hint never came to be: then the comparison finds it.
         """
         free_leases()
-        report_all([self.source])
+        report_all([self.source], place())
         refresh_all([self.source], place())
         age(grace=True)
         if not is_lost:

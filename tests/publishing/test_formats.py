@@ -46,6 +46,7 @@ from tests.support.helpers import (
     settle,
     urlset,
 )
+from tests.support.ledger_world import place
 from tests.testapp.models import Article, Note
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -296,7 +297,7 @@ def save(article: Article, title: str) -> None:
 def report() -> None:
     """Report what was saved, as the background does."""
     write_remembered("default")
-    report_all(all_sources())
+    report_all(all_sources(), place())
 
 
 @pytest.mark.parametrize("ending", ["atom", "rss"])
@@ -369,7 +370,7 @@ def test_titles_cost_no_query_where_no_feed_is_served(
         article.save()
         write_remembered("default")
         with CaptureQueriesContext(connection) as ran:
-            report_all(all_sources())
+            report_all(all_sources(), place())
         counts.append(len(ran))
     assert counts[1] == counts[2] + 1
 

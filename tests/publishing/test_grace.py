@@ -195,7 +195,7 @@ def test_what_happens_in_the_grace_is_told_in_the_grace(site: Site) -> None:
     touch(KINDS["integers"].model)
     site.rename(50)
     sources = [site.source]
-    refresh.report_all(sources)
+    refresh.report_all(sources, place())
     refresh.refresh_all(sources, place())
     assert sorted(told()) == sorted(
         [

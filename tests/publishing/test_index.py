@@ -26,6 +26,7 @@ from tests.support.helpers import (
     run_command,
     urlset,
 )
+from tests.support.ledger_world import place
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db
@@ -187,7 +188,7 @@ def test_an_index_says_that_a_page_changed_as_soon_as_that_is_reported(
     large[12].save()
     large[0].delete()
     assert lastmods(client) == former
-    refresh.report_all([source("small")])
+    refresh.report_all([source("small")], place())
     after = lastmods(client)
     # What was deleted was not reported with an entry.
     assert [name for name in after if after[name] != former[name]] == ["-small-2.xml"]
@@ -212,7 +213,7 @@ def test_an_index_drops_a_page_that_was_emptied_and_lists_it_again(
     assert urlset(client.get("/sitemap-small-2.xml")) == []
     # A save that is reported brings it back, and so does the build.
     Article.objects.create(pk=second[0].pk, slug="back")
-    refresh.report_all([source("small")])
+    refresh.report_all([source("small")], place())
     assert "-small-2.xml" in lastmods(client)
     client.get("/sitemap-small-2.xml")
     assert "-small-2.xml" in lastmods(client)

@@ -58,10 +58,10 @@ def no_rest(settings: Any) -> None:
 def test_what_was_saved_is_assigned_and_reported(site: Site) -> None:
     site.rename(3, 30)
     site.delete([12])
-    assert report_all([site.source]) == 3
+    assert report_all([site.source], place()) == 3
     assert sorted(told()) == [("changed", path(3, 1)), ("changed", path(30, 1))]
     assert set(Change.objects.values_list("page", flat=True)) == {1, 2, 4}
-    assert report_all([site.source]) == 0
+    assert report_all([site.source], place()) == 0
 
 
 def test_a_section_whose_rows_fail_does_not_keep_others_from_theirs(
@@ -80,19 +80,19 @@ def test_a_section_whose_rows_fail_does_not_keep_others_from_theirs(
     site.rename(3)
     found = [sections.source("another"), site.source]
     fails = True
-    assert report_all(found) == 1
+    assert report_all(found, place()) == 1
     assert told() == [("changed", path(3, 1))]
     assert "Changes of the section 'another' cannot be reported." in caplog.text
 
 
 def test_a_change_whose_page_is_no_more_finds_another(site: Site) -> None:
     site.rename(3)
-    report_all([site.source])
+    report_all([site.source], place())
     void(Section.objects.get(name="site"), "another key")
     assert refresh_all([site.source], place()) == 0
     assert Change.objects.get().page is None
     fill(site.source)
-    report_all([site.source])
+    report_all([site.source], place())
     assert Change.objects.get().page == 6
     assert refresh_all([site.source], place()) == 1
 
@@ -109,7 +109,7 @@ def test_pages_come_in_the_order_of_their_urgency(site: Site) -> None:
     expire(site.page(4))
     site.rename(3)
     site.delete([20])
-    report_all([site.source])
+    report_all([site.source], place())
     assert steps(site) == [3, 1, 4], "a page that is due waits for a quiet moment"
     assert steps(site) == [2], "nobody asked for page 5 lately"
     assert steps(site) == []
@@ -142,17 +142,17 @@ def test_a_page_is_rebuilt_at_leisure_once_in_ten_minutes(
     monkeypatch.setattr(refresh, "AGAIN", 0.0)
     leisure = Leisure()
     site.rename(3)
-    report_all([site.source])
+    report_all([site.source], place())
     assert leisure.step([site.source], place()) == 0
     assert not Change.objects.exists()
     site.rename(4)
-    report_all([site.source])
+    report_all([site.source], place())
     assert leisure.step([site.source], place()) == refresh.LISTED
     assert Change.objects.exists()
     # Whoever asks for it gets it fresh at once, and ten minutes later it is done.
     assert b"/things/r4-1/" in site.get(1).content
     site.delete([5])
-    report_all([site.source])
+    report_all([site.source], place())
     Page.objects.update(refreshed_at=F("refreshed_at") - refresh.SELDOM)
     assert leisure.step([site.source], place()) == 0
     assert not Change.objects.exists()
@@ -162,7 +162,7 @@ def test_a_page_is_rebuilt_at_leisure_once_in_ten_minutes(
 def test_it_rests_after_each_page(site: Site) -> None:
     """Nineteen times as long as the page took, with the twentieth of a processor."""
     site.rename(3, 30)
-    report_all([site.source])
+    report_all([site.source], place())
     leisure = Leisure()
     begun = time.thread_time()
     rest = leisure.step([site.source], place())
@@ -181,7 +181,7 @@ def test_it_rests_after_each_page(site: Site) -> None:
 @pytest.mark.usefixtures("no_rest")
 def test_one_process_rebuilds_for_all(site: Site) -> None:
     site.rename(3, 30)
-    report_all([site.source])
+    report_all([site.source], place())
     first, second = Leisure(), Leisure()
     assert first.step([site.source], place()) == 0
     assert second.step([site.source], place()) == refresh.LISTED
@@ -196,7 +196,7 @@ def test_one_process_rebuilds_for_all(site: Site) -> None:
     assert Change.objects.count() == 0
     # Who died keeps the others for seconds only.
     site.rename(4)
-    report_all([site.source])
+    report_all([site.source], place())
     Page.objects.update(refreshed_at=0)
     third = Leisure()
     assert third.step([site.source], place()) == refresh.LISTED
@@ -209,7 +209,7 @@ def test_when_there_is_nothing_to_do_the_lease_is_given_back(site: Site) -> None
     leisure = Leisure()
     assert steps(site, leisure) == []
     site.rename(3)
-    report_all([site.source])
+    report_all([site.source], place())
     assert leisure.step([site.source], place()) <= refresh.AGAIN + 1, "just listed"
     assert steps(site) == [1]
     assert not Section.objects.exclude(lease_owner="").exists()
@@ -221,7 +221,7 @@ def test_when_there_is_nothing_to_do_the_lease_is_given_back(site: Site) -> None
 def test_refreshing_all_ends_when_nothing_waits(site: Site) -> None:
     site.rename(3, 12)
     touch(site.kind.model)
-    report_all([site.source])
+    report_all([site.source], place())
     assert refresh_all([site.source], place()) == 5
     assert not Change.objects.exists()
     assert not Page.objects.filter(verified_at=0).exists()
@@ -241,7 +241,7 @@ def test_what_cannot_be_built_is_tried_once_and_keeps_nothing_else(
             digest="newer", digest_since=time.time() + 9, digest_seen=time.time()
         )
     touch(site.kind.all().filter(pk__in=(3, 30)))
-    report_all([site.source])
+    report_all([site.source], place())
     if at_leisure:
         assert sorted(steps(site)) == [1, 4]
     else:
@@ -252,9 +252,9 @@ def test_what_cannot_be_built_is_tried_once_and_keeps_nothing_else(
 
 def test_refreshing_seldom_leaves_out_what_was_rebuilt_lately(site: Site) -> None:
     site.rename(3)
-    report_all([site.source])
+    report_all([site.source], place())
     assert refresh_all([site.source], place(), seldom=True) == 1
     site.rename(4)
-    report_all([site.source])
+    report_all([site.source], place())
     assert refresh_all([site.source], place(), seldom=True) == 0
     assert refresh_all([site.source], place()) == 1

@@ -213,7 +213,7 @@ def _refresh() -> Callable[[], object]:
 
     found, place = [sections.source(NAME)], configured()
     assert place is not None
-    return lambda: (report_all(found), refresh_all(found, place))
+    return lambda: (report_all(found, place), refresh_all(found, place))
 
 
 def _ask() -> Callable[[], object]:

@@ -300,7 +300,7 @@ class World:
 
     def report(self) -> None:
         """Report what was saved, as the background does."""
-        refresh.report_all([self.source])
+        refresh.report_all([self.source], place())
         self.plain.report()
 
     def refresh(self) -> None:
