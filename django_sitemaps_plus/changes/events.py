@@ -9,7 +9,7 @@ SQL, changed slugs, deleted, unpublished and moved rows alike.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,7 +24,13 @@ from django_sitemaps_plus.rendering.listing import (
 
 from .models import UrlChange
 from .queries import changes
-from .url_changes import Event, Known, last_removed, reported_by_others
+from .url_changes import (
+    Event,
+    Known,
+    last_removed,
+    listed_by_others,
+    reported_by_others,
+)
 
 Kind = UrlChange.Kind
 
@@ -47,6 +53,8 @@ class Reported:
     last_at: float
     #: When the events of these reports were.
     events: frozenset[float]
+    #: Whether one of these was "added".
+    is_added: bool
 
 
 @dataclass
@@ -84,26 +92,30 @@ def take(section: str, numbers: Sequence[int]) -> Taken:
     taken.left = len(found) < len(every)
     for pk, text, at, definition in sorted(found, key=lambda row: (row[2], row[0])):
         taken.ids.append(pk)
-        for location, lastmod, mark, event in json.loads(text or "[]"):
+        for location, lastmod, mark, event, is_added in json.loads(text or "[]"):
             former = taken.reported.get(location)
             first, events = at, frozenset([event])
             if former is not None:
                 first, events = min(at, former.at), events | former.events
+                is_added = is_added or former.is_added
             taken.reported[location] = Reported(
-                lastmod, mark, definition, first, at, events
+                lastmod, mark, definition, first, at, events, is_added
             )
     return taken
 
 
-def reported_text(entries: Sequence[tuple[str, bytes, float]], origin: str) -> str:
+def reported_text(
+    entries: Sequence[tuple[str, bytes, float]], origin: str, is_added: bool
+) -> str:
     """
-    Return the text of ``Change.reported`` for entries.
+    Return the text of ``Change.reported`` for entries: added ones, or changed ones.
 
-    Each is given by its location, its rest and the time of its event.
+    Each is given by its location, its rest and the time of its event. It becomes
+    ``[location, lastmod, fingerprint, time, is added]``.
     """
     return json.dumps(
         [
-            [location, lastmod_of(rest), fingerprint(rest, origin), at]
+            [location, lastmod_of(rest), fingerprint(rest, origin), at, is_added]
             for location, rest, at in entries
         ]
     )
@@ -123,18 +135,37 @@ class Comparison:
     page: Page
     #: The definition of the running code.
     definition: str
-    now: float
-    #: How many rows were left out for a fault: nobody knows which URLs they had.
-    bad: int = 0
+    #: The labels of rows that were left out for a fault: nobody knows which URLs they
+    #: have. And those known to have been left out of the former listing.
+    bad: frozenset[str] = frozenset()
+    former_bad: frozenset[str] = frozenset()
+    #: Other sections that say which URLs they remove, and the missing locations that
+    #: their pages list: see ``publishing.elsewhere``.
+    others: Collection[str] = ()
+    elsewhere: Collection[str] = ()
     #: False where some pieces are yet to be built: what they list is not known.
     is_whole: bool = True
     #: Whether a URL that is listed no longer is an event.
     reports_removed: bool = True
 
-    def events(self) -> list[Event]:
-        """Return what happened to URLs: removed, added, changed, in a stable order."""
-        found = [*self._missing(), *self._present()]
-        return [*found, *self._relisted({event.location for event in found})]
+    def events(self, now: float) -> list[Event]:
+        """
+        Return what happened to URLs: removed, added, changed, in a stable order.
+
+        ``now`` is the time of these events, taken with the section locked.
+        """
+        removed = self._last_removed()
+        found = [*self._missing(now), *self._present(now, removed)]
+        known = {event.location for event in found}
+        # The last word on a URL must not be "removed" while it is listed.
+        return [
+            *found,
+            *(
+                self._event(Kind.CHANGED, location, now)
+                for location in sorted(removed - known)
+                if written(location, self.origin) in self.new
+            ),
+        ]
 
     @cached_property
     def _reported(self) -> dict[bytes, Reported]:
@@ -143,21 +174,38 @@ class Comparison:
             for location, reported in self.taken.reported.items()
         }
 
-    def _missing(self) -> Iterator[Event]:
+    @cached_property
+    def missing(self) -> Mapping[str, Known]:
+        """What was known and is not listed, if that is an event, by location."""
         reported = self._reported
         known = reported.keys() | (self.former or {}).keys()
-        missing = sorted(known - self.new.keys())
-        if not (missing and self.reports_removed):
-            return
-        known_since = {
+        if not self.reports_removed:
+            return {}
+        return {
             location_of(item, self.origin): self._known(item, reported.get(item))
-            for item in missing
+            for item in sorted(known - self.new.keys())
         }
+
+    def _missing(self, now: float) -> Iterator[Event]:
         # Another row may have taken the URL: then whoever is notified shall look.
-        taken_over = reported_by_others(known_since)
-        for index, location in enumerate(known_since):
-            sure = self.is_whole and index >= self.bad and location not in taken_over
-            yield self._event(Kind.REMOVED if sure else Kind.CHANGED, location)
+        here = reported_by_others(self.taken.section, self.missing)
+        here.update(filter(self._may_be_bad, self.missing))
+        rest = self.missing.keys() - here if self.is_whole else set()
+        elsewhere = {*self.elsewhere} | listed_by_others(rest, self.others)
+        for location in self.missing:
+            if location not in rest:
+                yield self._event(Kind.CHANGED, location, now)
+            elif location in elsewhere:
+                yield self._event(Kind.CHANGED, location, now, missing=True)
+            else:
+                yield self._event(Kind.REMOVED, location, now)
+
+    def _may_be_bad(self, location: str) -> bool:
+        """Return whether a location may be that of a row left out for a fault."""
+        if location in self.taken.reported:
+            return bool(self.bad)
+        # What was left out before was not in the former listing.
+        return not self.bad <= self.former_bad
 
     def _known(self, item: bytes, reported: Reported | None) -> Known:
         # Events of this page about URLs that it does not list belong to another piece.
@@ -166,34 +214,43 @@ class Comparison:
             return Known(self.page.read_at, frozenset(own))
         return Known(min(self.page.read_at, reported.at), reported.events | own)
 
-    def _event(self, kind: UrlChange.Kind, location: str) -> Event:
+    def _event(
+        self,
+        kind: UrlChange.Kind,
+        location: str,
+        now: float,
+        *,
+        late: bool = False,
+        missing: bool = False,
+    ) -> Event:
         rest = self.new.get(written(location, self.origin), b"")
-        return Event(kind, location, self.now, lastmod_of(rest))
+        return Event(kind, location, now, lastmod_of(rest), late=late, missing=missing)
 
-    def _present(self) -> Iterator[Event]:
+    def _present(self, now: float, removed: Collection[str]) -> Iterator[Event]:
         reported, former = self._reported, self.former
         for item in sorted(reported.keys() & self.new.keys()):
-            if self._differs_from(reported[item], self.new[item]) or (
-                self._is_overtaken(item, reported[item])
-            ):
-                yield self._event(Kind.CHANGED, location_of(item, self.origin))
+            location, own = location_of(item, self.origin), reported[item]
+            is_due = location in removed or self._is_overtaken(item, own)
+            is_due = is_due or self._differs_from(own, self.new[item])
+            if former is not None and item not in former and not own.is_added:
+                # Reported as changed, because its row was there before.
+                yield self._event(Kind.ADDED, location, now, late=not is_due)
+            elif is_due:
+                yield self._event(Kind.CHANGED, location, now)
         if former is None:
             # First built, or its bytes were lost: nobody knows what is new.
             return
         if self.is_whole:
             for item in sorted(self.new.keys() - former.keys() - reported.keys()):
-                yield self._event(Kind.ADDED, location_of(item, self.origin))
+                yield self._event(Kind.ADDED, location_of(item, self.origin), now)
         for item, rest in sorted(self.new.items() - former.items()):
             known = item in former and item not in reported
             if known and self._differ(former[item], rest):
-                yield self._event(Kind.CHANGED, location_of(item, self.origin))
+                yield self._event(Kind.CHANGED, location_of(item, self.origin), now)
 
-    def _relisted(self, known: set[str]) -> Iterator[Event]:
-        """Return what is listed, though the last word on it was "removed"."""
+    def _last_removed(self) -> set[str]:
         since = min([self.page.read_at, *(r.at for r in self.taken.reported.values())])
-        for location in sorted(last_removed(self.taken.section, since) - known):
-            if written(location, self.origin) in self.new:
-                yield self._event(Kind.CHANGED, location)
+        return last_removed(since)
 
     def _differ(self, former: bytes, rest: bytes) -> bool:
         """

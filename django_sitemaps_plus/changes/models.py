@@ -33,7 +33,7 @@ class Change(models.Model):
     at = models.FloatField()
     #: The number of the page that owns the key. Null: not assigned yet.
     page = models.PositiveIntegerField(null=True, blank=True)
-    #: The entries that were reported, ``[[location, lastmod, fingerprint], …]``, when
+    #: The entries that were reported, as ``events.reported_text`` writes them, when
     #: their rows were read, and the definition they were rendered by. Null: not yet.
     reported = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is not yet)
     reported_at = models.FloatField(null=True, blank=True)
@@ -85,6 +85,10 @@ class UrlChange(models.Model):
     title = models.CharField(max_length=200, blank=True, default="")
     #: Seconds since the epoch, by the database's clock.
     at = models.FloatField()
+    #: Added, but already reported as changed: not for whoever was notified of that.
+    late = models.BooleanField(default=False)
+    #: Changed, because this section lists it no longer and another section does.
+    missing = models.BooleanField(default=False)
     #: Too many URLs were removed at once: it waits until somebody confirms them.
     on_hold = models.BooleanField(default=False)
     #: When it was put into the outbox. Null: not yet.

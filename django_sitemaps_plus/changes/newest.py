@@ -37,6 +37,8 @@ def newest(
     What is on hold is not known yet: such a URL is left out.
     """
     rows = url_changes().filter(at__gt=time.time() - days * 86_400)
+    # What was reported before says the same, with the title.
+    rows = rows.filter(late=False, missing=False)
     if len(names) == 1:
         rows = rows.filter(section__in=names)
     # Of several sections all are read, and those of others left out here: asked for

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -177,7 +177,7 @@ def _write(
         if older:
             changes().filter(pk__in=older).delete()
         timed = _timed([change.key for change in current], entries, now)
-        _note_reported(current, timed, origin)
+        _note_reported(current, timed, new, origin)
         _note_pages(section, [c for c in current if timed[c.key]], now)
         write(section.name, _events(timed, new, titles), now)
 
@@ -198,9 +198,14 @@ def _timed(keys: Sequence[str], entries: Entries, now: float) -> _Timed:
     }
 
 
-def _note_reported(found: Iterable[_Waiting], timed: _Timed, origin: str) -> None:
+def _note_reported(
+    found: Iterable[_Waiting], timed: _Timed, new: Collection[str], origin: str
+) -> None:
     rows = [
-        Change(pk=change.pk, reported=reported_text(timed[change.key], origin))
+        Change(
+            pk=change.pk,
+            reported=reported_text(timed[change.key], origin, change.key in new),
+        )
         for change in found
     ]
     changes().bulk_update(rows, ["reported"], batch_size=CHUNK)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, QuerySet
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import sections
 from django_sitemaps_plus.signals import urls_changed
+from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import declared_sites, may_share_database
 
 from .models import UrlChange
@@ -52,6 +54,9 @@ class Event:
     #: What the entry says, where it is known: a W3C Datetime, and a title for feeds.
     lastmod: str = ""
     title: str = ""
+    #: As in ``UrlChange``.
+    late: bool = False
+    missing: bool = False
 
 
 def stored_for() -> float:
@@ -96,6 +101,8 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
                 lastmod=event.lastmod,
                 title=event.title,
                 at=event.at,
+                late=event.late,
+                missing=event.missing,
                 on_hold=waits,
                 queued_at=queued_at,
                 announce_at=None if waits else announce_at,
@@ -147,40 +154,62 @@ class Known:
     own: frozenset[float]
 
 
-def reported_by_others(locations: Mapping[str, Known]) -> set[str]:
+def reported_by_others(section: str, locations: Mapping[str, Known]) -> set[str]:
     """
-    Return those locations of which somebody else's event is newer.
+    Return those locations of which somebody else's event of the section is newer.
 
     Removals do not count: they do not say that anybody lists the URL.
     """
     found: set[str] = set()
-    names = list(locations)
-    for start in range(0, len(names), ROWS):
-        some = {location_digest(name): name for name in names[start : start + ROWS]}
+    for some in _by_digest(locations):
         since = min(locations[name].since for name in some.values())
-        rows = url_changes().filter(digest__in=list(some), at__gt=since)
-        rows = rows.exclude(kind=Kind.REMOVED).order_by()
-        for digest, at in rows.values_list("digest", "at"):
+        rows = _of_listed().filter(section=section, digest__in=list(some), at__gt=since)
+        for digest, at in rows.order_by().values_list("digest", "at"):
             known = locations[some[digest]]
             if at > known.since and at not in known.own:
                 found.add(some[digest])
     return found
 
 
-def last_removed(section: str, since: float) -> set[str]:
+def listed_by_others(locations: Iterable[str], sections: Collection[str]) -> set[str]:
+    """Return those locations that one of some sections lists, as it said last."""
+    found: set[str] = set()
+    for some in _by_digest(locations) if sections else ():
+        rows = url_changes().filter(digest__in=list(some), section__in=list(sections))
+        # Of a URL that changes all day only the last is read.
+        last = rows.order_by().values("digest", "section").annotate(last=Max("pk"))
+        ids = list(last.values_list("last", flat=True))
+        for start in range(0, len(ids), ROWS):
+            said = _of_listed().filter(pk__in=ids[start : start + ROWS])
+            found.update(some[one] for one in said.values_list("digest", flat=True))
+    return found
+
+
+def _of_listed() -> QuerySet[UrlChange]:
+    """Return the events that say that their section lists the URL."""
+    return url_changes().exclude(kind=Kind.REMOVED).filter(missing=False)
+
+
+def _by_digest(locations: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Yield locations by their digests, as many as one statement takes."""
+    names = iter(locations)
+    while some := list(islice(names, ROWS)):
+        yield {location_digest(name): name for name in some}
+
+
+def last_removed(since: float) -> set[str]:
     """
     Return the locations of which the last event is a removal, not before a time.
 
-    The newest removals only: where a section lost very many, nobody waits for all.
+    Of all sections: what one of them removed another may list. The newest removals
+    only: where a site lost very many, nobody waits for all.
     """
-    rows = url_changes().filter(section=section)
+    rows = url_changes().filter(section__in=list(registry.sources()))
     removed = rows.filter(kind=Kind.REMOVED, at__gte=since).order_by("-at")
     last: dict[str, int] = {}
     for location, pk in removed.values_list("location", "pk")[:MOST_REMOVALS]:
         last.setdefault(location, pk)
-    names = list(last)
-    for start in range(0, len(names), ROWS):
-        some = {location_digest(name): name for name in names[start : start + ROWS]}
+    for some in _by_digest(list(last)):
         others = rows.filter(digest__in=list(some)).exclude(kind=Kind.REMOVED)
         for digest, pk in others.values_list("digest", "pk"):
             if pk > last.get(some[digest], pk):
@@ -196,8 +225,8 @@ def confirm(section: str, now: float) -> int:
     """
     sections().filter(name=section).update(confirmed_at=now)
     waiting = url_changes().filter(section=section, on_hold=True)
-    same = url_changes().filter(section=section, digest=OuterRef("digest"))
-    since = same.filter(pk__gt=OuterRef("pk")).exclude(kind=Kind.REMOVED)
+    same = _of_listed().filter(digest=OuterRef("digest"))
+    since = same.filter(pk__gt=OuterRef("pk"))
     again = list(waiting.filter(Exists(since)).values_list("pk", flat=True))
     for start in range(0, len(again), ROWS):
         some = url_changes().filter(pk__in=again[start : start + ROWS])

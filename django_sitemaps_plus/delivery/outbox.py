@@ -63,6 +63,8 @@ class Notice:
     section: str = ""
     #: The alias of the only engine that is to be notified; empty for all.
     only: str = ""
+    #: As in ``UrlChange``: engines that take changed URLs were notified before.
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +134,8 @@ def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice]) -> int:
 
 def notice_of(change: UrlChange, site: SiteAddress) -> Notice:
     """Return the notice of what happened to a URL."""
-    return notice(change.location, site, Kind(change.kind), change.section)
+    found = notice(change.location, site, Kind(change.kind), change.section)
+    return replace(found, late=change.late)
 
 
 def notice(
@@ -264,6 +267,8 @@ def takes(engine: Engine, item: Notice) -> bool:
         return item.only == engine.alias
     if item.kind == Kind.SITEMAP:
         return engine.takes_sitemaps
+    if item.late and engine.wants(item.section, Kind.CHANGED.value):
+        return False
     return engine.takes_urls and engine.wants(item.section, item.kind.value)
 
 

@@ -379,6 +379,8 @@ class Migration(migrations.Migration):
                 ("lastmod", models.CharField(blank=True, default="", max_length=40)),
                 ("title", models.CharField(blank=True, default="", max_length=200)),
                 ("at", models.FloatField()),
+                ("late", models.BooleanField(default=False)),
+                ("missing", models.BooleanField(default=False)),
                 ("on_hold", models.BooleanField(default=False)),
                 ("queued_at", models.FloatField(blank=True, null=True)),
                 ("announce_at", models.FloatField(blank=True, null=True)),

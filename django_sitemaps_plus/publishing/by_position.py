@@ -29,7 +29,7 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
-from .page_build import log_bad
+from .bad_rows import log_bad
 from .page_writer import allowed_bad, raises, too_many
 from .stylesheet import stylesheet
 

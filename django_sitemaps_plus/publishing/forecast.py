@@ -27,8 +27,10 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
 from . import storage
+from .bad_rows import formerly_bad, labels_of, refuse_bad
 from .compression import unpack
-from .page_build import MOST_PIECES, refuse_bad
+from .elsewhere import with_others
+from .page_build import MOST_PIECES
 from .page_writer import PageWriter
 
 Kind = UrlChange.Kind
@@ -88,23 +90,26 @@ def _events(source: SectionSource, page: Page, site: SiteAddress) -> list[Event]
     own = stored_address(site).with_scheme(source.sitemap.protocol)
     former = storage.read(page, page.checksum) if page.checksum else None
     new, bad, is_whole = _listed(source, page, own)
-    return Comparison(
+    comparison = Comparison(
         former=listing_of(former.body_for(own)) if former else None,
         new=new,
         taken=take(source.name, [page.number]),
         origin=str(own.origin),
         page=page,
         definition=definition(source.name).digest,
-        now=database_time(ledger()),
         bad=bad,
+        former_bad=formerly_bad([page]),
         is_whole=is_whole,
         reports_removed=source.reports_removed,
-    ).events()
+    )
+    found = with_others(comparison).events(database_time(ledger()))
+    # Late ones have been reported before.
+    return [event for event in found if not event.late]
 
 
 def _listed(
     source: SectionSource, page: Page, site: SiteAddress
-) -> tuple[Listing, int, bool]:
+) -> tuple[Listing, frozenset[str], bool]:
     """Return what a page, or its pieces, would list; bad rows; whether that is all."""
     key_range = KeyRange.of(source)
     lower, upper = bounds_of(key_range.key, page)
@@ -112,9 +117,9 @@ def _listed(
     fitting = writer.run(lower, upper)
     if fitting is None:
         refuse_bad(writer, page)
-        return listing_of(unpack(writer.data)), len(writer.bad), True
+        return listing_of(unpack(writer.data)), labels_of(writer.bad), True
     at = cuts(key_range, page, fitting, MOST_PIECES - 1)
-    found, bad, is_whole = Listing(), 0, True
+    found, bad, is_whole = Listing(), frozenset[str](), True
     for start, end in zip([lower, *at], [*at, upper], strict=True):
         writer = PageWriter(source, site)
         if writer.run(start, end) is not None:
@@ -122,5 +127,5 @@ def _listed(
             continue
         refuse_bad(writer, page)
         found.update(listing_of(unpack(writer.data)))
-        bad += len(writer.bad)
+        bad |= labels_of(writer.bad)
     return found, bad, is_whole

@@ -33,7 +33,7 @@ from django_sitemaps_plus.rendering.columns import moment
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import SiteAddress
+from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
 from .documents import TEXT, Document, document, packed_for, refuse_blank
 from .freshness import fresh_bytes, tag_of
@@ -97,7 +97,7 @@ def fresh_text(name: str, number: int, site: SiteAddress) -> Document | None:
 def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
     """Return the feed of a section, or of the site (``name`` ""): "atom" or "rss"."""
     options = _options("feeds")
-    _report_what_waits([name] if name else registry.sources())
+    _report_what_waits([name] if name else registry.sources(), site)
     write, content_type = ENDINGS[ending]
     # RSS cannot say that an entry was removed.
     names, removed = [name] if name else registry.sources(), ending == "atom"
@@ -119,7 +119,7 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
 def recent_document(site: SiteAddress) -> Document:
     """Return a sitemap of what changed last, the newest first."""
     options = _options("recent")
-    _report_what_waits(registry.sources())
+    _report_what_waits(registry.sources(), site)
     found = newest(registry.sources(), days=options.days, most=options.entries)
     chunks: list[bytes] = []
     writer = UrlsetWriter(chunks.append, header=urlset_header(stylesheet=stylesheet()))
@@ -134,7 +134,7 @@ def recent_document(site: SiteAddress) -> Document:
     return document(b"".join(chunks))
 
 
-def _report_what_waits(names: Collection[str]) -> None:
+def _report_what_waits(names: Collection[str], site: SiteAddress) -> None:
     """
     Report what was saved of some sections and not reported yet.
 
@@ -147,7 +147,7 @@ def _report_what_waits(names: Collection[str]) -> None:
     rows = changes().filter(section__in=list(names), reported_at=None)
     waiting = list(rows.values_list("section", flat=True)[: CHUNK + 1])
     if 0 < len(waiting) <= CHUNK:
-        report_all(usable(set(waiting)))
+        report_all(usable(set(waiting)), stored_address(site))
         changes_written.send(None)
 
 

@@ -29,7 +29,12 @@ from django_sitemaps_plus.pagination.queries import (
     sections,
     upper_of,
 )
-from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of, written
+from django_sitemaps_plus.rendering.listing import (
+    lastmod_of,
+    listed_of,
+    listing_of,
+    written,
+)
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, database_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress, urlconf
@@ -225,12 +230,11 @@ def _read(place: Place, stored: storage.StoredBytes | None, location: str) -> bo
     """Look for a location in a page's stored bytes; note what its entry says."""
     if stored is None:
         return False
-    # Without the script prefix, with which the site's paths begin.
-    origin = "/".join(stored.origin.split("/", 3)[:3])
-    body, text = unpack(stored.data), written(location, origin)
-    if b"<loc>" + text + b"</loc>" not in body:
+    body = unpack(stored.data)
+    if not listed_of(body, [location], stored.start):
         return False
     place.is_listed = True
+    text = written(location, stored.start)
     place.lastmod = lastmod_of(listing_of(body).get(text, b""))
     return True
 

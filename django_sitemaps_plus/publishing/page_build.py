@@ -39,19 +39,19 @@ from django_sitemaps_plus.pagination.queries import (
     sections,
 )
 from django_sitemaps_plus.pagination.splits import split_after
-from django_sitemaps_plus.protocol.errors import printable
-from django_sitemaps_plus.rendering.columns import BadRow
 from django_sitemaps_plus.rendering.digest import Definition, definition, version
-from django_sitemaps_plus.rendering.listing import Listing, listing_of
+from django_sitemaps_plus.rendering.listing import Listing, listed_of, listing_of
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
 from . import storage
+from .bad_rows import formerly_bad, labels_of, log_bad, note_error, refuse_bad, shown
 from .compression import unpack
+from .elsewhere import with_others
 from .freshness import looked_at
-from .page_writer import PageWriter, allowed_bad, to_correct, too_many
+from .page_writer import PageWriter, to_correct
 from .storage import StoredBytes
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -59,8 +59,6 @@ logger = logging.getLogger("django_sitemaps_plus")
 #: Pieces into which a page is split at once. What is left over is built later; what is
 #: new in so many pages is left to crawlers.
 MOST_PIECES = 50
-#: How many bad rows are stored for the report.
-SHOWN = 20
 #: How often a page is built again that somebody else has written meanwhile.
 _TRIES = 10
 
@@ -177,6 +175,8 @@ class Build:
     read_at: float = field(init=False)
     #: When the rows had been read.
     events_at: float = field(init=False)
+    #: What was known against what is listed now, where that may differ.
+    comparison: Comparison | None = None
     #: Whether something happened to URLs.
     happened: bool = False
     #: Pages that were stored, and not as they were written.
@@ -192,6 +192,9 @@ class Build:
         # Until the transaction knows better.
         self.events_at = self.clock.now()
         self._refuse_bad(writer)
+        same = self.former is None or writer.checksum == self.page.checksum
+        if not same or self.taken.reported:
+            self._compare(listing_of(unpack(writer.data)), [writer])
         values = {**self._grace_over(), **self._values(writer, self.page)}
         retrying(ledger(), lambda: self._commit(writer, values))
         self._note_done([writer])
@@ -247,7 +250,7 @@ class Build:
             if not pages().write(self.page, **values) or not self.taken.finish():
                 raise OvertakenError
             self._store(writer, self._served_in_grace())
-            self._write_events(writer)
+            self._write_events([writer])
 
     def _lock(self) -> float:
         """Let nobody else write events; return the time of those of this build."""
@@ -296,7 +299,7 @@ class Build:
             "size": writer.size,
             "newest": seen,
             "bad": len(writer.bad),
-            "problems": _shown([*writer.bad, *writer.omitted]),
+            "problems": shown([*writer.bad, *writer.omitted]),
             "error": "",
             "failures": 0,
             # The claim ends with it: another statement would be another commit.
@@ -333,15 +336,10 @@ class Build:
         changed_at = max(self.page.changed_at, self.page.grace_until)
         return {"grace_checksum": "", "grace_until": 0, "changed_at": changed_at}
 
-    def _write_events(self, writer: PageWriter) -> None:
-        """Compare what was known with what is listed now, and write what happened."""
-        same = self.former is None or writer.checksum == self.page.checksum
-        read_at = self.page.read_at
-        if not same or self.taken.reported or last_removed(self.source.name, read_at):
-            new = listing_of(unpack(writer.data))
-            self._compare(new, len(writer.bad), is_whole=True)
-
-    def _compare(self, new: Listing, bad: int, *, is_whole: bool) -> None:
+    def _compare(
+        self, new: Listing, writers: Sequence[PageWriter], *, is_whole: bool = True
+    ) -> None:
+        """Compare what was known with a listing, before the transaction begins."""
         comparison = Comparison(
             former=self._former_listing(),
             new=new,
@@ -349,14 +347,35 @@ class Build:
             origin=str(self.site.origin),
             page=self.page,
             definition=self.current.digest,
-            now=self.events_at,
-            bad=bad,
+            bad=labels_of([row for writer in writers for row in writer.bad]),
+            former_bad=self._former_bad(),
             is_whole=is_whole,
             reports_removed=self.source.reports_removed,
         )
-        events = comparison.events()
-        url_changes.write(self.source.name, events, self.events_at)
-        self.happened = bool(events)
+        self.comparison = with_others(comparison)
+
+    def _write_events(self, writers: Sequence[PageWriter]) -> None:
+        """Write what happened to URLs, in the transaction that locks the section."""
+        if self.comparison is None:
+            self._look_for_removed(writers)
+        if self.comparison is not None:
+            events = self.comparison.events(self.events_at)
+            url_changes.write(self.source.name, events, self.events_at)
+            self.happened = bool(events)
+
+    def _look_for_removed(self, writers: Sequence[PageWriter]) -> None:
+        """Compare pages that are as they were, if they list what was removed since."""
+        removed = last_removed(self.page.read_at)
+        bodies = [unpack(writer.data) for writer in writers if removed]
+        origin = str(self.site.origin)
+        if any(listed_of(body, removed, origin) for body in bodies):
+            new: Listing = {}
+            for body in bodies:
+                new.update(listing_of(body))
+            self._compare(new, writers)
+
+    def _former_bad(self) -> frozenset[str]:
+        return formerly_bad([self.page])
 
     def _former_listing(self) -> Listing | None:
         if self.former is None:
@@ -407,6 +426,9 @@ class Build:
             elsewhere.update(self._listing(writer))
         is_whole = None not in others
         grace = self._grace(elsewhere, is_whole=is_whole)
+        built = [first, *(writer for writer in others if writer is not None)]
+        new = {**elsewhere, **self._listing(first)}
+        self._compare(new, built, is_whole=is_whole)
         with transaction.atomic(using=ledger()):
             self._lock()
             values = {**self._values(first, self.page), "version": F("version") + 1}
@@ -419,10 +441,7 @@ class Build:
                 raise OvertakenError
             # Of the others, that came since, the pages are looked for again.
             unassign(self.source.name, [self.page.number])
-            built = [first, *(writer for writer in others if writer is not None)]
-            bad = sum(len(writer.bad) for writer in built)
-            new = {**elsewhere, **self._listing(first)}
-            self._compare(new, bad, is_whole=is_whole)
+            self._write_events(built)
 
     def _listing(self, writer: PageWriter | None) -> Listing:
         """Return what a piece lists, if there is anything to compare it with."""
@@ -455,43 +474,3 @@ class Build:
             "grace_checksum": page.checksum,
             "grace_changed_at": max(page.changed_at, page.grace_until),
         }
-
-
-# Bad rows
-
-
-def refuse_bad(writer: PageWriter, page: Page) -> None:
-    """Raise ``TooManyBadRows`` where something larger than a row is wrong."""
-    bad = len(writer.bad)
-    # To say that a page has no entries, where it has rows, would be a lie.
-    if bad > allowed_bad(writer.items) or (bad and not writer.entries):
-        problem = too_many(writer.bad, writer.items, str(page))
-        raise TooManyBadRows(f"{problem} The page keeps its former bytes.")
-
-
-def note_error(page: Page, error: str, bad: Sequence[BadRow] = ()) -> None:
-    """Log why a page could not be built, and write it down with the bad rows seen."""
-    error = printable(error)
-    logger.error(error)
-    pages().write(
-        page,
-        error=error,
-        failures=F("failures") + 1,
-        verified_at=time.time(),
-        bad=len(bad),
-        problems=_shown(bad),
-    )
-
-
-def _shown(bad: Sequence[BadRow]) -> list[list[str]]:
-    return [[row.label, row.reason] for row in bad[:SHOWN]]
-
-
-def log_bad(name: str, bad: Sequence[BadRow], omitted: Sequence[BadRow] = ()) -> None:
-    """Log the rows of a section that were left out, and those that lack a tag."""
-    for row in bad[:SHOWN]:
-        logger.warning("Section %r, row %s left out: %s", name, row.label, row.reason)
-    if len(bad) > SHOWN:
-        logger.warning("Section %r: %d more rows left out.", name, len(bad) - SHOWN)
-    for row in omitted:
-        logger.warning("Section %r, row %s: %s", name, row.label, row.reason)

@@ -42,8 +42,9 @@ from django_sitemaps_plus.sitemaps.site import (
 )
 
 from . import page_build, position_build, storage
+from .bad_rows import note_error
 from .freshness import PageState, hold, is_fresh, looked_at, what_waits
-from .page_build import Built, can_store, note_error, reload
+from .page_build import Built, can_store, reload
 from .position_build import refuse_too_long
 from .storage import StoredBytes
 

@@ -16,7 +16,6 @@ from django.db import transaction
 
 from django_sitemaps_plus.changes.events import Taken
 from django_sitemaps_plus.changes.queries import changes
-from django_sitemaps_plus.changes.url_changes import last_removed
 from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.exceptions import SitemapsPlusError, TooManyBadRows
 from django_sitemaps_plus.pagination.deploys import is_outdated
@@ -34,6 +33,7 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
 from . import storage
+from .bad_rows import formerly_bad, note_error
 from .by_position import MOST_PAGES, is_bad, position_pages, position_size, too_large
 from .compression import unpack
 from .page_build import (
@@ -42,7 +42,6 @@ from .page_build import (
     OvertakenError,
     build_with,
     can_store,
-    note_error,
     reload,
 )
 from .page_writer import PageWriter, to_correct, too_many
@@ -99,6 +98,11 @@ class _PositionBuild(Build):
         self.clock = Stopwatch(ledger())
         self.read_at = self.clock.started_at
         writers = self._writers()
+        stored = list(self.stored.values())
+        # Where one is lost nobody knows what was listed.
+        self.former = None if None in stored else stored[0]
+        if self.former is not None:
+            self._compare_all(writers)
         retrying(ledger(), lambda: self._commit_all(writers))
         self._note_done(writers)
         return self._built(reload(self.page.pk), writers[0])
@@ -138,7 +142,8 @@ class _PositionBuild(Build):
                 self._write_page(known.get(number) or self._new_page(number), writer)
             surplus = pages().filter(section=self.page.section)
             surplus.filter(number__gt=len(writers)).delete()
-            self._compare_all(writers)
+            if self.former is not None:
+                self._write_events(writers)
 
     def _new_page(self, number: int) -> Page:
         reserve_number(self.page.section, number)
@@ -156,20 +161,16 @@ class _PositionBuild(Build):
             storage.write(page, writer.checksum, self.site, writer.data)
 
     def _compare_all(self, writers: Sequence[PageWriter]) -> None:
-        """Write what happened to URLs, where it is known what was listed."""
-        formers = list(self.stored.values())
-        if None in formers:
-            return
-        self.former = formers[0]
+        """Compare all pages as one, before the transaction begins."""
         checksums = [row.checksum for row in self.rows]
-        same = checksums == [writer.checksum for writer in writers]
-        if same and not last_removed(self.source.name, self.page.read_at):
-            return
-        new: Listing = {}
-        for writer in writers:
-            new.update(listing_of(unpack(writer.data)))
-        bad = sum(len(writer.bad) for writer in writers)
-        self._compare(new, bad, is_whole=True)
+        if checksums != [writer.checksum for writer in writers]:
+            new: Listing = {}
+            for writer in writers:
+                new.update(listing_of(unpack(writer.data)))
+            self._compare(new, writers)
+
+    def _former_bad(self) -> frozenset[str]:
+        return formerly_bad(self.rows)
 
     def _former_listing(self) -> Listing | None:
         listing: Listing = {}

@@ -41,6 +41,11 @@ class StoredBytes:
         """The CRC-32 that is stored with them."""
         return crc(self.origin.encode(), self.data)
 
+    @property
+    def start(self) -> str:
+        """The scheme and host that they carry: what its paths stand behind."""
+        return "/".join(self.origin.split("/", 3)[:3])
+
     def for_site(self, site: SiteAddress) -> bytes:
         """Return the gzipped bytes with the address of ``site``."""
         if self.origin == address_of(site):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
+from collections.abc import Collection
 from typing import TypeAlias
 
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
@@ -20,6 +21,8 @@ from django_sitemaps_plus.protocol.markup import escape
 Listing: TypeAlias = dict[bytes, bytes]
 
 _START, _END = b"<url><loc>", b"</url>\n"
+#: Locations that are looked for one by one.
+_FEW = 20
 _LASTMOD = re.compile(rb"<lastmod>([^<]*)</lastmod>")
 _LOC = re.compile(rb"<url><loc>([^<]*)</loc>")
 
@@ -37,6 +40,18 @@ def listing_of(body: bytes) -> Listing:
 def locations_of(body: bytes) -> list[bytes]:
     """Return the locations of a page as they are written, in its order."""
     return _LOC.findall(body)
+
+
+def listed_of(body: bytes, locations: Collection[str], origin: str) -> set[str]:
+    """Return those of some locations that a page with an origin lists."""
+    texts = {written(location, origin): location for location in locations}
+    if len(texts) > _FEW:
+        return {texts[text] for text in texts.keys() & set(locations_of(body))}
+    return {
+        location
+        for text, location in texts.items()
+        if _START + text + b"</loc>" in body
+    }
 
 
 def repeated(body: bytes) -> int:

@@ -12,14 +12,17 @@ from django.db.models import F, Value
 from django.db.models.functions import Replace
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from django.utils.translation import get_language
 
-from django_sitemaps_plus import Route, Sitemap, touch
+from django_sitemaps_plus import NewsSitemap, Route, Sitemap, touch
 from django_sitemaps_plus.changes import reporting, url_changes
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.events import take
 from django_sitemaps_plus.changes.reporting import report
 from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
+from django_sitemaps_plus.publishing import elsewhere
 from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import refresh_all, report_all
 from django_sitemaps_plus.rendering.digest import definition
@@ -27,7 +30,7 @@ from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import configured
 from tests.conftest import Register
 from tests.publishing.test_freshness import News
-from tests.support.helpers import locations
+from tests.support.helpers import PagesSitemap, locations
 from tests.support.ledger_world import place
 from tests.testapp.models import Article, ByPair
 
@@ -306,6 +309,7 @@ def test_a_page_says_what_is_missing_and_nothing_twice(news: list[Article]) -> N
     assert sorted(rebuild()) == [
         ("added", "bulk"),
         ("added", "moved"),
+        ("added", "renamed"),
         ("changed", "s4"),
         *(("removed", f"s{number}") for number in range(4)),
     ]
@@ -344,7 +348,13 @@ def test_a_url_that_another_page_lists_now_is_not_removed(
         rename(news[0], "free")
         rename(last, "s0")
     assert sorted(report_now()) == [("changed", "free"), ("changed", "s0")]
-    assert sorted(rebuild()) == [("changed", "s0"), ("removed", "more11")]
+    # Its new page has not listed it before.
+    assert sorted(rebuild()) == [
+        ("added", "free"),
+        ("added", "s0"),
+        ("changed", "s0"),
+        ("removed", "more11"),
+    ]
 
 
 def test_what_is_listed_though_it_was_told_as_removed_is_told_again(
@@ -375,6 +385,96 @@ def test_a_bad_row_may_have_the_url_that_is_missing(
     assert told() == [("changed", "s2")], "nobody knows which URL the bad row has"
 
 
+class Films(Sitemap):
+    """Articles in two languages, whose titles may be bad paths."""
+
+    model = Article
+    i18n = True
+    languages = ("en", "de")
+    limit = 20
+
+    def location(self, item: Article) -> str:
+        """Return where it is."""
+        return item.title or f"/{get_language()}/{item.slug}/"
+
+
+def compare() -> list[tuple[str, str]]:
+    """Compare all pages with their rows; return what that showed."""
+    Page.objects.update(verified_at=0)
+    return rebuild()
+
+
+@pytest.fixture
+def films(register: Register, client: Client) -> list[Article]:
+    """Six films with two URLs each, on a page that was built."""
+    made = [Article.objects.create(slug=f"s{number}") for number in range(6)]
+    register("films", Films)
+    client.get("/sitemap-films-1.xml")
+    told()
+    return made
+
+
+def spoil(*articles: Article, title: str = "https://elsewhere.example/") -> None:
+    """Give articles a path that cannot be listed, or none, past all signals."""
+    rows = Article.objects.filter(pk__in=[article.pk for article in articles])
+    rows.update(title=title)
+
+
+def test_a_bad_row_may_have_all_its_urls(films: list[Article]) -> None:
+    spoil(*films[:4])
+    found = [("changed", f"s{number}") for number in range(4)]
+    assert sorted(compare()) == sorted(found * 2)
+
+
+def test_what_is_deleted_beside_an_old_bad_row_is_removed(films: list[Article]) -> None:
+    spoil(films[0])
+    compare()
+    films[1].delete()
+    report_now()
+    assert rebuild() == [("removed", "s1")] * 2
+    # One that was reported since may have its URL, and be bad again.
+    spoil(films[0], title="")
+    films[0].refresh_from_db()
+    films[0].save()
+    assert report_now() == [("changed", "s0")] * 2
+    spoil(films[0])
+    assert compare() == [("changed", "s0")] * 2
+
+
+class ManyFilms(Films):
+    """So many on a page that some may be bad."""
+
+    limit = 1000
+
+
+def test_the_bad_rows_of_a_failed_attempt_are_not_those_of_what_is_stored(
+    register: Register, client: Client
+) -> None:
+    made = [Article.objects.create(slug=f"s{number}") for number in range(30)]
+    register("films", ManyFilms)
+    client.get("/sitemap-films-1.xml")
+    told()
+    # With so many the page is not built.
+    spoil(*made[:15])
+    assert compare() == []
+    spoil(*made[1:], title="")
+    assert compare() == [("changed", "s0")] * 2
+
+
+def test_nobody_knows_which_of_many_rows_was_bad_before(
+    register: Register, client: Client, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "MAX_BAD": 0.9}
+    made = [Article.objects.create(slug=f"s{number}") for number in range(30)]
+    spoil(*made[5:])
+    register("films", ManyFilms)
+    client.get("/sitemap-films-1.xml")
+    told()
+    made.pop(0).delete()
+    report_now()
+    assert rebuild() == [("changed", "s0")] * 2
+
+
 def test_too_many_removed_urls_are_on_hold(news: list[Article], settings: Any) -> None:
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "MAX_REMOVED": 2}
 
@@ -401,6 +501,159 @@ def test_too_many_removed_urls_are_on_hold(news: list[Article], settings: Any) -
     assert on_hold(news[3]) == [False] * 4
 
 
+# Several sections
+
+
+class Featured(News):
+    """Some of the same articles."""
+
+    def items(self) -> Any:
+        """Return those with a title."""
+        return super().items().exclude(title="")
+
+
+def two_sections(register: Register, client: Client, kind: Any = Featured) -> Article:
+    """Have an article that two sections list; nothing was said of it."""
+    now = timezone.now()
+    article = Article.objects.create(slug="both", title="Both", updated=now)
+    register("news", News)
+    register("featured", kind)
+    Change.objects.all().delete()
+    for name in ("news", "featured"):
+        client.get(f"/sitemap-{name}-1.xml")
+    assert told() == []
+    return article
+
+
+def test_what_another_section_still_lists_is_changed(
+    register: Register, client: Client
+) -> None:
+    article = two_sections(register, client)
+    spoil(article, title="")
+    assert compare() == [("changed", "both")]
+    assert UrlChange.objects.get().section == "featured"
+    article.delete()
+    report_now()
+    assert rebuild() == [("removed", "both")]
+
+
+def test_what_both_sections_lose_is_removed_by_the_last(
+    register: Register, client: Client
+) -> None:
+    article = two_sections(register, client)
+    article.save()
+    report_now()
+    article.delete()
+    report_now()
+    assert rebuild() == [("changed", "both"), ("removed", "both")]
+
+
+def test_what_another_section_has_reported_is_changed_before_its_page_is_built(
+    register: Register, client: Client
+) -> None:
+    article = two_sections(register, client)
+    spoil(article, title="")
+    compare()
+    article.title = "Again"
+    article.save()
+    report_now()
+    # Featured reported it, and its page was not built yet.
+    Article.objects.filter(pk=article.pk).update(live=False)
+    Change.objects.filter(section="featured").update(page=None)
+    Page.objects.filter(section__name="news").update(verified_at=0)
+    client.get("/sitemap-news-1.xml")
+    last = UrlChange.objects.filter(section="news").latest("pk")
+    assert (last.kind, last.missing) == ("changed", True)
+
+
+def test_what_only_a_news_sitemap_lists_is_removed(
+    register: Register, client: Client
+) -> None:
+    """It never says which URLs it removes: nobody would."""
+
+    class Latest(NewsSitemap):
+        model = Article
+        location = Route("article", slug=F("slug"))
+        publication_date = F("updated")
+        publication_name = "News"
+
+    article = two_sections(register, client, Latest)
+    assert len(locations(client.get("/sitemap-featured-1.xml"))) == 1
+    Article.objects.filter(pk=article.pk).update(live=False)
+    Page.objects.filter(section__name="news").update(verified_at=0)
+    client.get("/sitemap-news-1.xml")
+    assert told() == [("removed", "both")]
+
+
+def test_what_another_section_removed_and_this_one_lists_is_told_again(
+    register: Register, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its pages are too large to be searched.
+    monkeypatch.setattr(elsewhere, "MOST", 0)
+    article = two_sections(register, client)
+    spoil(article, title="")
+    Page.objects.filter(section__name="featured").update(verified_at=0)
+    client.get("/sitemap-featured-1.xml")
+    assert told() == [("removed", "both")]
+    assert compare() == [("changed", "both")]
+    assert compare() == []
+
+
+def test_pages_of_whole_sections_are_searched_those_of_the_model_first(
+    register: Register, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    article = two_sections(register, client)
+    register("pages", PagesSitemap)
+    client.get("/sitemap-pages-1.xml")
+    Page.objects.filter(section__name="pages").update(size=1)
+    news = Page.objects.get(section__name="news")
+    monkeypatch.setattr(elsewhere, "MOST", news.size)
+    spoil(article, title="")
+    assert compare() == [("changed", "both")]
+
+
+# What was not listed before
+
+
+def test_a_published_draft_is_added_when_its_page_is_built(
+    news: list[Article],
+) -> None:
+    draft = Article.objects.create(slug="draft", live=False)
+    report_now()
+    assert rebuild() == []
+    draft.live = True
+    draft.save()
+    assert report_now() == [("changed", "draft")]
+    assert rebuild() == [("added", "draft")]
+    draft.save()
+    assert report_now() == [("changed", "draft")]
+    assert rebuild() == []
+    late = UrlChange.objects.order_by("pk").values_list("late", flat=True)
+    assert list(late) == [False, True, False]
+
+
+def test_what_is_published_and_changed_before_its_page_is_built_is_said_to_all(
+    news: list[Article],
+) -> None:
+    draft = Article.objects.create(slug="draft", live=False)
+    report_now()
+    rebuild()
+    draft.live = True
+    draft.save()
+    assert report_now() == [("changed", "draft")]
+    Article.objects.filter(pk=draft.pk).update(updated="2026-01-02T00:00:00Z")
+    assert rebuild() == [("added", "draft")]
+    assert not UrlChange.objects.filter(late=True).exists()
+
+
+def test_a_draft_is_added_once_where_it_was_reported_so(news: list[Article]) -> None:
+    draft = Article.objects.create(slug="draft")
+    assert report_now() == [("added", "draft")]
+    draft.save()
+    assert report_now() == [("changed", "draft")]
+    assert rebuild() == []
+
+
 def test_what_is_older_than_a_week_is_deleted(news: list[Article]) -> None:
     now = time.time()
     for at in (now - url_changes.KEEP - 5, now):
@@ -415,8 +668,8 @@ def test_the_report_is_noted_on_the_change(news: list[Article]) -> None:
     news[0].save()
     report_now()
     change = Change.objects.get()
-    [[location, lastmod, fingerprint, _]] = json.loads(change.reported or "")
-    assert (location, lastmod) == ("/articles/s0/", "")
+    [[location, lastmod, fingerprint, _, is_added]] = json.loads(change.reported or "")
+    assert (location, lastmod, is_added) == ("/articles/s0/", "", False)
     assert len(fingerprint) == 16
     assert change.definition == definition("news").digest
     assert change.page == 1

@@ -162,6 +162,26 @@ def test_nothing_waits_for_a_receiver_that_is_connected_later(
     assert heard == []
 
 
+def test_what_is_published_is_heard_as_changed_and_then_as_added(
+    heard: Heard, register: Register, client: Any
+) -> None:
+    class Live(ArticleSitemap):
+        def items(self) -> Any:
+            """Return what is not a draft."""
+            return Article.objects.filter(live=True)
+
+    register("article", Live)
+    article = Article.objects.create(slug="draft", live=False)
+    client.get("/sitemap-article-1.xml")
+    article.live = True
+    article.save()
+    background.notify_all()
+    assert heard.pop() == ("article", {"changed": ["/articles/draft/"]})
+    client.get("/sitemap-article-1.xml")
+    background.notify_all()
+    assert heard == [("article", {"added": ["/articles/draft/"]})]
+
+
 def test_a_save_is_heard_without_any_engine_and_in_debug(
     heard: Heard, settings: Any, register: Register, client: Any
 ) -> None:

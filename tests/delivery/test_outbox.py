@@ -77,6 +77,29 @@ def test_an_engine_is_notified_of_what_it_wants(settings: Any) -> None:
     }
 
 
+def test_what_was_reported_as_changed_is_added_for_those_who_take_no_changed_urls(
+    settings: Any,
+) -> None:
+    use(
+        settings,
+        all="Scripted",
+        new=("Scripted", {"events": ["added"]}),
+        ends=("Scripted", {"events": ["added", "removed"]}),
+        both=("Scripted", {"events": ["added", "changed"]}),
+    )
+    happened("/a/", kind=Kind.CHANGED)
+    outbox.enqueue()
+    happened("/a/", kind=Kind.ADDED, late=True)
+    outbox.enqueue()
+    found = Submission.objects.order_by("engine").values_list("engine", "kind")
+    assert list(found) == [
+        ("all", "changed"),
+        ("both", "changed"),
+        ("ends", "added"),
+        ("new", "added"),
+    ]
+
+
 def test_further_changes_join_the_submission_that_waits(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     happened("/a/", "/a/", kind=Kind.ADDED)

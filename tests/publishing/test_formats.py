@@ -404,6 +404,25 @@ def test_a_feed_says_of_each_url_what_happened_last(register: Register) -> None:
     assert tombstones("/sitemap-one.atom") == [f"{BASE}/a/"]
 
 
+def test_what_its_page_says_of_a_published_draft_leaves_its_title(
+    register: Register,
+) -> None:
+    class Live(Titled):
+        def items(self) -> Any:
+            """Return what is not a draft."""
+            return super().items().filter(live=True)
+
+    register("article", Live)
+    [article] = articles(1)
+    Article.objects.update(live=False)
+    get("/sitemap-article-1.xml")
+    save(article, "Salt")
+    get("/sitemap-article-1.xml")
+    assert UrlChange.objects.filter(late=True).count() == 1
+    [entry] = feed("/sitemap.atom").entries
+    assert entry.title == "SALT"
+
+
 def test_what_is_on_hold_is_neither_removed_nor_listed(register: Register) -> None:
     register("article", ArticleSitemap)
     happened("article", ("added", "/a/", 1), ("removed", "/a/", 2))

@@ -253,7 +253,7 @@ def test_older_code_serves_what_newer_code_has_stored(
         assert again(client, response.headers["ETag"]) == 304
         age(verified=True)
         assert priorities(client.get(PAGE)) == {"0.5"}
-        refresh.report_all([sections.source("news")])
+        refresh.report_all([sections.source("news")], place())
         refresh.refresh_all([sections.source("news")], place())
     assert told() == [], "nor does it report anything"
     Page.objects.update(verified_at=before[0][0]["verified_at"])

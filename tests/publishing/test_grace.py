@@ -201,6 +201,7 @@ def test_what_happens_in_the_grace_is_told_in_the_grace(site: Site) -> None:
         [
             ("added", path(10, 1)),
             ("changed", path(50, 1)),
+            ("added", path(50, 1)),
             *(("removed", path(number)) for number in (10, 20, 50)),
         ]
     )
