@@ -1,5 +1,6 @@
 """
-What recording adds to ``save()``: in autocommit, and 10,000 in one transaction.
+What recording adds to ``save()``: in autocommit, and 10,000 in one transaction, which
+has a savepoint for each or none.
 
 Against the same saves of a model of the same columns that no section lists, which is
 what a project without the app has.
@@ -49,6 +50,8 @@ def main() -> int:
     report.check("one transaction: wrong changes", differences)
     taken = race(ours.together, bare.together, few, times=ROWS)
     report.at_most(f"{ROWS:,} saves in one transaction", *taken, target=1.2)
+    taken = race(ours.within_savepoints, bare.within_savepoints, few, times=ROWS)
+    report.at_most("the same with a savepoint for each", *taken, target=1.2)
     return report.finish()
 
 
@@ -80,6 +83,15 @@ class Saver:
 
         with transaction.atomic():
             self.save(ROWS)
+
+    def within_savepoints(self) -> None:
+        """Save all objects in one transaction, each in a savepoint of its own."""
+        from django.db import transaction
+
+        with transaction.atomic():
+            for found in self._objects:
+                with transaction.atomic():
+                    change(found).save()
 
     def create(self) -> None:
         """Create objects, each in a transaction of its own."""

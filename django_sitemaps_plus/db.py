@@ -69,6 +69,36 @@ class Stopwatch:
         return self.started_at + time.monotonic() - self._started
 
 
+def aliases_of(using: str) -> frozenset[str]:
+    """Return all aliases of the database that one names, as far as settings say so."""
+    place = _place(using)
+    if ":memory:" in place[1]:
+        return frozenset({using})
+    return frozenset(alias for alias in connections if _place(alias) == place)
+
+
+def _place(alias: str) -> tuple[str, ...]:
+    settings = connections.settings[alias]
+    options = settings["OPTIONS"]
+    return (
+        settings["ENGINE"].rpartition(".")[2],
+        *(str(settings[name]) for name in ("NAME", "HOST", "PORT")),
+        *(str(options.get(name)) for name in ("service", "read_default_file")),
+    )
+
+
+def locks_late(using: str) -> bool:
+    """
+    Tell whether transactions take SQLite's lock only when they first write.
+
+    SQLite refuses the lock at once, whatever the timeout, to a transaction that has
+    read before, if another process has written since.
+    """
+    connection = connections[using]
+    mode = connection.settings_dict["OPTIONS"].get("transaction_mode") or "DEFERRED"
+    return connection.vendor == "sqlite" and str(mode).upper() == "DEFERRED"
+
+
 @contextmanager
 def binary_cursor(using: str) -> Iterator[Any]:
     """

@@ -20,6 +20,7 @@ from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_save, pre_delete
 from django.utils.module_loading import import_string
 
+from django_sitemaps_plus.db import aliases_of, locks_late
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -46,6 +47,8 @@ class Recorder:
     key: Key
     #: The database in which the section's rows are written.
     database: str
+    #: All aliases of it.
+    aliases: frozenset[str]
     #: Which of ``SITES`` it belongs to; empty for the site without a name.
     site: str = ""
     #: ``Sitemap.records``, where the project's class defines it.
@@ -194,7 +197,11 @@ def connect(*, at_startup: bool = False) -> None:
             _listen_to_site(guard)
     for model, listeners in _listeners.items():
         post_save.connect(_post_save, sender=model, weak=False, dispatch_uid=_UID)
-        m2m_changed.connect(_m2m_changed, sender=model, weak=False, dispatch_uid=_UID)
+        # A receiver makes Django read which rows are there before it adds some.
+        if not any(locks_late(one.database) for one, _ in listeners.related):
+            m2m_changed.connect(
+                _m2m_changed, sender=model, weak=False, dispatch_uid=_UID
+            )
         if _wants_deletes(model, listeners):
             pre_delete.connect(_pre_delete, sender=model, weak=False, dispatch_uid=_UID)
 
@@ -234,7 +241,9 @@ def _listen(name: str) -> None:
     records = getattr(sitemap, "records", None)
     own_rule = records if records and overridden(sitemap, "records") else None
     database = database_of(sitemap.items())
-    recorder = Recorder(name, found.key, database, named_site(), own_rule)
+    recorder = Recorder(
+        name, found.key, database, aliases_of(database), named_site(), own_rule
+    )
     deletes = bool(getattr(sitemap, "record_deletes", True))
     kin = related_tables(known.model)
     for model in kin:
@@ -259,6 +268,24 @@ def _wants_deletes(model: type[Model], listeners: _Listeners) -> bool:
     return bool(wanted) and not model._meta.auto_created
 
 
+def contended() -> set[str]:
+    """
+    Return databases where recording has its price under concurrent writes.
+
+    Django reads what it deletes first, because of a receiver; see ``db.locks_late``.
+    """
+    recorders = [
+        recorder
+        for model, of in _listeners.items()
+        for recorder in (
+            *of.own_deletes,
+            *(one for one, _ in of.related_deletes),
+            *(one for one, _ in of.related if model._meta.auto_created),
+        )
+    ]
+    return {one.database for one in recorders if locks_late(one.database)}
+
+
 # The receivers
 
 
@@ -278,7 +305,7 @@ def _post_save(
     try:
         with remembering(using) as bag:
             for recorder in listeners.own:
-                if using == recorder.database and (
+                if using in recorder.aliases and (
                     recorder.records is None
                     or recorder.records(
                         instance, created=created, update_fields=update_fields
@@ -286,7 +313,7 @@ def _post_save(
                 ):
                     recorder.own(bag, instance, created=created)
             for recorder, related in listeners.related:
-                if using == recorder.database and _matters(
+                if using in recorder.aliases and _matters(
                     related, instance, update_fields, created=created
                 ):
                     _remember_related(bag, recorder, related, instance)
@@ -332,10 +359,10 @@ def _pre_delete(
     try:
         with remembering(using) as bag:
             for recorder in listeners.own_deletes:
-                if using == recorder.database:
+                if using in recorder.aliases:
                     recorder.own(bag, instance)
             for recorder, related in listeners.related_deletes:
-                if using == recorder.database:
+                if using in recorder.aliases:
                     _remember_deleted(bag, recorder, related, instance)
     except Exception:
         _log(sender)
@@ -367,7 +394,7 @@ def _m2m_changed(
     try:
         with remembering(using) as bag:
             for recorder, related in listeners.related:
-                if using == recorder.database:
+                if using in recorder.aliases:
                     for pk in _concerned(recorder, related, instance, model, pk_set):
                         recorder.of_pk(bag, pk)
     except Exception:

@@ -10,8 +10,7 @@ from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, register
 from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
-from django.db import router
-from django.db.models import F, Model, QuerySet, deletion
+from django.db.models import F, QuerySet
 from django.db.models.expressions import Col
 from django.db.models.lookups import IsNull
 from django.db.models.sql.constants import LOUTER
@@ -19,8 +18,6 @@ from django.db.models.sql.query import Query
 from django.db.models.sql.where import AND, OR, WhereNode
 from django.utils import timezone
 
-from django_sitemaps_plus.changes import receivers
-from django_sitemaps_plus.changes.dependencies import Dependencies, dependencies
 from django_sitemaps_plus.changes.receivers import NoQueriesError, no_queries
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
@@ -45,30 +42,24 @@ from django_sitemaps_plus.sitemaps.attributes import (
     moments,
 )
 from django_sitemaps_plus.sitemaps.classes import unqueryable
-from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     gives_entries,
     items_of,
-    object_path_reason,
     source_of,
 )
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     SCHEMES,
-    named_site,
     rendering_context,
 )
 
 from .leaving_out import check_left_out, check_news
 from .locations import check_location
 from .messages import message, of_each_site, section_names
-
-#: What the database itself does when a foreign key's target is deleted (Django 6.1).
-_IN_DATABASE: Any = getattr(deletion, "DatabaseOnDelete", ())
-_DB_CASCADE: Any = getattr(deletion, "DB_CASCADE", None)
+from .recording import check_database, check_recording
 
 
 @register("sitemaps_plus")
@@ -105,7 +96,7 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 @register("sitemaps_plus")
 @of_each_site
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
-    """E005 to E020 but E018, W002 to W004, W010, W020 to W023: what classes declare."""
+    """E005 to E020 but E018, W002 to W004, W010, W020, W021 and W023: what classes declare."""
     found: list[CheckMessage] = []
     for name in section_names():
         # Of a class that several sections share, once.
@@ -185,8 +176,8 @@ def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckM
     yield from _check_languages(sitemap, cls)
     yield from check_left_out(source, cls)
     if source.key is not None:
-        yield from _check_database(source, source.key, cls)
-        yield from _check_recording(source, cls)
+        yield from check_database(source, source.key, cls)
+        yield from check_recording(source, cls)
 
 
 def _check_route(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
@@ -389,74 +380,3 @@ def _check_languages(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             f"Add {code!r} to languages.",
             cls,
         )
-
-
-# Changes that are not recorded
-
-
-def _check_database(
-    source: SectionSource, key: Key, cls: type
-) -> Iterator[CheckMessage]:
-    """W023: ``using()`` of a database in which Django does not write the rows."""
-    read = source.sitemap.items()._db
-    written = router.db_for_write(key.model)
-    if read is not None and read != written:
-        yield message(
-            "W023",
-            f"Section {source.name!r} reads its rows from the database {read!r}, but "
-            f"Django writes them to {written!r}. A replica may lag behind a change, "
-            "and saves elsewhere are not recorded.",
-            f"Remove .using({read!r}) from items(), or silence this check if the "
-            f"objects are saved with using={read!r}.",
-            cls,
-        )
-
-
-def _check_recording(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
-    """W020 and W021: changes that no signal tells of."""
-    try:
-        found = dependencies(source.sitemap)
-    except (ConfigurationError, FieldError, RouteError):
-        return  # E007 or E008 says so
-    reason = receivers.unwatched.get((named_site(), source.name))
-    if reason is not None:
-        yield message(
-            "W020",
-            f"Changes of section {source.name!r} are not recorded: its models were "
-            f"not known at startup ({reason}).",
-            "Let items() return a queryset without asking the database.",
-            cls,
-        )
-        return
-    if found is None or not getattr(source.sitemap, "record_deletes", True):
-        return
-    is_any_field_read = bool(object_path_reason(source.sitemap))
-    for model, field in _silent_foreign_keys(found, is_any_field_read):
-        yield message(
-            "W021",
-            f"{model._meta.label}.{field.name} lets the database delete or change "
-            f"rows of section {source.name!r} when its target is deleted. Django "
-            "sends no signal, so the change shows when the page is next compared.",
-            "Use on_delete=CASCADE or SET_NULL, or call touch() after such deletes.",
-            cls,
-        )
-
-
-def _silent_foreign_keys(
-    found: Dependencies, is_any_field_read: bool
-) -> Iterator[tuple[type[Model], Any]]:
-    """Yield foreign keys whose targets are deleted without a word about the rows."""
-    heard = {
-        model for model, related in found.related.items() if related.deletes_matter
-    }
-    chain = {known.model for known in found.model._meta.concrete_fields}
-    for model in sorted({*chain, *found.related}, key=lambda known: known._meta.label):
-        for field in model._meta.local_concrete_fields:
-            relation: Any = field.remote_field
-            on_delete = getattr(relation, "on_delete", None)
-            if not isinstance(on_delete, _IN_DATABASE) or relation.model in heard:
-                continue
-            if relation.parent_link:
-                continue  # a parent's delete is the row's own
-            if on_delete is _DB_CASCADE or is_any_field_read:
-                yield model, field

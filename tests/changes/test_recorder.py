@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import Route, Sitemap, touch
 from django_sitemaps_plus.changes import recorder
+from django_sitemaps_plus.db import aliases_of
 from django_sitemaps_plus.models import Change
 from django_sitemaps_plus.signals import changes_written
 from tests.conftest import Register
@@ -32,6 +33,7 @@ from tests.testapp.models import (
     ByPair,
     ByText,
     ByUuid,
+    Category,
     Elsewhere,
     Note,
     Story,
@@ -149,6 +151,53 @@ def test_what_is_saved_in_a_database_that_is_not_listed(register: Register) -> N
     with pytest.raises(Exception, match="testapp_article"):
         Article(slug="a").save(using="other")
     assert changes() == []
+
+
+@pytest.fixture
+def second_alias(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give an alias of the database that "default" names."""
+    second = connections["other"]
+    second.close()
+    with monkeypatch.context() as patch:
+        patch.setitem(second.settings_dict, "NAME", connection.settings_dict["NAME"])
+        yield "other"
+        second.close()
+
+
+def test_a_second_alias_of_the_database_is_recorded(
+    register: Register, second_alias: str
+) -> None:
+    register("news", Articles)
+    article = Article(slug="a", category=Category.objects.create(slug="c"))
+    article.save(using=second_alias)
+    key = str(article.pk)
+    assert changes() == [("news", key)]
+    with transaction.atomic(using=second_alias):
+        article.save(using=second_alias)
+        transaction.set_rollback(True, using=second_alias)
+    assert changes() == []
+    with transaction.atomic(using=second_alias):
+        article.delete(using=second_alias)
+        assert Change.objects.count() == 0
+    assert changes() == [("news", key)]
+
+
+def test_databases_that_settings_tell_apart_are_others(
+    second_alias: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = connection.settings_dict, connections[second_alias].settings_dict
+    assert aliases_of("default") == {"default", second_alias}
+    with monkeypatch.context() as patch:
+        patch.setitem(both[1], "PORT", "6432")
+        assert aliases_of("default") == {"default"}
+    with monkeypatch.context() as patch:
+        patch.setitem(both[1], "OPTIONS", {"service": "another"})
+        assert aliases_of(second_alias) == {second_alias}
+    with monkeypatch.context() as patch:
+        for of in both:
+            # Each connection has its own.
+            patch.setitem(of, "NAME", ":memory:")
+        assert aliases_of("default") == {"default"}
 
 
 DAY, DAYS = dt.date(2026, 1, 2), ("2026-01-02",)

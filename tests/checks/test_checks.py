@@ -16,7 +16,7 @@ from django.contrib import admin
 from django.contrib.sites.models import Site
 from django.core.checks import CheckMessage, Error, run_checks
 from django.core.checks import Warning as CheckWarning
-from django.db import connection, models
+from django.db import connection, connections, models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 from django.db.models.signals import post_save
@@ -394,6 +394,16 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "saved with using='other'.",
     ),
 ]
+
+
+def test_a_second_alias_of_one_database_is_not_a_replica(
+    register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = connection.settings_dict["NAME"]
+    with monkeypatch.context() as patch:
+        patch.setitem(connections["other"].settings_dict, "NAME", own)
+        declare(register, items=far)
+        assert found() == []
 
 
 @pytest.mark.parametrize(("attributes", "number", "start", "hint"), DECLARED)
