@@ -96,7 +96,7 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
 @register("sitemaps_plus")
 @of_each_site
 def check_sections(**kwargs: Any) -> list[CheckMessage]:
-    """E005 to E020 but E018, W002 to W004, W010, W020, W021 and W023: what classes declare."""
+    """E005 to E020 but E018, W002 to W004, W010 to W023: what classes declare."""
     found: list[CheckMessage] = []
     for name in section_names():
         # Of a class that several sections share, once.
