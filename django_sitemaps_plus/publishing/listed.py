@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from django.db import Error as DatabaseError
-from django.db.models import Q
+from django.db.models import Exists, OuterRef
 
+from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.changes.schedule import EVERY
 from django_sitemaps_plus.db import tables_exist
@@ -118,7 +119,10 @@ def _stored_pages(
     )
     every = pages().filter(section__in=by_section).order_by("number")
     values = list(every.values_list(*columns))
-    changed = _empty_with_changes(by_section) if any(x[4] == 0 for x in values) else ()
+    # Changes are asked for only where a page is empty.
+    some_empty = any(row[4] == 0 for row in values)
+    with_entries = {row[1] for row in values if row[4] != 0}
+    changed = _empty_with_changes(by_section, with_entries) if some_empty else {}
     for page, pk, number, lastmod, entries, *state in values:
         error, digest, verified, grace, former = state
         item = by_section[pk]
@@ -131,24 +135,40 @@ def _stored_pages(
         if former and grace <= now:
             lastmod = max(lastmod or 0.0, grace)
         # Where an error is noted there are rows.
-        is_empty = counted == 0 and not error and page not in changed
+        is_empty = counted == 0 and not error
         is_empty = is_empty and digest == definition(item.name).digest
-        if is_empty and not _is_due(rows[item.name], verified, now):
+        is_known = is_empty and page not in changed
+        if is_known and not _is_due(rows[item.name], verified, now):
             continue
+        is_empty = is_empty and not changed.get(page)
         found[pk].append(Listed(item, number, lastmod, counted, is_empty))
     return found
 
 
-def _empty_with_changes(by_section: Mapping[int, SectionSource]) -> set[int]:
-    """Return the empty pages, by primary key, that a change may concern."""
+def _empty_with_changes(
+    by_section: Mapping[int, SectionSource], with_entries: Collection[int]
+) -> dict[int, bool]:
+    """
+    Return the empty pages that a change may concern, and whether it surely does.
+
+    What was not assigned yet may concern any page of its section: only where none has
+    entries that is sure enough for an index.
+    """
     remembering = [
         pk
         for pk, item in by_section.items()
         if remembers(definition(item.name).database, item.name)
     ]
+    own = changes().filter(section=OuterRef("section__name"), page=OuterRef("number"))
     empty = looked_at().filter(section__in=by_section, entries=0)
-    changed = empty.filter(Q(waits=True) | Q(section__in=remembering))
-    return set(changed.values_list("pk", flat=True))
+    rows = empty.annotate(is_own=Exists(own))
+    return {
+        page: is_own or pk not in with_entries
+        for page, pk, is_own, unassigned in rows.values_list(
+            "pk", "section", "is_own", "unassigned"
+        )
+        if is_own or unassigned or pk in remembering
+    }
 
 
 def _is_due(row: Section, verified: float, now: float) -> bool:

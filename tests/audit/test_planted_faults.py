@@ -135,6 +135,8 @@ def plant(register: Any) -> Counter[tuple[str, str]]:
         planted[kind, f"{SITE}{url}"] += 1
         return url
 
+    # A section of which all rows are bad is in error.
+    add("rows", "/good/row/")
     for kind, pattern in ROWS.items():
         # They are left out, so they have rows, and no URLs.
         for row in add("rows", *(pattern.format(n) for n in MANY)):

@@ -89,6 +89,8 @@ class PlainLedger:
     #: key may have.
     pending: set[int] = field(default_factory=set)
     unreported: set[int] = field(default_factory=set)
+    #: Of the pending ones, those whose page nobody has looked for.
+    unassigned: set[int] = field(default_factory=set)
     all_pending: bool = False
     rows: dict[int, Row] = field(default_factory=dict)
     pages: list[PlainPage] = field(default_factory=list)
@@ -129,22 +131,28 @@ class PlainLedger:
 
     def ready(self, page: PlainPage) -> bool:
         """Tell whether a page is served as it is."""
-        waits = self.all_pending or any(
+        old = self._waits(page) or page.stale or page.code != self.changefreq
+        return page.content is not None and page.stored and not old
+
+    def _waits(self, page: PlainPage) -> bool:
+        return self.all_pending or any(
             self.owner(rank) == page.number for rank in self.pending
         )
-        old = waits or page.stale or page.code != self.changefreq
-        return page.content is not None and page.stored and not old
 
     # What was recorded
 
     def record(self, ranks: list[int]) -> None:
         """Remember that keys changed."""
         self.pending.update(ranks)
+        self.unassigned.update(ranks)
         self.unreported.update(ranks)
 
     def assign(self) -> None:
-        """Let a change of the whole section reach all its pages."""
-        if self.all_pending and self.filled:
+        """Let changes reach their pages, and one of the whole section all of them."""
+        if not self.filled:
+            return
+        self.unassigned.clear()
+        if self.all_pending:
             self.all_pending = False
             for page in self.pages:
                 page.stale, page.marked = True, True
@@ -193,8 +201,8 @@ class PlainLedger:
 
     def serve(self, page: PlainPage) -> Content:
         """Return what ``page`` shows when it is asked for."""
+        self.assign()
         if not self.ready(page):
-            self.assign()
             mine = {rank for rank in self.pending if self.owner(rank) == page.number}
             before = page.content
             former = before if page.stored else None
@@ -212,6 +220,7 @@ class PlainLedger:
             ):
                 self._begin_grace(page, former)
             self.pending -= mine
+            self.unassigned -= mine
             self.unreported -= mine
         return page.shown
 
@@ -250,15 +259,31 @@ class PlainLedger:
             if listed:
                 self.is_index = not few
             if not few:
-                return [page for page in listed if not self._is_empty(page)], None
+                return [page for page in listed if self._is_indexed(page)], None
+            next_number = self.next_number
             shown = [self.serve(page) for page in listed]
-            if listed == self.listed():
+            if next_number == self.next_number:
                 return listed, shown
 
     def listed(self) -> list[PlainPage]:
         """Return the pages not known to be empty, by number."""
-        listed = [page for page in self.pages if page.stale or not self._is_empty(page)]
+        some = self.all_pending or bool(self.unassigned)
+        listed = [
+            page
+            for page in self.pages
+            if some or page.stale or self._waits(page) or not self._is_empty(page)
+        ]
         return sorted(listed, key=lambda page: page.number)
+
+    def _is_indexed(self, page: PlainPage) -> bool:
+        """Tell whether an index lists a page: an empty one only for its changes."""
+        if not self._is_empty(page):
+            return True
+        own = {rank for rank in self.pending if self.owner(rank) == page.number}
+        if own - self.unassigned:
+            return True
+        is_blank = all(page.count == 0 for page in self.pages)
+        return is_blank and (self.all_pending or bool(self.unassigned))
 
     def _is_empty(self, page: PlainPage) -> bool:
         same = page.code == self.changefreq and not page.in_grace

@@ -363,7 +363,7 @@ class World:
             self.get(f"/sitemap-{self.name}-{page.number}.xml")
         after = self.stored(page)
         free_leases()
-        if not Change.objects.filter(section=self.name, key="").exists():
+        if not Change.objects.filter(section=self.name, page=None).exists():
             self.plain.assign()
         reported = Change.objects.exclude(reported_at=None).filter(page=page.number)
         if after.read_at > before.read_at:
