@@ -146,9 +146,10 @@ def test_a_new_key_or_location_must_be_verified_again() -> None:
         engine().proof(HOST),
         engine(key=OTHER).proof(HOST),
         engine(key_location="/x.txt").proof(HOST),
+        engine(key_location="/y.txt").proof(HOST),
         engine(keys={HOST: OLD}).proof(HOST),
     }
-    assert len(proofs) == 4
+    assert len(proofs) == 5
     assert KEY not in "".join(proofs)
     assert engine().proof(HOST) == engine(old_keys=[OTHER]).proof(HOST)
 
@@ -336,6 +337,10 @@ def test_a_key_that_is_refused_for_good_needs_a_new_one(site: FakeSite) -> None:
         bing.fault = reply(403, '{"errorCode":"KeyNotFound"}')
         answer = rotated.submit(batch(origin=site.origin))
         assert "Check that no firewall blocks crawlers." in answer.message
+        # Another one may have read the file.
+        client = engine(bing, key=OTHER, fallbacks=[yandex.url])
+        answer = client.submit(batch("/b", origin=site.origin))
+        assert outcome(answer) == (Outcome.ACCEPTED, 202)
 
 
 KEY_PROBLEM = "Key must consist of a-Z0-9 or '-'"
@@ -359,8 +364,11 @@ def test_only_a_batch_with_wrong_urls_is_divisible(
 ) -> None:
     trusting.fault = fault
     urls = [f"{ORIGIN}/a", "https://other.example/b"]
-    answer = engine(trusting).submit(Batch(origin=ORIGIN, urls=urls))
+    with FakeIndexNow("api") as other:
+        client = engine(trusting, fallbacks=[other.url])
+        answer = client.submit(Batch(origin=ORIGIN, urls=urls))
     assert (answer.outcome, answer.is_divisible) == (expected, is_divisible)
+    assert other.requests == [], "it would find the same"
 
 
 def test_the_same_url_too_soon_waits_for_ten_minutes(site: FakeSite) -> None:
@@ -380,19 +388,33 @@ def test_the_same_url_too_soon_waits_for_ten_minutes(site: FakeSite) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault",
-    # A wrong endpoint, or a network that requires a login, answers with a web page.
-    [reply(500), reply(404), redirect("https://x.example/"), html(), Cut("answer")],
+    ("fault", "words"),
+    [
+        (reply(500), "has an internal error (500)."),
+        *(
+            (reply(status), f"has no IndexNow endpoint here ({status})")
+            for status in (404, 405, 410)
+        ),
+        (reply(418), "refuses the request (418)."),
+        *(
+            (redirect("https://x.example/", status), f"with a redirect ({status})")
+            for status in (300, 301)
+        ),
+        # A wrong endpoint, or a network that requires a login.
+        (html(), "answers with a web page."),
+        (Cut("answer"), ""),
+    ],
     ids=repr,
 )
 def test_a_fallback_is_used_if_the_endpoint_fails(
-    trusting: FakeIndexNow, fault: Any
+    trusting: FakeIndexNow, fault: Any, words: str
 ) -> None:
     with FakeIndexNow("api") as down:
         down.fault = fault
         answer = engine(down, fallbacks=[trusting.url]).submit(batch())
     assert outcome(answer) == (Outcome.ACCEPTED, 200)
     assert down.host in answer.message
+    assert words in answer.message
     assert trusting.accepted == [f"{ORIGIN}/a"]
 
 
