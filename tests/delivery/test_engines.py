@@ -101,7 +101,7 @@ def test_anything_but_a_dict_of_engines_is_refused(settings: Any, value: Any) ->
     settings.SITEMAPS_PLUS = {"ENGINES": value}
     with pytest.raises(ConfigurationError) as caught:
         get_settings()
-    assert str(caught.value).startswith(f"{ENGINES} is ")
+    assert str(caught.value).startswith(f"{ENGINES} must be a dict of engines")
     assert "s3cr3t" not in str(caught.value)
     settings.SITEMAPS_PLUS = {"ENGINES": {"x" * 101: options("Few", {})}}
     with pytest.raises(ConfigurationError, match="1 to 100 characters"):
@@ -158,8 +158,8 @@ def test_a_section_that_an_engine_names_has_to_be_registered(
     wanted = {"sections": ["article"], "exclude": ["articel"]}
     use(settings, one=("Few", wanted))
     assert checked(settings) == {
-        "E034": f"{ENGINES}['one']['OPTIONS']['exclude'] has 'articel', which is no "
-        "section. Did you mean 'article'?"
+        "E034": f"{ENGINES}['one']['OPTIONS']['exclude'] has 'articel', which is "
+        "not a section. Did you mean 'article'?"
     }
 
 
