@@ -237,7 +237,7 @@ class World:
         self.views: dict[str, State] = {}
         #: What was looked at and noted, and what events told of.
         self.noted: set[State] = set()
-        self.told: set[State | None] = set()
+        self.told: set[tuple[State | None, int]] = set()
         #: Of URLs where nothing was: the keys of pages that were read meanwhile.
         self.missed: dict[State, list[Range]] = {}
         #: What must never happen, as it happens.
@@ -450,6 +450,9 @@ class World:
             is_missing = not is_here and self.is_elsewhere(location, claim)
             kind = CHANGED if is_here or is_missing else REMOVED
             events.append(Event(at, kind, location, section, is_missing=is_missing))
+            if kind == REMOVED:
+                # What the other section tells in the meantime it cannot know.
+                self.check_removed(location, 1 - section)
         for location, state in sorted(new.items()):
             kind, is_late = self.kind_of_listed(state, known.get(location), claim)
             if kind:
@@ -622,6 +625,12 @@ class World:
             if state.location not in (listing or ()) and ADDED not in own:
                 self.faults.append(f"{state.location} was never told as added")
 
+    def check_removed(self, location: str, section: int) -> None:
+        """Note what is told as removed, though a section has told what is there."""
+        now = self.urls.get(location)
+        if now and now.hash is not None and (now, section) in self.told:
+            self.faults.append(f"{location} was told, and then told as removed")
+
     # Engines
 
     def tell(self, event: Event) -> None:
@@ -630,12 +639,9 @@ class World:
         if now is None:
             self.faults.append(f"{event.location} was never listed")
             return
-        # What the other section told in the meantime it could not know.
-        since = [e for e in self.events.get(event.location, []) if e.at > event.at]
-        is_known = now in self.told and all(e.section == event.section for e in since)
-        if event.kind == REMOVED and now.hash is not None and is_known:
-            self.faults.append(f"{event.location} was told, and then told as removed")
-        self.told.add(event.seen)
+        if event.kind == REMOVED:
+            self.check_removed(event.location, event.section)
+        self.told.add((event.seen, event.section))
         self.events.setdefault(event.location, []).append(event)
         if not event.is_late:
             self.notify(event.location)
