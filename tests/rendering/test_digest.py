@@ -13,13 +13,20 @@ from typing import Any
 import pytest
 from django.db.models import F, Value
 from django.db.models.functions import Now
-from django.utils import timezone
+from django.urls import path
+from django.utils import timezone, translation
+from django.utils.translation import get_language
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.rendering import digest as digests
+from tests.support.helpers import PagesSitemap
 from tests.testapp.models import Article
+from tests.testapp.views import anything
 
 pytestmark = pytest.mark.django_db
+
+#: Those of a site whose articles have moved.
+urlpatterns = [path("stories/<slug:slug>/", anything, name="article")]
 
 
 class Plain(Sitemap):
@@ -70,6 +77,49 @@ def test_another_address_is_another_definition(
     before = digest(register, Plain)
     settings.SITEMAPS_PLUS = {"BASE_URL": "https://example.org"}
     assert digest(register, Plain) != before
+
+
+def test_another_url_pattern_is_another_definition(
+    register: Callable[..., Any], settings: Any
+) -> None:
+    """The class says the same, and every page lists addresses that are gone."""
+    before = digest(register, changed())
+    settings.ROOT_URLCONF = __name__
+    assert digest(register, changed()) != before
+
+
+def test_a_definition_is_the_same_in_whatever_language_it_is_asked_for(
+    register: Callable[..., Any],
+) -> None:
+    """Or each visitor would have pages made again that another one has just had."""
+
+    def items(self: Any) -> Any:
+        return Article.objects.filter(slug=get_language())
+
+    found = set()
+    for language in ("en", "de", None):
+        with translation.override(language):
+            found.add(digest(register, changed(items=items)))
+    assert len(found) == 1
+
+
+def test_what_cannot_be_written_down_is_told_by_its_type(
+    register: Callable[..., Any],
+) -> None:
+    class Unwritten:
+        def __repr__(self) -> str:
+            raise ValueError("not ready")
+
+    before = digest(register, changed(changefreq=Unwritten()))
+    assert digest(register, changed(changefreq=Unwritten())) == before
+    assert digest(register, changed()) != before
+
+
+def test_a_section_by_position_is_not_compared_by_the_clock(
+    register: Callable[..., Any],
+) -> None:
+    register("pages", PagesSitemap)
+    assert not digests.definition("pages").clock
 
 
 @pytest.mark.parametrize(

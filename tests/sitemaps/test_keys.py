@@ -136,9 +136,14 @@ def test_another_column_type_or_collation_voids_the_bounds() -> None:
         model("Item", id=models.BigAutoField(primary_key=True)),
         model("Item", id=models.UUIDField(primary_key=True, default=uuid.uuid4)),
         model("Item", code=models.CharField(primary_key=True, max_length=9)),
-        model(
-            "Item",
-            code=models.CharField(primary_key=True, max_length=9, db_collation="C"),
+        *(
+            model(
+                "Item",
+                code=models.CharField(
+                    primary_key=True, max_length=9, db_collation=collation
+                ),
+            )
+            for collation in ("C", "POSIX")
         ),
         model("Other", id=models.BigAutoField(primary_key=True)),
     ]
@@ -173,8 +178,8 @@ def test_a_key_of_many_long_columns_fits_the_ledger() -> None:
     ("queryset", "page_by", "message"),
     [
         (Article.objects.all(), "slug", "may repeat or be NULL"),
-        (Article.objects.all(), "tags", "no such column"),
-        (Note.objects.all(), "numbr", "id, number"),
+        (Article.objects.all(), "tags", r"no such column\..* paged by: id\.$"),
+        (Note.objects.all(), "numbr", r"paged by: id, number\.$"),
     ],
 )
 def test_a_column_that_cannot_page_is_refused(
