@@ -1,5 +1,6 @@
 """
-The background work as a task of Django Tasks: Django's own, or before 6.0 the backport.
+Work for Django Tasks, Django's own or before 6.0 the backport: what else the background
+does, and the jobs of ``build_sitemaps --enqueue``.
 
 Imported only where it is used: ``@task`` asks for the project's backend and its queue.
 """
@@ -12,7 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from .delivery import background
+from .delivery import background, build_jobs
 
 _tasks: Any
 try:
@@ -33,3 +34,21 @@ def work(is_first: bool = True) -> None:
 def enqueue() -> None:
     """Hand the work over to a worker."""
     work.enqueue()
+
+
+@_tasks.task()  # type: ignore[untyped-decorator]
+def build(sections: list[str], site: str) -> None:
+    """Build pages of some sections for a while."""
+    if build_jobs.run(sections, site):
+        enqueue_build(sections, site)
+
+
+def enqueue_build(sections: list[str], site: str) -> None:
+    """Have a worker build pages of some sections."""
+    build.enqueue(sections=sections, site=site)
+
+
+def backend_without_workers() -> str:
+    """Return the name of a backend of ``TASKS`` without workers; empty if it has."""
+    names = {kind.__name__ for kind in type(build.get_backend()).__mro__}
+    return next(iter(names & {"ImmediateBackend", "DummyBackend"}), "")

@@ -1,5 +1,6 @@
 """
-The background work as a Celery task: ``django_sitemaps_plus.work``.
+Work for Celery: ``django_sitemaps_plus.work``, what else the background does, and
+``django_sitemaps_plus.build``, a job of ``build_sitemaps --enqueue``.
 
 Celery looks for modules of this name in all apps; so do others, who find nothing here
 where Celery is not installed.
@@ -10,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .delivery import background
+from .delivery import background, build_jobs
 
 _celery: Any
 try:
@@ -30,3 +31,16 @@ if _celery is not None:
     def enqueue() -> None:
         """Hand the work over to a worker."""
         work.delay()
+
+    # What a killed worker had begun is done by another, as by the other jobs.
+    @_celery.shared_task(  # type: ignore[untyped-decorator]
+        name="django_sitemaps_plus.build", ignore_result=True, acks_late=True
+    )
+    def build(sections: list[str], site: str) -> None:
+        """Build pages of some sections for a while."""
+        if build_jobs.run(sections, site):
+            enqueue_build(sections, site)
+
+    def enqueue_build(sections: list[str], site: str) -> None:
+        """Have a worker build pages of some sections."""
+        build.delay(sections, site)

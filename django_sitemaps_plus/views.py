@@ -44,12 +44,12 @@ from .publishing.documents import (
     as_text,
     former_document,
     fresh_document,
+    fresh_text,
     page_or_former,
 )
 from .publishing.extra import extra_sitemaps
 from .publishing.formats import (
     feed_document,
-    fresh_text,
     listed_in_robots,
     recent_document,
 )

@@ -483,12 +483,12 @@ def test_a_port_of_its_own_has_its_pages_packed_once(
     headers = {"host": "example.org:8443", "accept-encoding": "gzip"}
     for address in (PAGE, "/sitemap-article-1.txt"):
         client.get(address, headers={"host": "example.org"})
-        packed = documents.packed_for_others.cache_info().misses
+        packed = documents._readdressed.cache_info().misses
         for _ in range(3):
             answer = client.get(address, headers=headers)
             text = gzip.decompress(answer.content)
             assert text.count(b"http://example.org:8443/articles/") == 30
-        assert documents.packed_for_others.cache_info().misses == packed + 1
+        assert documents._readdressed.cache_info().misses == packed + 1
         answer = client.get(address, headers={"host": "example.org:8080"})
         assert answer.content.count(b"http://example.org:8080/articles/") == 30
 

@@ -26,7 +26,6 @@ from django_sitemaps_plus.pagination.queries import (
     upper_of,
 )
 from django_sitemaps_plus.publishing import storage
-from django_sitemaps_plus.publishing.compression import unpack
 from django_sitemaps_plus.publishing.pages import expire, serve
 from django_sitemaps_plus.publishing.readers import reads
 from django_sitemaps_plus.publishing.status import problem_of, with_states
@@ -232,7 +231,7 @@ class PageAdmin(base.ReadOnly):
     def repeated_shown(self, page: Page) -> str:
         """Return how many entries of the page repeat a URL."""
         stored = storage.read(page, page.checksum)
-        count = None if stored is None else repeated(unpack(stored.data))
+        count = None if stored is None else repeated(stored.segment.text())
         return display.number(count)
 
     @admin.display(description=_("up to, without it"))

@@ -16,6 +16,7 @@ from functools import cached_property
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.rendering.listing import (
     Listing,
+    entry_of,
     fingerprint,
     lastmod_of,
     location_of,
@@ -125,7 +126,8 @@ def reported_text(
 class Comparison:
     """What was known of a page, or of all pieces of one, and what is listed now."""
 
-    #: What was listed; None if that is not known.
+    #: What was listed; None if that is not known. Both listings may be without what is
+    #: the same in both, and was not reported.
     former: Listing | None
     new: Listing
     taken: Taken
@@ -143,6 +145,8 @@ class Comparison:
     #: their pages list: see ``publishing.elsewhere``.
     others: Collection[str] = ()
     elsewhere: Collection[str] = ()
+    #: The text of all that is listed now, where ``new`` has not all of it.
+    text: bytes = b""
     #: False where some pieces are yet to be built: what they list is not known.
     is_whole: bool = True
     #: Whether a URL that is listed no longer is an event.
@@ -163,7 +167,7 @@ class Comparison:
             *(
                 self._event(Kind.CHANGED, location, now)
                 for location in sorted(removed - known)
-                if written(location, self.origin) in self.new
+                if self._rest(location) is not None
             ),
         ]
 
@@ -223,7 +227,7 @@ class Comparison:
         late: bool = False,
         missing: bool = False,
     ) -> Event:
-        rest = self.new.get(written(location, self.origin), b"")
+        rest = self._rest(location) or b""
         return Event(kind, location, now, lastmod_of(rest), late=late, missing=missing)
 
     def _present(self, now: float, removed: Collection[str]) -> Iterator[Event]:
@@ -247,6 +251,12 @@ class Comparison:
             known = item in former and item not in reported
             if known and self._differ(former[item], rest):
                 yield self._event(Kind.CHANGED, location_of(item, self.origin), now)
+
+    def _rest(self, location: str) -> bytes | None:
+        """Return what is listed of a location now, behind it; None if it is not."""
+        item = written(location, self.origin)
+        found = self.new.get(item)
+        return entry_of(self.text, item) if found is None else found
 
     def _last_removed(self) -> set[str]:
         since = min([self.page.read_at, *(r.at for r in self.taken.reported.values())])

@@ -97,7 +97,7 @@ def _is_served(path: str) -> bool:
 
 
 def _check_workers() -> Iterator[CheckMessage]:
-    """E033: what BACKGROUND hands the work over to is not there."""
+    """E033 and W033: what BACKGROUND hands the work over to is not there."""
     how = get_settings().BACKGROUND
     if how not in background.TASKS:
         return
@@ -115,4 +115,12 @@ def _check_workers() -> Iterator[CheckMessage]:
             "E033",
             f"{start}, which cannot be used: {problem}",
             f"Correct the settings of {where}; {instead}",
+        )
+    elif name := background.without_workers(str(how)):
+        does = "runs none" if name == "DummyBackend" else "runs them where it is"
+        yield message(
+            "W033",
+            f"{start}, but TASKS has the {name}, which hands no task to a worker: it "
+            f"{does}.",
+            f"Give TASKS a backend with workers, such as django-tasks-db's; {instead}",
         )

@@ -291,6 +291,15 @@ def problem(how: str) -> str:
     return ""
 
 
+def without_workers(how: str) -> str:
+    """Return the backend of Django Tasks that hands nothing over; empty if it does."""
+    if how != "tasks":
+        return ""
+    module = TASKS[how].rpartition(".")[0]
+    name: str = import_string(f"{module}.backend_without_workers")()
+    return name
+
+
 def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """
     Notify receivers and engines of what is due for a while, and delete what is old.

@@ -18,7 +18,6 @@ from django_sitemaps_plus.changes.queries import location_digest, url_changes
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.publishing import index
-from django_sitemaps_plus.publishing.compression import unpack
 from django_sitemaps_plus.publishing.documents import page_document
 from django_sitemaps_plus.publishing.forecast import forecast
 from django_sitemaps_plus.publishing.listed import listed
@@ -72,7 +71,7 @@ def everything(sections: Sequence[str], site: SiteAddress) -> Iterator[tuple[str
             continue
         for item in listed(source.name, [source]).pages:
             document = page_document(source, item.number, site)
-            body = unpack(document.packed) if document else b""
+            body = document.body if document else b""
             for found in locations_of(body):
                 yield html.unescape(found.decode()), source.name
 

@@ -7,6 +7,7 @@ of the clock to winter makes two of them compare falsely.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.db import models
@@ -120,14 +121,23 @@ class PageQuerySet(models.QuerySet["Page"]):
             free.update(building_by=owner, building_until=DatabaseTime() + seconds)
         )
 
-    def renew(self, pk: int, owner: str, seconds: float) -> None:
-        """Keep the claim on page ``pk`` for ``seconds`` from now."""
-        mine = self.filter(pk=pk, building_by=owner)
+    def claim_new(self, found: Sequence[Page], owner: str, seconds: float) -> bool:
+        """Become the one who builds those pages that were never built, as ``claim``."""
+        new = self.filter(pk__in=[page.pk for page in found], checksum="", error="")
+        free = new.filter(building_until__lt=DatabaseTime())
+        return bool(
+            free.update(building_by=owner, building_until=DatabaseTime() + seconds)
+        )
+
+    def renew(self, found: Sequence[Page], owner: str, seconds: float) -> None:
+        """Keep the claim on some pages for ``seconds`` from now."""
+        mine = self.filter(pk__in=[page.pk for page in found], building_by=owner)
         mine.update(building_until=DatabaseTime() + seconds)
 
-    def release(self, pk: int, owner: str) -> None:
-        """Give up the claim on page ``pk``; another's stays."""
-        self.filter(pk=pk, building_by=owner).update(building_by="", building_until=0)
+    def release(self, found: Sequence[Page], owner: str) -> None:
+        """Give up the claim on some pages; another's stays."""
+        mine = self.filter(pk__in=[page.pk for page in found], building_by=owner)
+        mine.update(building_by="", building_until=0)
 
     def write(self, page: Page, **values: Any) -> bool:
         """

@@ -8,12 +8,15 @@ did.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from django.db.models import Sum
 
+from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.queries import changes, related_states
+from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
@@ -26,18 +29,25 @@ from django_sitemaps_plus.pagination.queries import (
     void,
 )
 from django_sitemaps_plus.rendering.columns import OMITTED
+from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .compression import unpack
-from .freshness import looked_at
+from . import storage
+from .freshness import PageState, is_fresh, looked_at, what_waits
+from .new_pages import MOST, build_new
 from .pages import differs, expire, find_by_position, serve
 from .position_build import NotStoredError
 
 #: Seconds for which the pages of a section that is no longer registered must not have
 #: been served before they are removed.
 UNUSED = 86_400
+
+#: Pages that are looked at by one query, with their bytes.
+CHUNK = 20
+#: Seconds between two looks at a page that another process is building.
+POLL = 0.2
 
 #: Told how many pages of a section are done, and how many there are.
 Progress = Callable[[int, int], object]
@@ -68,6 +78,8 @@ class SectionReport:
     errors: list[str] = field(default_factory=list)
     #: Why the section has no pages in the ledger; empty if it has.
     by_position: str = ""
+    #: Whether the time for it was over before all pages were looked at.
+    is_cut_short: bool = False
     #: When the work began, in seconds since the epoch.
     begun: float = field(default_factory=time.time)
 
@@ -84,14 +96,20 @@ def fill(
 
 
 def build(
-    source: SectionSource, site: SiteAddress, progress: Progress | None = None
+    source: SectionSource,
+    site: SiteAddress,
+    progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> SectionReport:
-    """Build every page of a section that is not fresh."""
+    """
+    Build every page of a section that is not fresh.
+
+    It is asked again and again whether the time for it ``is_over``.
+    """
     if source.key is None:
         return _build_by_position(source, site)
     done = fill(source)
-    for page in _walk(source, progress):
-        _serve(source, page, site, done)
+    _Run(source, site, done, progress, is_over=is_over).build()
     _count(done)
     return done
 
@@ -139,11 +157,15 @@ def reconcile(
     """
     if source.key is None:
         return _build_by_position(source, site, again=True)
+
+    def is_wanted(page: Page) -> bool:
+        if not deep and not differs(source, page):
+            return False
+        expire(page)
+        return True
+
     done = fill(source)
-    for page in _walk(source, progress):
-        if deep or differs(source, page):
-            expire(page)
-        _serve(source, page, site, done)
+    _Run(source, site, done, progress, is_wanted).build()
     _count(done)
     return done
 
@@ -180,19 +202,111 @@ def _is_unused(section: Section) -> bool:
     return not found.filter(verified_at__gte=since).exists()
 
 
-def _walk(source: SectionSource, progress: Progress | None) -> Iterator[Page]:
-    """Yield the pages in the order of their keys, those that splits add too."""
-    position, seen = -1, 0
-    while True:
-        rows = looked_at().filter(of_sections(source.name), position__gt=position)
-        page = rows.order_by("position").first()
-        if page is None:
-            return
-        position = page.position
-        yield page
-        seen += 1
-        if progress is not None:
-            progress(seen, pages().filter(section=page.section_id).count())
+@dataclass
+class _Run:
+    """
+    One run over the pages of a section, in the order of their keys.
+
+    What another process is building just now is looked at again at the end.
+    """
+
+    source: SectionSource
+    site: SiteAddress
+    done: SectionReport
+    progress: Progress | None
+    #: Whether a page that is fresh has to be rebuilt all the same.
+    is_wanted: Callable[[Page], bool] = lambda page: False
+    is_over: Callable[[], bool] = lambda: False
+    #: Pages, by their primary key, that were never built and need a closer look.
+    alone: set[int] = field(default_factory=set)
+    later: list[Page] = field(default_factory=list)
+    seen: int = 0
+
+    def build(self) -> None:
+        """Build every page that is not fresh, those that splits add too."""
+        position = -1
+        while not self._is_cut_short() and (found := self._after(position)):
+            position = self._build_some(found)
+            self._report_progress(found[0].section)
+        for page in self.later:
+            self._build_after_others(page)
+
+    def _is_cut_short(self) -> bool:
+        self.done.is_cut_short = self.done.is_cut_short or self.is_over()
+        return self.done.is_cut_short
+
+    def _after(self, position: int) -> list[Page]:
+        """Return the next pages, with what waits for them."""
+        rows = looked_at().filter(of_sections(self.source.name))
+        rows = rows.filter(position__gt=position).order_by("position")
+        found = list(rows[:CHUNK])
+        if found and what_waits(found[0])[1] and assign(self.source, found[0].section):
+            found = list(rows[:CHUNK])
+        return found
+
+    def _build_some(self, found: Sequence[Page]) -> int:
+        """Work on some pages; return the position after which to look for the next."""
+        stored = storage.read_all(found)
+        for index, page in enumerate(found):
+            if page.building_until > time.time():
+                self.later.append(page)
+            elif self._is_new(page):
+                return self._build_new(list(takewhile(self._is_new, found[index:])))
+            elif (
+                not self.is_wanted(page) and page.pk in stored and self._is_fresh(page)
+            ):
+                self.done.unchanged += 1
+                _add_problems(page, self.done)
+            else:
+                _serve(self.source, page, self.site, self.done)
+                self.seen += 1
+                # It may have been split: then the pieces come next.
+                return page.position
+            self.seen += 1
+        return found[-1].position
+
+    def _is_new(self, page: Page) -> bool:
+        is_known = page.checksum or page.error or what_waits(page)[0]
+        is_free = page.building_until <= time.time()
+        return is_free and not is_known and page.pk not in self.alone
+
+    def _is_fresh(self, page: Page) -> bool:
+        current = definition(self.source.name)
+        if remembers(current.database, self.source.name):
+            return False
+        return is_fresh(PageState.of(page), current, time.time())
+
+    def _build_new(self, found: Sequence[Page]) -> int:
+        some = found[:MOST]
+        built = build_new(self.source, some, self.site)
+        for page, writer in built:
+            self.done.changed += 1
+            self.done.repeated += repeated(writer.stored.segment.text())
+            _add_problems(page, self.done)
+        self.seen += len(built)
+        pks = {page.pk for page, _ in built}
+        left = [page for page in some if page.pk not in pks]
+        self.alone.update(page.pk for page in left)
+        # What is left is looked at again, by itself.
+        return left[0].position - 1 if left else some[-1].position
+
+    def _build_after_others(self, page: Page) -> None:
+        """Wait until another process has built a page, or has given it up."""
+        rows = looked_at().filter(pk=page.pk)
+        while not self._is_cut_short() and (found := rows.first()):
+            if self._is_fresh(found):
+                self.done.unchanged += 1
+                _add_problems(found, self.done)
+                return
+            if found.building_until <= time.time():
+                _serve(self.source, found, self.site, self.done)
+                return
+            time.sleep(POLL)
+
+    def _report_progress(self, section: Section) -> None:
+        if self.progress is not None:
+            total = pages().filter(section=section).count()
+            self.progress(self.seen, max(total, self.seen))
 
 
 def _serve(
@@ -215,7 +329,7 @@ def _serve(
         return
     if is_new or served.page.checksum != before:
         done.changed += 1
-        done.repeated += repeated(unpack(served.stored.data))
+        done.repeated += repeated(served.stored.segment.text())
     else:
         done.unchanged += 1
     _add_problems(served.page, done)

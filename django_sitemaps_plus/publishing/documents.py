@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from django.db import Error as DatabaseError
@@ -20,12 +22,8 @@ from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
-from django_sitemaps_plus.protocol.errors import PageFull
-from django_sitemaps_plus.protocol.writers import (
-    URLSET_FOOTER,
-    UrlsetWriter,
-    urlset_header,
-)
+from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
+from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -33,27 +31,19 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import storage
 from .by_position import page_bytes, position_pages
-from .compression import compressor, pack, unpack
-from .freshness import PageState, fresh_bytes, tag_of
-from .listed import FILL_SECONDS
+from .freshness import PageState, fresh_bytes, fresh_pages, tag_of
+from .listed import FILL_SECONDS, Listed
 from .page_writer import raises
 from .pages import Served, find, find_by_position, serve
 from .position_build import NotStoredError
-from .storage import StoredBytes, address_of
-from .stylesheet import stylesheet
-from .text import text_of
+from .segments import Segment, gzipped, segment_of
+from .storage import StoredBytes, address_of, entries_header
+from .text import SUFFIX, store_text, text_bytes, text_of
 
 logger = logging.getLogger("django_sitemaps_plus")
 
 XML: Final = "application/xml"
 TEXT: Final = "text/plain; charset=utf-8"
-
-#: What an XML namespace begins with, of each kind of media.
-_NAMESPACES = {
-    "images": b"xmlns:image",
-    "videos": b"xmlns:video",
-    "news": b"xmlns:news",
-}
 
 
 class UnusableError(SitemapsPlusError):
@@ -62,32 +52,56 @@ class UnusableError(SitemapsPlusError):
 
 @dataclass(frozen=True)
 class Document:
-    """Gzipped bytes to send, and the tag of what they say."""
+    """What is sent: compressed texts, and the tag of what they say."""
 
     tag: str
-    packed: bytes
+    segments: tuple[Segment, ...]
+    #: Of a file of entries: how many there are, and the kinds of media whose namespaces
+    #: they need. None: the segments are all of it.
+    entries: int = 0
+    media: frozenset[str] | None = None
     #: When the bytes changed, in seconds since the epoch; None if not known.
     changed_at: float | None = None
     #: Whether another version is being built: then there is no 304.
     is_former: bool = False
     content_type: str = XML
 
+    @property
+    def packed(self) -> bytes:
+        """The whole file, gzipped."""
+        return gzipped(self._header, self.segments, self._footer)
+
+    @property
+    def body(self) -> bytes:
+        """The whole file, not compressed."""
+        texts = [segment.text() for segment in self.segments]
+        return b"".join([self._header, *texts, self._footer])
+
+    @property
+    def size(self) -> int:
+        """How many bytes the whole file has, not compressed."""
+        texts = sum(segment.size for segment in self.segments)
+        return len(self._header) + texts + len(self._footer)
+
+    @property
+    def _header(self) -> bytes:
+        return b"" if self.media is None else entries_header(self.media)
+
+    @property
+    def _footer(self) -> bytes:
+        return b"" if self.media is None else URLSET_FOOTER
+
 
 def document(body: bytes, content_type: str = XML) -> Document:
     """Return bytes to send that are stored nowhere."""
     tag = hashlib.blake2b(body, digest_size=12).hexdigest()
-    return Document(tag, pack(body), content_type=content_type)
+    return Document(tag, (segment_of(body),), content_type=content_type)
 
 
 def as_text(found: Document) -> Document:
     """Return the URLs of a document of entries, one a line."""
-    packed = pack(text_of(unpack(found.packed)))
-    return replace(found, packed=packed, content_type=TEXT)
-
-
-def is_blank(packed: bytes) -> bool:
-    """Tell whether a document of entries has none."""
-    return b"<url>" not in unpack(packed)
+    texts = (segment_of(text_of(segment.text())) for segment in found.segments)
+    return replace(found, segments=tuple(texts), media=None, content_type=TEXT)
 
 
 # Pages
@@ -125,11 +139,10 @@ def former_document(name: str, number: int, site: SiteAddress) -> Document:
     if page is not None:
         checksum, changed_at = PageState.of(page).served(time.time())
         stored = storage.read(page, checksum)
-        if stored is not None and not is_blank(stored.data):
+        if stored is not None and stored.entries:
             scheme = getattr(registry.sources()[name], "protocol", None)
             own = site.with_scheme(scheme)
-            tag, data = tag_of(checksum, own), packed_for(stored, own)
-            return Document(tag, data, changed_at, is_former=True)
+            return _of_stored(stored, checksum, own, changed_at, is_former=True)
     raise UnusableError(f"Nothing is stored of the page {name}-{number}.")
 
 
@@ -166,27 +179,112 @@ def _by_position(
             raise
     if not 1 <= number <= position_pages(item):
         return None
-    return document(page_bytes(item, number, site))
+    return _of_bytes(page_bytes(item, number, site), item)
+
+
+def _of_bytes(body: bytes, item: SectionSource) -> Document:
+    """Return a page that was built for the request, so that others can join it."""
+    whole = document(body)
+    _, start, rest = body.partition(b"<url>")
+    entries = start + rest.removesuffix(URLSET_FOOTER) if start else b""
+    return replace(
+        whole,
+        segments=(segment_of(entries),),
+        entries=entries.count(b"<url>"),
+        media=frozenset(item.media_used),
+    )
 
 
 def _of_served(item: SectionSource, served: Served, site: SiteAddress) -> Document:
     own = site.with_scheme(item.sitemap.protocol)
-    tag = tag_of(served.checksum, own)
     refuse_blank(served.page.error, served.stored)
-    data = packed_for(served.stored, own)
-    return Document(tag, data, served.changed_at, served.is_former)
+    return _of_stored(
+        served.stored,
+        served.checksum,
+        own,
+        served.changed_at,
+        is_former=served.is_former,
+    )
+
+
+def _of_stored(
+    stored: StoredBytes,
+    checksum: str,
+    site: SiteAddress,
+    changed_at: float | None,
+    *,
+    is_former: bool = False,
+) -> Document:
+    found = readdressed(stored, site)
+    return Document(
+        tag_of(checksum, site),
+        (found.segment,),
+        found.entries,
+        frozenset(found.media.split()),
+        changed_at,
+        is_former,
+    )
 
 
 def fresh_document(name: str, number: int, site: SiteAddress) -> Document | None:
     """Return a fresh page's bytes, by one query; None if it must be looked into."""
     found = fresh_bytes(name, number)
-    if found is None:
+    return None if found is None else _of_fresh(name, *found, site)
+
+
+def fresh_documents(
+    found: Iterable[Listed], site: SiteAddress, *, text: bool
+) -> dict[tuple[str, int], Document]:
+    """
+    Return those of some pages that are fresh, by one query; or the texts of their URLs.
+
+    By the names of the pages, without what a page that was split shows for a while.
+    """
+    pks = {item.pk: item for item in found if item.pk is not None}
+    if not pks:
+        return {}
+    names = {pk: item.source.name for pk, item in pks.items()}
+    fresh = {}
+    for pk, (state, stored) in fresh_pages(names, SUFFIX if text else "").items():
+        own = site.with_scheme(definition(names[pk]).protocol)
+        if state.error or (text and stored.origin != address_of(own)):
+            continue
+        document = _of_stored(stored, state.checksum, own, state.changed_at)
+        fresh[pks[pk].name] = _as_text(document) if text else document
+    return fresh
+
+
+def fresh_text(name: str, number: int, site: SiteAddress) -> Document | None:
+    """Return a fresh page's URLs, one a line; None if the page must be looked into."""
+    own = site.with_scheme(definition(name).protocol)
+    found = fresh_bytes(name, number, SUFFIX)
+    if found is not None and not found[0].error and found[1].origin == address_of(own):
+        state, stored = found
+        checksum, changed_at = state.served(time.time())
+        return _as_text(_of_stored(stored, checksum, own, changed_at))
+    page = fresh_bytes(name, number)
+    if page is None:
         return None
-    state, stored = found
+    state, stored = page
+    checksum, changed_at = state.served(time.time())
+    refuse_blank(state.error, stored)
+    text = readdressed(stored, own, text=True)
+    if stored.origin == address_of(own):
+        store_text(name, number, checksum, text)
+    return _as_text(_of_stored(text, checksum, own, changed_at))
+
+
+def _as_text(found: Document) -> Document:
+    return replace(found, media=None, content_type=TEXT)
+
+
+def _of_fresh(
+    name: str, state: PageState, stored: StoredBytes, site: SiteAddress
+) -> Document:
     refuse_blank(state.error, stored)
     checksum, changed_at = state.served(time.time())
     own = site.with_scheme(definition(name).protocol)
-    return Document(tag_of(checksum, own), packed_for(stored, own), changed_at)
+    return _of_stored(stored, checksum, own, changed_at)
 
 
 def refuse_blank(error: str, stored: StoredBytes) -> None:
@@ -195,58 +293,48 @@ def refuse_blank(error: str, stored: StoredBytes) -> None:
 
     It has rows by now: to say that it has none would be a lie.
     """
-    if error and is_blank(stored.data):
+    if error and not stored.entries:
         raise TooManyBadRows(error)
 
 
-def packed_for(stored: StoredBytes, site: SiteAddress, *, text: bool = False) -> bytes:
-    """Return gzipped bytes with the address of ``site``, or the URLs in them."""
+def readdressed(
+    stored: StoredBytes, site: SiteAddress, *, text: bool = False
+) -> StoredBytes:
+    """Return stored bytes with the address of ``site``, or the URLs in them."""
     if stored.origin == address_of(site) and not text:
-        return stored.data
-    return packed_for_others(stored, site, text=text)
+        return stored
+    return _readdressed(stored, site, text=text)
 
 
 @lru_cache(maxsize=8)
-def packed_for_others(stored: StoredBytes, site: SiteAddress, *, text: bool) -> bytes:
-    """Do so, once for whoever asks again: to pack a full page takes 50 ms."""
-    body = stored.body_for(site)
-    return pack(text_of(body) if text else body)
+def _readdressed(stored: StoredBytes, site: SiteAddress, *, text: bool) -> StoredBytes:
+    """Do so, once for whoever asks again: a full page takes 10 ms."""
+    found = stored.for_site(site)
+    return text_bytes(found) if text else found
 
 
 # Several together
 
 
-def merged(bodies: Sequence[tuple[SectionSource, Document]]) -> Document | None:
-    """Return the entries of several pages as one document; None if they do not fit."""
-    if len(bodies) == 1:
-        return bodies[0][1]
-    tags = "\n".join(f"{item.name}:{document.tag}" for item, document in bodies)
-    tag = hashlib.blake2b(tags.encode(), digest_size=12).hexdigest()
-    try:
-        documents = [document for _, document in bodies]
-        is_former = any(document.is_former for document in documents)
-        return Document(tag, _merge(documents), is_former=is_former)
-    except PageFull:
-        return None
-
-
-def _merge(documents: Sequence[Document]) -> bytes:
-    bodies = [unpack(document.packed) for document in documents]
-    heads = [body.partition(b"<url>")[0] for body in bodies]
-    media = {
-        kind: any(mark in head for head in heads) for kind, mark in _NAMESPACES.items()
-    }
-    packer = compressor()
-    packed: list[bytes] = []
-    writer = UrlsetWriter(
-        lambda block: packed.append(packer.compress(block)),
-        header=urlset_header(**media, stylesheet=stylesheet()),
+def joined(
+    found: Sequence[tuple[SectionSource, Document]], *, text: bool
+) -> Document | None:
+    """Return the entries of several pages as one file; None if they do not fit."""
+    if len(found) == 1:
+        return found[0][1]
+    documents = [document for _, document in found]
+    tags = "\n".join(f"{item.name}:{document.tag}" for item, document in found)
+    media = [document.media for document in documents if document.media is not None]
+    whole = Document(
+        tag=hashlib.blake2b(tags.encode(), digest_size=12).hexdigest(),
+        segments=tuple(part for document in documents for part in document.segments),
+        entries=sum(document.entries for document in documents),
+        media=None if text else frozenset().union(*media),
+        content_type=TEXT if text else XML,
+        is_former=any(document.is_former for document in documents),
     )
-    for body in bodies:
-        _, start, rest = body.partition(b"<url>")
-        if start:
-            entries = start + rest.removesuffix(URLSET_FOOTER)
-            writer.add_xml(entries, entries.count(b"<url>"))
-    writer.finish()
-    packed.append(packer.flush())
-    return b"".join(packed)
+    fits = whole.entries <= MAX_ENTRIES and whole.size <= MAX_BYTES
+    for item, group in groupby(found, key=itemgetter(0)):
+        own = sum(document.entries for _, document in group)
+        fits = fits and own <= item.most_in_one_file
+    return whole if fits else None

@@ -20,7 +20,6 @@ from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import registry
 
 from . import storage
-from .compression import unpack
 
 #: Bytes, not compressed, of pages that are searched: half a million URLs.
 MOST = 50_000_000
@@ -38,7 +37,7 @@ def with_others(comparison: Comparison) -> Comparison:
     for some in _searched(names, section):
         left = comparison.missing.keys() - found
         for stored in storage.read_all(some).values():
-            found |= listed_of(unpack(stored.data), left, stored.start)
+            found |= listed_of(stored.segment.text(), left, stored.start)
     return replace(comparison, others=names, elsewhere=found)
 
 

@@ -28,7 +28,6 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
 from . import storage
 from .bad_rows import formerly_bad, labels_of, refuse_bad
-from .compression import unpack
 from .elsewhere import with_others
 from .page_build import MOST_PIECES
 from .page_writer import PageWriter
@@ -91,7 +90,7 @@ def _events(source: SectionSource, page: Page, site: SiteAddress) -> list[Event]
     former = storage.read(page, page.checksum) if page.checksum else None
     new, bad, is_whole = _listed(source, page, own)
     comparison = Comparison(
-        former=listing_of(former.body_for(own)) if former else None,
+        former=listing_of(former.text_for(own)) if former else None,
         new=new,
         taken=take(source.name, [page.number]),
         origin=str(own.origin),
@@ -117,7 +116,7 @@ def _listed(
     fitting = writer.run(lower, upper)
     if fitting is None:
         refuse_bad(writer, page)
-        return listing_of(unpack(writer.data)), labels_of(writer.bad), True
+        return listing_of(writer.stored.segment.text()), labels_of(writer.bad), True
     at = cuts(key_range, page, fitting, MOST_PIECES - 1)
     found, bad, is_whole = Listing(), frozenset[str](), True
     for start, end in zip([lower, *at], [*at, upper], strict=True):
@@ -126,6 +125,6 @@ def _listed(
             is_whole = False
             continue
         refuse_bad(writer, page)
-        found.update(listing_of(unpack(writer.data)))
+        found.update(listing_of(writer.stored.segment.text()))
         bad |= labels_of(writer.bad)
     return found, bad, is_whole

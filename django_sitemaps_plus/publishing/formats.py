@@ -8,7 +8,6 @@ for each request, from what happened to URLs, by one query: nothing of them is s
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Collection, Iterable
 
 from django_sitemaps_plus.changes.models import UrlChange
@@ -35,13 +34,10 @@ from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
-from .documents import TEXT, Document, document, packed_for, refuse_blank
-from .freshness import fresh_bytes, tag_of
+from .documents import Document, document
 from .index import address, addresses, usable
 from .refresh import report_all
-from .storage import StoredBytes, address_of
 from .stylesheet import stylesheet
-from .text import SUFFIX, store_text
 
 #: The endings of feeds, and what serves each.
 ENDINGS = {"atom": (atom, ATOM_TYPE), "rss": (rss, RSS_TYPE)}
@@ -65,30 +61,6 @@ def listed_in_robots(site: SiteAddress) -> list[str]:
         else:
             found.append(address(site, "recent", "recent"))
     return found
-
-
-# Text
-
-
-def fresh_text(name: str, number: int, site: SiteAddress) -> Document | None:
-    """Return a fresh page's URLs, one a line; None if the page must be looked into."""
-    own = site.with_scheme(definition(name).protocol)
-    found = fresh_bytes(name, number, SUFFIX)
-    if found is not None and not found[0].error and found[1].origin == address_of(own):
-        state, stored = found
-        checksum, changed_at = state.served(time.time())
-        tag = tag_of(checksum, own)
-        return Document(tag, stored.data, changed_at, content_type=TEXT)
-    page = fresh_bytes(name, number)
-    if page is None:
-        return None
-    state, stored = page
-    checksum, changed_at = state.served(time.time())
-    refuse_blank(state.error, stored)
-    data = packed_for(stored, own, text=True)
-    if stored.origin == address_of(own):
-        store_text(name, number, checksum, StoredBytes(stored.origin, data))
-    return Document(tag_of(checksum, own), data, changed_at, content_type=TEXT)
 
 
 # What changed last

@@ -9,8 +9,11 @@ and not while older code may have run that has ended since.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.db import DatabaseError, connections
@@ -30,6 +33,7 @@ from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.sitemaps.sections import BY_POSITION
 from django_sitemaps_plus.sitemaps.site import SiteAddress, current_site
 
+from .models import PageFile
 from .storage import COLUMNS, StoredBytes, files, joined
 
 #: Seconds after which a page whose query depends on the clock, or that could not
@@ -178,6 +182,7 @@ def _statement(
         rows = pages().using(using).filter(**_of_page(""))
         columns: Any = rows.annotate(waits=waits).values_list(*_COLUMNS, "waits")
     else:
+        found = files().using(using).filter(**_of_page("page__"))
         served: Any = Case(
             When(
                 Q(page__grace_until__gt=_ANY_TIME) & ~Q(page__grace_checksum=""),
@@ -185,17 +190,35 @@ def _statement(
             ),
             default=F("page__checksum"),
         )
-        if suffix:
-            served = Concat(served, Value(suffix))
-        found = files().using(using).filter(checksum=served, **_of_page("page__"))
-        names = [f"page__{name}" for name in _COLUMNS]
-        columns = (
-            found.annotate(waits=waits)
-            .order_by("part")
-            .values_list(*names, "waits", *COLUMNS)
-        )
+        columns = _with_bytes(found, served, waits, suffix).order_by("part")
     statement, params = columns.query.sql_with_params()
     return statement, tuple(params)
+
+
+@lru_cache(maxsize=64)
+def _statement_of_pages(
+    using: str, count: int, suffix: str
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement that reads the states and bytes of some pages."""
+    same = Change.objects.filter(site="<site>", section=OuterRef("page__section__name"))
+    waits = Exists(same.filter(of_page(OuterRef("page__number"))))
+    keys = [_ANY_NUMBER + place for place in range(count)]
+    found = files().using(using).filter(page__in=keys)
+    served = F("page__checksum")
+    columns = _with_bytes(found, served, waits, suffix).order_by("page", "part")
+    statement, params = columns.query.sql_with_params()
+    return statement, tuple(params)
+
+
+def _with_bytes(
+    found: QuerySet[PageFile], served: Any, waits: Exists, suffix: str
+) -> Any:
+    """Return the columns of states, ``waits``, the page and the bytes served of it."""
+    if suffix:
+        served = Concat(served, Value(suffix))
+    names = [f"page__{name}" for name in _COLUMNS]
+    rows = found.filter(checksum=served).annotate(waits=waits)
+    return rows.values_list(*names, "waits", "page", *COLUMNS)
 
 
 def _of_page(prefix: str) -> dict[str, Any]:
@@ -220,17 +243,26 @@ def _rows(
         _ANY_NUMBER: number,
         _ANY_TIME: now,
     }
-    statement, params = _statement(using, bytes_too=bytes_too, suffix=suffix)
-    opened = binary_cursor(using) if bytes_too else connections[using].cursor()
+    compiled = _statement(using, bytes_too=bytes_too, suffix=suffix)
     try:
-        with opened as cursor:
-            cursor.execute(statement, [given.get(param, param) for param in params])
-            return list(cursor.fetchall())
+        return _run(compiled, given, bytes_too=bytes_too)
     except DatabaseError:
         # What is paged by position is served without tables too.
         if key != BY_POSITION or tables_exist(using):
             raise
         return []
+
+
+def _run(
+    compiled: tuple[str, tuple[Any, ...]], given: Mapping[Any, Any], *, bytes_too: bool
+) -> list[Any]:
+    """Run a statement with the real parameters in place of the stand-ins."""
+    statement, params = compiled
+    using = ledger()
+    opened = binary_cursor(using) if bytes_too else connections[using].cursor()
+    with opened as cursor:
+        cursor.execute(statement, [given.get(param, param) for param in params])
+        return list(cursor.fetchall())
 
 
 def fresh_state(name: str, number: int) -> PageState | None:
@@ -253,6 +285,32 @@ def fresh_bytes(
     state = _fresh(name, rows, now)
     stored = joined(row[-len(COLUMNS) :] for row in rows)
     return None if state is None or stored is None else (state, stored)
+
+
+def fresh_pages(
+    names: Mapping[int, str], suffix: str = ""
+) -> dict[int, tuple[PageState, StoredBytes]]:
+    """
+    Return the states and bytes of those of some pages that are fresh, by one statement.
+
+    The pages are given, and returned, by their primary keys, each with its section's
+    name. For ``suffix`` see ``fresh_bytes``. What a page that was split shows for a
+    while to those who ask for it alone, does not count.
+    """
+    now = time.time()
+    given = {_ANY_NUMBER + place: pk for place, pk in enumerate(names)}
+    compiled = _statement_of_pages(ledger(), len(names), suffix)
+    params: dict[Any, Any] = {"<site>": current_site(), _ANY_TIME: now, **given}
+    found: dict[int, tuple[PageState, StoredBytes]] = {}
+    page = len(_COLUMNS) + 1
+    rows = _run(compiled, params, bytes_too=True)
+    for pk, group in groupby(rows, key=itemgetter(page)):
+        some = list(group)
+        state = _fresh(names[pk], some, now)
+        stored = joined(row[page + 1 :] for row in some)
+        if state is not None and stored is not None:
+            found[pk] = state, stored
+    return found
 
 
 def _fresh(name: str, rows: list[Any], now: float) -> PageState | None:

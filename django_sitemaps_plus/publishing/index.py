@@ -22,6 +22,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_sitemaps_plus.exceptions import TooManyBadRows
+from django_sitemaps_plus.pagination.bounds import FILL
 from django_sitemaps_plus.pagination.queries import (
     of_sections,
     pages,
@@ -29,6 +30,7 @@ from django_sitemaps_plus.pagination.queries import (
     sections,
 )
 from django_sitemaps_plus.protocol.limits import (
+    MAX_BYTES,
     MAX_ENTRIES,
     MAX_INDEX_ENTRIES,
     MAX_NEWS,
@@ -49,9 +51,8 @@ from .documents import (
     UnusableError,
     as_text,
     document,
-    fresh_document,
-    is_blank,
-    merged,
+    fresh_documents,
+    joined,
     page_or_former,
 )
 from .extra import extra_sitemaps
@@ -191,15 +192,15 @@ def document_of(
     further = _pages_of_unusable(unusable)
     extra = [] if name else extra_sitemaps(site, in_index=True)
     if part == 1 and not (further or extra) and _entries_wanted(name, listing):
-        bodies = _bodies(listing.pages, site)
+        bodies = _bodies(listing.pages, site, text=text)
         if _next_number(listing.names) != listing.next_number:
             # Somebody divided a page meanwhile: these are not all entries.
             return document_of(name, sources, site, text=text)
-        whole = None if bodies is None else merged(bodies)
+        whole = None if bodies is None else joined(bodies, text=text)
         if whole is not None:
-            if unusable and is_blank(whole.packed):
+            if unusable and not whole.entries:
                 raise _nothing_of(unusable)
-            return as_text(whole) if text else whole
+            return whole
         # Some were built for it.
         listing = listed(name, sources)
         _remember(name, listing, is_index=True)
@@ -246,15 +247,21 @@ def _pages_of_unusable(names: Iterable[str]) -> list[Listed]:
 
 
 def _bodies(
-    found: Sequence[Listed], site: SiteAddress
+    found: Sequence[Listed], site: SiteAddress, *, text: bool
 ) -> list[tuple[SectionSource, Document]] | None:
     """Return the documents of some pages; None if one of them cannot be built."""
     bodies = []
     try:
+        fresh = fresh_documents(found, site, text=text)
+        stale = [item for item in found if item.name not in fresh]
+        built = {item.name: page_or_former(*item.place, site) for item in stale}
+        if stale and len(found) > 1:
+            # Of a page that was split, not what it shows to those who ask for it alone.
+            fresh |= fresh_documents(stale, site, text=text)
         for item in found:
-            document = fresh_document(item.source.name, item.number, site)
-            if document is None:
-                document = page_or_former(item.source, item.number, site)
+            document = fresh.get(item.name)
+            if document is None and (document := built.get(item.name)) is not None:
+                document = as_text(document) if text else document
             if document is not None:
                 bodies.append((item.source, document))
         return bodies
@@ -267,12 +274,14 @@ def _bodies(
 
 def _entries_wanted(name: str, listing: Listing) -> bool:
     """Decide between entries and index by what the ledger knows, and remember it."""
-    wanted = all(
-        _few(list(items), source.limit, listing.is_index)
+    share = FEW if listing.is_index else 1
+    wanted = not (listing.is_index and any(item.uncounted for item in listing.pages))
+    wanted = wanted and all(
+        _few(list(items), source, share)
         for source, items in groupby(listing.pages, key=lambda item: item.source)
     )
-    share = FEW if listing.is_index else 1
     wanted = wanted and _sum(listing.pages) <= MAX_ENTRIES * share
+    wanted = wanted and sum(item.size for item in listing.pages) <= MAX_BYTES * share
     # Several sections of news may each fit their page, and not one page together.
     news = (item for item in listing.pages if item.source.media["news"])
     wanted = wanted and _sum(news) <= MAX_NEWS * share
@@ -280,14 +289,18 @@ def _entries_wanted(name: str, listing: Listing) -> bool:
     return wanted
 
 
-def _few(items: Sequence[Listed], limit: int, was_index: bool) -> bool:
-    """Tell whether a section's entries fit one page, clearly so after an index."""
-    if any(item.uncounted for item in items) and (was_index or len(items) > 1):
-        return False
-    if items[0].source.key is None:
+def _few(items: Sequence[Listed], source: SectionSource, share: float) -> bool:
+    """Return whether a section's entries fit one file, clearly so after an index."""
+    if source.key is None:
         # Its pages have been counted already: the first is full.
         return len(items) == 1
-    return _sum(items) <= limit * (FEW if was_index else 1)
+    # Of the last page nobody knows how much it has before it is built.
+    *full, last = (
+        source.limit * FILL if item.uncounted else _sum([item]) for item in items
+    )
+    return sum(full) + (0 if items[-1].uncounted else last) <= (
+        source.most_in_one_file * share
+    )
 
 
 def _sum(items: Iterable[Listed]) -> int:

@@ -51,9 +51,23 @@ class Listed:
     lastmod: float | None = None
     #: None: never counted, divided since it was, or paged by position.
     entries: int | None = None
+    #: Bytes of the page's file, not compressed; 0 where that is not known.
+    size: int = 0
+    #: The primary key of its row, if it has one.
+    pk: int | None = None
     #: Whether this code has built the page and found nothing for it, and no change of
     #: it waits.
     is_empty: bool = False
+
+    @property
+    def place(self) -> tuple[SectionSource, int]:
+        """The section, and the page's number."""
+        return self.source, self.number
+
+    @property
+    def name(self) -> tuple[str, int]:
+        """What the page is called."""
+        return self.source.name, self.number
 
     @property
     def uncounted(self) -> bool:
@@ -114,7 +128,7 @@ def _stored_pages(
     found: dict[int, list[Listed]] = {}
     now = time.time()
     columns = (
-        *("pk", "section", "number", "lastmod", "entries"),
+        *("pk", "section", "number", "lastmod", "entries", "size"),
         *("error", "digest", "verified_at", "grace_until", "grace_checksum"),
     )
     every = pages().filter(section__in=by_section).order_by("number")
@@ -123,7 +137,7 @@ def _stored_pages(
     some_empty = any(row[4] == 0 for row in values)
     with_entries = {row[1] for row in values if row[4] != 0}
     changed = _empty_with_changes(by_section, with_entries) if some_empty else {}
-    for page, pk, number, lastmod, entries, *state in values:
+    for page, pk, number, lastmod, entries, size, *state in values:
         error, digest, verified, grace, former = state
         item = by_section[pk]
         if entries is None and item.key is None:
@@ -131,17 +145,17 @@ def _stored_pages(
             continue
         found.setdefault(pk, [])
         # In its grace a page shows more than it holds; the end of that is news.
-        counted = None if former and grace > now else entries
-        if former and grace <= now:
+        in_grace = former and grace > now
+        if former and not in_grace:
             lastmod = max(lastmod or 0.0, grace)
         # Where an error is noted there are rows.
-        is_empty = counted == 0 and not error
+        is_empty = entries == 0 and not (in_grace or error)
         is_empty = is_empty and digest == definition(item.name).digest
         is_known = is_empty and page not in changed
         if is_known and not _is_due(rows[item.name], verified, now):
             continue
         is_empty = is_empty and not changed.get(page)
-        found[pk].append(Listed(item, number, lastmod, counted, is_empty))
+        found[pk].append(Listed(item, number, lastmod, entries, size, page, is_empty))
     return found
 
 

@@ -40,7 +40,6 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, datab
 from django_sitemaps_plus.sitemaps.site import SiteAddress, urlconf
 
 from . import storage
-from .compression import unpack
 from .index import all_sources
 
 #: Seconds for which stored pages are searched.
@@ -230,7 +229,7 @@ def _read(place: Place, stored: storage.StoredBytes | None, location: str) -> bo
     """Look for a location in a page's stored bytes; note what its entry says."""
     if stored is None:
         return False
-    body = unpack(stored.data)
+    body = stored.segment.text()
     if not listed_of(body, [location], stored.start):
         return False
     place.is_listed = True

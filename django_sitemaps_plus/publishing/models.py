@@ -16,10 +16,10 @@ from django_sitemaps_plus.sitemaps.site import current_site
 
 class PageFile(models.Model):
     """
-    A piece of a page's gzipped bytes.
+    The entries of one version of a page, compressed: a segment (``segments``).
 
-    In pieces of 1 MB: MariaDB refuses packets that are larger than its setting
-    ``max_allowed_packet``.
+    On MySQL and MariaDB in pieces of 1 MB, because they refuse packets that are larger
+    than their setting ``max_allowed_packet``.
     """
 
     page = models.ForeignKey(Page, on_delete=models.CASCADE, related_name="files")
@@ -27,7 +27,14 @@ class PageFile(models.Model):
     checksum = models.CharField(max_length=64)
     #: Scheme, host and script prefix that the locations have.
     origin = models.CharField(max_length=300)
-    #: CRC-32 of the origin and of all pieces in their order: by it damage is noticed.
+    #: The kinds of media whose namespaces the entries need, with spaces between.
+    media = models.CharField(max_length=20, blank=True, default="")
+    #: How many entries these are.
+    entries = models.PositiveIntegerField()
+    #: Bytes of the entries' text, and its CRC-32, of which gzip's is made.
+    size = models.PositiveBigIntegerField()
+    text_crc = models.BigIntegerField()
+    #: CRC-32 of all this and of the pieces in their order: by it damage is noticed.
     crc = models.BigIntegerField()
     part = models.PositiveSmallIntegerField(default=0)
     data = models.BinaryField()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,8 +39,14 @@ from django_sitemaps_plus.pagination.queries import (
     sections,
 )
 from django_sitemaps_plus.pagination.splits import split_after
+from django_sitemaps_plus.rendering.differences import listings
 from django_sitemaps_plus.rendering.digest import Definition, definition, version
-from django_sitemaps_plus.rendering.listing import Listing, listed_of, listing_of
+from django_sitemaps_plus.rendering.listing import (
+    Listing,
+    listed_of,
+    listing_of,
+    written,
+)
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -48,7 +54,6 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
 from . import storage
 from .bad_rows import formerly_bad, labels_of, log_bad, note_error, refuse_bad, shown
-from .compression import unpack
 from .elsewhere import with_others
 from .freshness import looked_at
 from .page_writer import PageWriter, to_correct
@@ -89,6 +94,13 @@ def can_store(source: SectionSource) -> bool:
     if rows == own:
         return True
     return not any(connections[alias].in_atomic_block for alias in (rows, own))
+
+
+def note(page: Page, values: Mapping[str, Any]) -> None:
+    """Let a page say what was written of it, but for what the database computes."""
+    for name, value in values.items():
+        if not hasattr(value, "resolve_expression"):
+            setattr(page, name, value)
 
 
 def reload(pk: int) -> Page:
@@ -155,8 +167,7 @@ def _unstored(source: SectionSource, page: Page, site: SiteAddress) -> Built:
     if writer.run(lower, upper) is not None:
         raise Busy(f"The page {page} has to be split.")
     refuse_bad(writer, page)
-    stored = StoredBytes(storage.address_of(site), writer.data)
-    return Built(page, stored, writer.checksum, is_stored=False)
+    return Built(page, writer.stored, writer.checksum, is_stored=False)
 
 
 @dataclass
@@ -186,7 +197,7 @@ class Build:
         """Read what waits, then the rows; write all of it."""
         self._read_first()
         lower, upper = bounds_of(KeyRange.of(self.source).key, self.page)
-        writer, overflow = self._write_range(lower, upper)
+        writer, overflow = self._write_range(lower, upper, keeps_blocks=True)
         if overflow is not None:
             return self._split(overflow)
         # Until the transaction knows better.
@@ -194,13 +205,11 @@ class Build:
         self._refuse_bad(writer)
         same = self.former is None or writer.checksum == self.page.checksum
         if not same or self.taken.reported:
-            self._compare(listing_of(unpack(writer.data)), [writer])
+            self._compare_blocks(writer)
         values = {**self._grace_over(), **self._values(writer, self.page)}
         retrying(ledger(), lambda: self._commit(writer, values))
         self._note_done([writer])
-        for name, value in values.items():
-            if not hasattr(value, "resolve_expression"):
-                setattr(self.page, name, value)
+        note(self.page, values)
         return self._built(self.page, writer)
 
     def _read_first(self) -> None:
@@ -214,9 +223,15 @@ class Build:
         self.read_at = self.clock.started_at
 
     def _write_range(
-        self, lower: KeyValue | None, upper: KeyValue | None
+        self,
+        lower: KeyValue | None,
+        upper: KeyValue | None,
+        *,
+        keeps_blocks: bool = False,
     ) -> tuple[PageWriter, int | None]:
-        writer = PageWriter(self.source, self.site, self.progress)
+        writer = PageWriter(
+            self.source, self.site, self.progress, keeps_blocks=keeps_blocks
+        )
         verify_states(self.source)
         overflow = writer.run(lower, upper)
         # Again: they may have changed just before the rows were read.
@@ -267,7 +282,7 @@ class Build:
         page, former = self.page, self.former
         same = former is not None and former.origin == storage.address_of(self.site)
         if not same or writer.checksum != page.checksum or page.grace_checksum:
-            storage.write(page, writer.checksum, self.site, writer.data, keep=keep)
+            storage.write(page, writer.checksum, writer.stored, keep=keep)
 
     def _built(self, page: Page, writer: PageWriter) -> Built:
         now = time.time()
@@ -275,8 +290,7 @@ class Build:
             former = storage.read(page, page.grace_checksum)
             if former is not None:
                 return Built(page, former, page.grace_checksum)
-        stored = StoredBytes(storage.address_of(self.site), writer.data)
-        return Built(page, stored, writer.checksum)
+        return Built(page, writer.stored, writer.checksum)
 
     def _values(self, writer: PageWriter, page: Page) -> dict[str, Any]:
         """Return what is to be written of a page that was built."""
@@ -336,13 +350,35 @@ class Build:
         changed_at = max(self.page.changed_at, self.page.grace_until)
         return {"grace_checksum": "", "grace_until": 0, "changed_at": changed_at}
 
+    def _compare_blocks(self, writer: PageWriter) -> None:
+        """Compare what was known with a page's text, as far as that differs."""
+        text = b"".join(writer.blocks)
+        if self.former is None:
+            self._compare(listing_of(text), [writer])
+            return
+        origin = str(self.site.origin)
+        reported = [written(location, origin) for location in self.taken.reported]
+        former, new = listings(self.former.text_for(self.site), writer.blocks, reported)
+        self._compare(new, [writer], former=former, text=text)
+
     def _compare(
-        self, new: Listing, writers: Sequence[PageWriter], *, is_whole: bool = True
+        self,
+        new: Listing,
+        writers: Sequence[PageWriter],
+        *,
+        former: Listing | None = None,
+        text: bytes = b"",
+        is_whole: bool = True,
     ) -> None:
-        """Compare what was known with a listing, before the transaction begins."""
+        """
+        Compare what was known with a listing, before the transaction begins.
+
+        ``former`` and ``new`` may have only what differs, with the ``text`` of all.
+        """
         comparison = Comparison(
-            former=self._former_listing(),
+            former=self._former_listing() if former is None else former,
             new=new,
+            text=text,
             taken=self.taken,
             origin=str(self.site.origin),
             page=self.page,
@@ -366,7 +402,7 @@ class Build:
     def _look_for_removed(self, writers: Sequence[PageWriter]) -> None:
         """Compare pages that are as they were, if they list what was removed since."""
         removed = last_removed(self.page.read_at)
-        bodies = [unpack(writer.data) for writer in writers if removed]
+        bodies = [writer.stored.segment.text() for writer in writers if removed]
         origin = str(self.site.origin)
         if any(listed_of(body, removed, origin) for body in bodies):
             new: Listing = {}
@@ -380,7 +416,7 @@ class Build:
     def _former_listing(self) -> Listing | None:
         if self.former is None:
             return None
-        return listing_of(self.former.body_for(self.site))
+        return listing_of(self.former.text_for(self.site))
 
     # A split
 
@@ -447,7 +483,7 @@ class Build:
         """Return what a piece lists, if there is anything to compare it with."""
         if writer is None or not (self.former or self.taken.reported):
             return {}
-        return listing_of(unpack(writer.data))
+        return listing_of(writer.stored.segment.text())
 
     def _write_others(
         self, new: Sequence[Page], writers: Sequence[PageWriter | None]
@@ -455,7 +491,7 @@ class Build:
         for page, writer in zip(new, writers, strict=True):
             if writer is not None:
                 pages().write(page, **self._values(writer, page))
-                storage.write(page, writer.checksum, self.site, writer.data)
+                storage.write(page, writer.checksum, writer.stored)
 
     def _grace(self, elsewhere: Listing, *, is_whole: bool) -> dict[str, Any]:
         """

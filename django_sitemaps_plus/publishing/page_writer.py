@@ -19,10 +19,15 @@ from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, base_url, rendering_context
 
-from . import compression
+from .segments import SegmentWriter
+from .storage import StoredBytes, address_of
 from .stylesheet import stylesheet
 
 _MARK = ORIGIN_MARK.encode()
+
+
+def _nowhere(block: bytes) -> None:
+    """Take what the writer writes: only the entries are stored."""
 
 
 def raises() -> bool:
@@ -41,8 +46,11 @@ class PageWriter:
     items: int = 0
     entries: int = 0
     size: int = 0
-    data: bytes = b""
     checksum: str = ""
+    #: Whether the text is wanted in the blocks in which it was written.
+    keeps_blocks: bool = False
+    blocks: list[bytes] = field(default_factory=list)
+    stored: StoredBytes = field(init=False)
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,11 +58,10 @@ class PageWriter:
         header = urlset_header(**self.source.media, stylesheet=stylesheet())
         # Processors have instructions for it: half the time that blake2b takes.
         self._hash = hashlib.sha256(header)
-        self._packed: list[bytes] = []
-        self._compressor = compression.compressor()
+        self._segment = SegmentWriter()
         self._origin = str(self.site.origin).encode()
         self._writer = UrlsetWriter(
-            lambda block: self._packed.append(self._compressor.compress(block)),
+            _nowhere,
             max_entries=self.source.limit,
             max_bytes=MAX_BYTES,
             header=header,
@@ -118,18 +125,24 @@ class PageWriter:
 
     def _add_block(self, text: str, entries: int) -> None:
         neutral = text.encode()
-        self._writer.add_xml(neutral.replace(_MARK, self._origin), entries)
+        own = neutral.replace(_MARK, self._origin)
+        # It raises PageFull where the page would be too large.
+        self._writer.add_xml(own, entries)
+        self._segment.add(own)
+        if self.keeps_blocks:
+            self.blocks.append(own)
         self._hash.update(neutral)
         self.entries += entries
 
     def _finish(self) -> None:
-        self._writer.finish()
         if base_url():
             # Another BASE_URL is a change of every page. The address of a Site or of a
             # request is none: the site may have several of them at the same time.
             self._hash.update(self._origin)
-        self._packed.append(self._compressor.flush())
-        self.data = b"".join(self._packed)
+        media = " ".join(kind for kind, used in self.source.media.items() if used)
+        self.stored = StoredBytes(
+            address_of(self.site), self._segment.segment(), self.entries, media
+        )
         self.size = self._writer.size
         self.checksum = self._hash.hexdigest()[:32]
 

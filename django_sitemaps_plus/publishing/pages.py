@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -222,10 +222,10 @@ def _former(page: Page) -> Served | None:
 
 
 class Claim:
-    """The right to build a page, renewed while rows are read."""
+    """The right to build some pages, renewed while rows are read."""
 
-    def __init__(self, page: Page, owner: str) -> None:
-        self._page, self._owner = page, owner
+    def __init__(self, found: Sequence[Page], owner: str) -> None:
+        self.pages, self._owner = found, owner
         #: Whether it was given up together with the page that was written.
         self.is_over = False
         self._renew_at = time.monotonic() + CLAIM / 3
@@ -236,10 +236,21 @@ class Claim:
             return
         self._renew_at = time.monotonic() + CLAIM / 3
         try:
-            pages().renew(self._page.pk, self._owner, CLAIM)
+            pages().renew(self.pages, self._owner, CLAIM)
         except DatabaseError as error:
             logger.warning(
-                "The claim on page %s cannot be renewed: %s", self._page, error
+                "The claim on page %s cannot be renewed: %s", self.pages[0], error
+            )
+
+    def release(self) -> None:
+        """Give it up; where the connection is lost, it ends by itself."""
+        if self.is_over:
+            return
+        try:
+            pages().release(self.pages, self._owner)
+        except DatabaseError as error:
+            logger.warning(
+                "The claim on page %s cannot be given up: %s", self.pages[0], error
             )
 
 
@@ -254,20 +265,27 @@ def claimed(page: Page) -> Iterator[Claim | None]:
     if not pages().claim(page, owner, CLAIM):
         yield None
         return
-    claim = Claim(page, owner)
+    claim = Claim([page], owner)
     try:
         yield claim
     finally:
-        if not claim.is_over:
-            _release(page, owner)
+        claim.release()
 
 
-def _release(page: Page, owner: str) -> None:
-    """Give up a claim; where the connection is lost, it ends by itself."""
+@contextmanager
+def claimed_new(found: Sequence[Page]) -> Iterator[Claim | None]:
+    """Claim those of some pages that were never built, as ``claimed``."""
+    owner = uuid.uuid4().hex
+    if not pages().claim_new(found, owner, CLAIM):
+        yield None
+        return
+    # As they are now, in the order of their keys.
+    mine = looked_at().filter(pk__in=[page.pk for page in found], building_by=owner)
+    claim = Claim(list(mine.order_by("position")), owner)
     try:
-        pages().release(page.pk, owner)
-    except DatabaseError as error:
-        logger.warning("The claim on page %s cannot be given up: %s", page, error)
+        yield claim if claim.pages else None
+    finally:
+        claim.release()
 
 
 def _build_or_former(

@@ -35,7 +35,6 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 from . import storage
 from .bad_rows import formerly_bad, note_error
 from .by_position import MOST_PAGES, is_bad, position_pages, position_size, too_large
-from .compression import unpack
 from .page_build import (
     Build,
     Built,
@@ -158,7 +157,7 @@ class _PositionBuild(Build):
         former = self._former_of(page)
         same = former is not None and former.origin == storage.address_of(self.site)
         if not same or writer.checksum != page.checksum:
-            storage.write(page, writer.checksum, self.site, writer.data)
+            storage.write(page, writer.checksum, writer.stored)
 
     def _compare_all(self, writers: Sequence[PageWriter]) -> None:
         """Compare all pages as one, before the transaction begins."""
@@ -166,7 +165,7 @@ class _PositionBuild(Build):
         if checksums != [writer.checksum for writer in writers]:
             new: Listing = {}
             for writer in writers:
-                new.update(listing_of(unpack(writer.data)))
+                new.update(listing_of(writer.stored.segment.text()))
             self._compare(new, writers)
 
     def _former_bad(self) -> frozenset[str]:
@@ -176,5 +175,5 @@ class _PositionBuild(Build):
         listing: Listing = {}
         for stored in self.stored.values():
             if stored is not None:
-                listing.update(listing_of(stored.body_for(self.site)))
+                listing.update(listing_of(stored.text_for(self.site)))
         return listing

@@ -14,7 +14,6 @@ from django.utils.http import http_date
 
 from django_sitemaps_plus.conf import get_settings
 
-from .compression import unpack
 from .documents import Document
 
 Response = TypeVar("Response", bound=HttpResponseBase)
@@ -122,7 +121,7 @@ class _GzipFile(HttpResponse):
 
 
 def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
-    body = document.packed if packed else unpack(document.packed)
+    body = document.packed if packed else document.body
     response: HttpResponse
     if gz:
         response = _GzipFile(body, content_type="application/gzip")

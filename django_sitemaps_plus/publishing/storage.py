@@ -10,54 +10,76 @@ has damaged are as good as none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import router
+from django.db import connections, router
 from django.db.models import QuerySet
 
 from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import ledger
+from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .compression import crc, pack, unpack
+from .compression import crc32
 from .models import PageFile
+from .segments import Segment, segment_of
+from .stylesheet import stylesheet
 
-#: Bytes of one piece: MariaDB refuses packets above 16 MB, often above 1 MB.
+#: Bytes of one piece on MySQL, which refuses packets above a size that is often 16 MB,
+#: and sometimes 1 MB.
 PIECE = 1_000_000
 #: The columns of a piece, as ``joined`` takes them.
-COLUMNS = "origin", "crc", "data"
+COLUMNS = "origin", "media", "entries", "size", "text_crc", "crc", "data"
 
 
 @dataclass(frozen=True)
 class StoredBytes:
-    """A page's gzipped bytes, and the address of the site that they carry."""
+    """A page's entries, compressed, and the address of the site that they carry."""
 
     origin: str
-    data: bytes
+    segment: Segment
+    entries: int
+    #: The kinds of media whose namespaces they need, with spaces between: "images".
+    media: str = ""
 
     @property
     def crc(self) -> int:
-        """The CRC-32 that is stored with them."""
-        return crc(self.origin.encode(), self.data)
+        """The CRC-32 of all that is stored."""
+        found = self.segment
+        facts = self.origin, self.media, self.entries, found.size, found.crc
+        return crc32(found.data, crc32(repr(facts).encode()))
 
     @property
     def start(self) -> str:
         """The scheme and host that they carry: what its paths stand behind."""
         return "/".join(self.origin.split("/", 3)[:3])
 
-    def for_site(self, site: SiteAddress) -> bytes:
-        """Return the gzipped bytes with the address of ``site``."""
+    def for_site(self, site: SiteAddress) -> StoredBytes:
+        """Return the entries with the address of ``site``."""
         if self.origin == address_of(site):
-            return self.data
-        return pack(self.body_for(site))
+            return self
+        text = _readdressed(self.segment.text(), self.origin, site)
+        return replace(self, origin=address_of(site), segment=segment_of(text))
+
+    def text_for(self, site: SiteAddress) -> bytes:
+        """Return the text of the entries with the address of ``site``."""
+        text = self.segment.text()
+        if self.origin == address_of(site):
+            return text
+        return _readdressed(text, self.origin, site)
 
     def body_for(self, site: SiteAddress) -> bytes:
-        """Return the bytes, not gzipped, with the address of ``site``."""
-        body = unpack(self.data)
-        if self.origin == address_of(site):
-            return body
-        return _readdressed(body, self.origin, site)
+        """Return the whole file, not compressed, with the address of ``site``."""
+        header = entries_header(self.media.split())
+        return b"".join([header, self.text_for(site), URLSET_FOOTER])
+
+
+def entries_header(media: Iterable[str]) -> bytes:
+    """Return the beginning of a file whose entries have some kinds of media."""
+    used = dict.fromkeys(media, True)
+    return urlset_header(**used, stylesheet=stylesheet())
 
 
 def address_of(site: SiteAddress) -> str:
@@ -114,14 +136,13 @@ def joined(rows: Iterable[Sequence[Any]]) -> StoredBytes | None:
     found = list(rows)
     if not found:
         return None
-    origin, stored_crc, _ = found[0]
-    stored = StoredBytes(origin, b"".join(bytes(data) for *_, data in found))
+    origin, media, entries, size, text_crc, stored_crc, _ = found[0]
+    data = b"".join(bytes(piece) for *_, piece in found)
+    stored = StoredBytes(origin, Segment(data, size, text_crc), entries, media)
     return stored if stored.crc == stored_crc else None
 
 
-def write(
-    page: Page, checksum: str, site: SiteAddress, data: bytes, *, keep: str = ""
-) -> None:
+def write(page: Page, checksum: str, stored: StoredBytes, *, keep: str = "") -> None:
     """
     Store the bytes of a page's version, and delete those of others.
 
@@ -129,23 +150,39 @@ def write(
     over. To be called in the transaction that writes the page's row.
     """
     files().filter(page=page).exclude(checksum=keep).delete()
-    if checksum == keep:
-        return
-    pieces = pieces_of(page, checksum, StoredBytes(address_of(site), data))
-    files().bulk_create(pieces, batch_size=1)
+    if checksum != keep:
+        write_new([(page, checksum, stored)])
 
 
-def pieces_of(page: Page, checksum: str, stored: StoredBytes) -> list[PageFile]:
-    """Return the rows of some bytes, to be created one by one."""
-    value = stored.crc
-    return [
-        PageFile(
+def write_new(
+    found: Sequence[tuple[Page, str, StoredBytes]], *, ignore_conflicts: bool = False
+) -> None:
+    """Store versions of pages of which nothing is stored; in a transaction, too."""
+    is_small = connections[ledger()].vendor == "mysql"
+    rows = [row for given in found for row in _pieces(*given, is_small=is_small)]
+    files().bulk_create(
+        rows,
+        batch_size=1 if is_small else None,
+        ignore_conflicts=ignore_conflicts,
+    )
+
+
+def _pieces(
+    page: Page, checksum: str, stored: StoredBytes, *, is_small: bool
+) -> Iterator[PageFile]:
+    """Yield the rows of some bytes: one, where no packet limits it."""
+    data, value = stored.segment.data, stored.crc
+    size = PIECE if is_small else max(1, len(data))
+    for part, start in enumerate(range(0, max(1, len(data)), size)):
+        yield PageFile(
             page=page,
             checksum=checksum,
             origin=stored.origin,
+            media=stored.media,
+            entries=stored.entries,
+            size=stored.segment.size,
+            text_crc=stored.segment.crc,
             crc=value,
             part=part,
-            data=stored.data[start : start + PIECE],
+            data=data[start : start + size],
         )
-        for part, start in enumerate(range(0, len(stored.data), PIECE))
-    ]

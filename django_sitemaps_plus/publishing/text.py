@@ -8,6 +8,7 @@ version of the page deletes them too, and freshness is the page's.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from django.db import IntegrityError, transaction
 
@@ -16,7 +17,8 @@ from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
 from django_sitemaps_plus.rendering.listing import locations_of
 
-from .storage import StoredBytes, files, pieces_of, read
+from .segments import segment_of
+from .storage import StoredBytes, files, read, write_new
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -35,6 +37,11 @@ def text_of(xml: bytes) -> bytes:
         for escaped, plain in _ENTITIES:
             text = text.replace(escaped, plain)
     return text
+
+
+def text_bytes(stored: StoredBytes) -> StoredBytes:
+    """Return the URLs of a page's entries, one a line."""
+    return replace(stored, segment=segment_of(text_of(stored.segment.text())))
 
 
 def store_text(name: str, number: int, checksum: str, text: StoredBytes) -> None:
@@ -63,6 +70,5 @@ def _write(page: Page, version: str, text: StoredBytes) -> bool:
         if read(page, version) is not None:
             return False
         damaged, _ = files().filter(page=page, checksum=version).delete()
-        pieces = pieces_of(page, version, text)
-        files().bulk_create(pieces, batch_size=1, ignore_conflicts=True)
+        write_new([(page, version, text)], ignore_conflicts=True)
         return bool(damaged)

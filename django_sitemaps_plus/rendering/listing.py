@@ -20,7 +20,8 @@ from django_sitemaps_plus.protocol.markup import escape
 #: By location, as it is written, the rest of each entry.
 Listing: TypeAlias = dict[bytes, bytes]
 
-_START, _END = b"<url><loc>", b"</url>\n"
+#: What an entry begins and ends with.
+START, END = b"<url><loc>", b"</url>\n"
 #: Locations that are looked for one by one.
 _FEW = 20
 _LASTMOD = re.compile(rb"<lastmod>([^<]*)</lastmod>")
@@ -29,12 +30,22 @@ _LOC = re.compile(rb"<url><loc>([^<]*)</loc>")
 
 def listing_of(body: bytes) -> Listing:
     """Return what a page, or the text of some entries, lists."""
-    start = body.find(_START)
+    start = body.find(START)
     if start < 0:
         return {}
-    entries = body[start + len(_START) : body.rindex(_END)].split(_END + _START)
+    entries = body[start + len(START) : body.rindex(END)].split(END + START)
     # As pairs of a location and the rest.
     return dict([entry.split(b"</loc>", 1) for entry in entries])
+
+
+def entry_of(text: bytes, location: bytes) -> bytes | None:
+    """Return the rest of the last entry that lists a location; None if none does."""
+    start = START + location + b"</loc>"
+    at = text.rfind(start)
+    if at < 0:
+        return None
+    at += len(start)
+    return text[at : text.index(END, at)]
 
 
 def locations_of(body: bytes) -> list[bytes]:
@@ -48,9 +59,7 @@ def listed_of(body: bytes, locations: Collection[str], origin: str) -> set[str]:
     if len(texts) > _FEW:
         return {texts[text] for text in texts.keys() & set(locations_of(body))}
     return {
-        location
-        for text, location in texts.items()
-        if _START + text + b"</loc>" in body
+        location for text, location in texts.items() if START + text + b"</loc>" in body
     }
 
 

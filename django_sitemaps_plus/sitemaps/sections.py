@@ -30,6 +30,9 @@ from .site import PLACEHOLDER_SITE, SiteAddress, named_site, rendering_context
 BY_POSITION = "by position"
 #: What makes pages in contrib's classes, down to their host and scheme.
 _HOOKS = ("get_urls", "_urls", "_items", "paginator", "get_domain", "get_protocol")
+#: How many entries a page has where its class does not say: a change of one rewrites
+#: them all. Where an address has several pages, it joins them while they are few.
+PAGE_ENTRIES = 10_000
 _OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap, NewsSitemap)
 
 
@@ -97,6 +100,14 @@ class SectionSource:
 
         Raises ``ConfigurationError`` for what is not a number, or less than 1.
         """
+        most = self.most_in_one_file
+        if self.key is None or overridden(self.sitemap, "limit"):
+            return most
+        return min(most, max(PAGE_ENTRIES, entries_per_item(self.sitemap)))
+
+    @property
+    def most_in_one_file(self) -> int:
+        """How many entries one file may have: those of one page, or of several."""
         try:
             given = int(self.sitemap.limit)
         except (TypeError, ValueError, OverflowError):
@@ -108,13 +119,17 @@ class SectionSource:
             )
         most = MAX_NEWS if getattr(self.sitemap, "news", None) else MAX_ENTRIES
         # The languages of an item stay together, however low the limit is.
-        least = entries_per_item(self.sitemap)
-        return max(least, min(given, most))
+        return max(entries_per_item(self.sitemap), min(given, most))
 
     @property
     def items_per_page(self) -> int:
         """How many items fit on a page, in all their languages."""
         return max(1, self.limit // entries_per_item(self.sitemap))
+
+    @property
+    def media_used(self) -> list[str]:
+        """The kinds of media that the section declares, or may have."""
+        return [kind for kind, is_used in self.media.items() if is_used]
 
     @property
     def media(self) -> dict[str, bool]:

@@ -116,10 +116,10 @@ def test_progress_is_shown_while_it_lasts(
 ) -> None:
     monkeypatch.setattr(utils, "EVERY", 0.0)
     register("small", Small)
-    articles(30)
+    articles(420)
     assert build() == (
-        "Section 'small': 4 pages, 30 entries; 4 built, 0 unchanged.\n",
-        "".join(f"Section 'small': {number} of 4 pages\n" for number in (1, 2, 3)),
+        "Section 'small': 47 pages, 420 entries; 47 built, 0 unchanged.\n",
+        "".join(f"Section 'small': {number} of 47 pages\n" for number in (20, 40)),
         0,
     )
 

@@ -250,7 +250,7 @@ def held(request: pytest.FixtureRequest, register: Register) -> tuple[Any, Any]:
         pages, page = Page.objects, site.page(1)
         return (
             lambda owner: pages.claim(page, owner, 60),
-            lambda owner: pages.release(page.pk, owner),
+            lambda owner: pages.release([page], owner),
         )
     return (
         lambda owner: rows.take_lease(pk, owner, 60),

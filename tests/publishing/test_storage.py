@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
-from hypothesis import given
-from hypothesis import strategies as st
 
 from django_sitemaps_plus.models import Change, Page, PageFile, UrlChange
 from django_sitemaps_plus.protocol.locations import Origin
-from django_sitemaps_plus.publishing import compression, storage
+from django_sitemaps_plus.publishing import storage
+from django_sitemaps_plus.publishing.segments import segment_of
 from django_sitemaps_plus.publishing.storage import StoredBytes
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from tests.conftest import Register
@@ -57,8 +55,11 @@ def test_the_bytes_of_a_page_are_stored_once_however_often_it_changes(
         age(verified=True)
         response = client.get(PAGE)
         assert stored() == [(1, Page.objects.get().checksum, 0)]
-        packed = gzip.decompress(bytes(PageFile.objects.get().data))
-        assert packed == response.content
+        page = Page.objects.get()
+        found = storage.read(page, page.checksum)
+        assert found is not None
+        assert found.segment.text() in response.content
+        assert found.entries == len(urlset(response))
 
 
 def test_large_pages_are_stored_in_pieces(
@@ -67,20 +68,23 @@ def test_large_pages_are_stored_in_pieces(
     monkeypatch: pytest.MonkeyPatch,
     django_assert_num_queries: Any,
 ) -> None:
-    """MariaDB refuses packets that are larger than its setting."""
+    """MariaDB refuses packets that are larger than its setting; others take it all."""
     assert storage.PIECE == 1_000_000
     monkeypatch.setattr(storage, "PIECE", 100)
     articles(40)
     first = client.get(PAGE)
     sizes = [len(piece.data) for piece in PageFile.objects.order_by("part")]
-    assert len(sizes) > 3
-    assert set(sizes[:-1]) == {100}
+    if connection.vendor == "mysql":
+        assert len(sizes) > 3
+        assert set(sizes[:-1]) == {100}
+    else:
+        assert len(sizes) == 1
     with django_assert_num_queries(1):
         assert client.get(PAGE).content == first.content
     # A smaller page leaves no piece of the larger one.
     Article.objects.exclude(pk=article[0].pk).delete()
     assert len(urlset(client.get(PAGE))) == 1
-    assert len(stored()) < len(sizes)
+    assert len(stored()) <= len(sizes)
     assert {checksum for _, checksum, _ in stored()} == {Page.objects.get().checksum}
 
 
@@ -180,9 +184,9 @@ def test_only_what_begins_a_location_is_readdressed() -> None:
         b"<video:title>http://a.example/x/</video:title><video:player_loc>"
         b"http://a.example/p</video:player_loc></video:video></url>"
     )
-    kept = StoredBytes("http://a.example/", compression.pack(body))
+    kept = StoredBytes("http://a.example/", segment_of(body), entries=1)
     site = SiteAddress(Origin(scheme="https", host="b.example:8000"))
-    assert kept.body_for(site) == (
+    assert kept.text_for(site) == (
         b'<url><loc>https://b.example:8000/x/</loc><xhtml:link rel="alternate" '
         b'hreflang="de" href="https://b.example:8000/de/"/><image:image><image:loc>'
         b"http://a.example.org/y.jpg</image:loc></image:image><video:video>"
@@ -190,15 +194,5 @@ def test_only_what_begins_a_location_is_readdressed() -> None:
         b"https://b.example:8000/p</video:player_loc></video:video></url>"
     )
     under = SiteAddress(Origin(scheme="http", host="a.example"), prefix="/shop/")
-    assert b"<loc>http://a.example/shop/x/</loc>" in kept.body_for(under)
-    assert compression.unpack(kept.for_site(under)) == kept.body_for(under)
-
-
-# gzip
-
-
-@given(st.lists(st.binary(max_size=2000), max_size=5))
-def test_what_is_packed_piece_by_piece_is_unpacked_whole(pieces: list[bytes]) -> None:
-    packer = compression.compressor()
-    packed = b"".join(packer.compress(piece) for piece in pieces) + packer.flush()
-    assert compression.unpack(packed) == gzip.decompress(packed) == b"".join(pieces)
+    assert b"<loc>http://a.example/shop/x/</loc>" in kept.text_for(under)
+    assert kept.for_site(under).segment.text() == kept.text_for(under)

@@ -152,7 +152,7 @@ def ask(name: str, **extra: Any) -> bytes:
     address = f"/sitemap-{name}-1.xml.gz" if name else "/sitemap.xml.gz"
     response = Client().get(address, **extra)
     assert response.status_code == 200, response.content
-    return response.getvalue()
+    return gzip.decompress(response.getvalue())
 
 
 def in_thread(name: str) -> bytes:
@@ -164,7 +164,8 @@ def in_thread(name: str) -> bytes:
         try:
             fill(source)
             page = Page.objects.select_related("section").get(section__name=name)
-            built.append(build(source, page, site).stored.data)
+            stored = build(source, page, site).stored
+            built.append(stored.body_for(site))
         finally:
             connections.close_all()
 
@@ -235,7 +236,7 @@ def entries(packed: bytes) -> list[tuple[str, str | None]]:
             entry.findtext(f"{TAG}loc").removeprefix(f"{BASE_URL}/"),
             entry.findtext(f"{TAG}lastmod"),
         )
-        for entry in etree.fromstring(gzip.decompress(packed))
+        for entry in etree.fromstring(packed)
     ]
 
 

@@ -261,9 +261,16 @@ class PlainLedger:
             if not few:
                 return [page for page in listed if self._is_indexed(page)], None
             next_number = self.next_number
-            shown = [self.serve(page) for page in listed]
-            if next_number == self.next_number:
+            for page in listed:
+                self.serve(page)
+            if next_number != self.next_number:
+                continue
+            # Not what a page that was split shows to those who ask for it alone.
+            shown = [page.content for page in listed if page.content]
+            if len(listed) == 1 or sum(len(s.entries) for s in shown) <= self.limit:
                 return listed, shown
+            self.is_index = True
+            return [page for page in self.listed() if self._is_indexed(page)], None
 
     def listed(self) -> list[PlainPage]:
         """Return the pages not known to be empty, by number."""
@@ -290,11 +297,15 @@ class PlainLedger:
         return page.count == 0 and same
 
     def _few(self, listed: list[PlainPage]) -> bool:
-        counts = [None if page.in_grace else page.count for page in listed]
-        if None in counts and (self.is_index or len(counts) > 1):
+        counts = [page.count for page in listed]
+        if None in counts and self.is_index:
             return False
         share = 0.8 if self.is_index else 1
-        return sum(count or 0 for count in counts) <= self.limit * share
+        known = [
+            (0 if page is listed[-1] else self.limit * 0.9) if count is None else count
+            for page, count in zip(listed, counts, strict=True)
+        ]
+        return sum(known) <= self.limit * share
 
     def _split(self, page: PlainPage) -> list[PlainPage]:
         """Cut a page that has too many rows: its tail off, or else into equal parts."""

@@ -11,9 +11,11 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.delivery import background, build_jobs
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
+    FAILED,
     MISUSED,
     SitemapsCommand,
     counted,
@@ -27,6 +29,8 @@ from django_sitemaps_plus.sitemaps.registry import registry
 
 logger = logging.getLogger("django_sitemaps_plus")
 
+#: Where jobs are enqueued, as people call it.
+_CALLED = {"celery": "Celery", "tasks": "Django Tasks"}
 #: How many bad rows are named at the end.
 _SHOWN = 10
 
@@ -64,6 +68,17 @@ class Command(SitemapsCommand):
             action="store_true",
             help="with --reconcile: rebuild every page and compare its bytes",
         )
+        parser.add_argument(
+            "--enqueue",
+            choices=list(build_jobs.ENQUEUE),
+            help="have the workers of Celery, or of Django Tasks, build the pages",
+        )
+        parser.add_argument(
+            "--jobs",
+            type=int,
+            default=4,
+            help="with --enqueue: how many jobs at a time (default: %(default)s)",
+        )
 
     def run(
         self,
@@ -72,6 +87,8 @@ class Command(SitemapsCommand):
         ledger: bool,
         reconcile: bool,
         deep: bool,
+        enqueue: str | None,
+        jobs: int,
         **options: Any,
     ) -> str:
         """Work on each section; one sentence for each, errors at the end."""
@@ -87,9 +104,18 @@ class Command(SitemapsCommand):
                 "Nothing to build: no sitemap is registered. Add @register to a "
                 "Sitemap class in the sitemaps.py of an app in INSTALLED_APPS."
             )
+        wanted = list(dict.fromkeys(named or known))
+        if enqueue:
+            if ledger or reconcile:
+                raise CommandError(
+                    "--enqueue builds pages: it does not go with --ledger or "
+                    "--reconcile.",
+                    returncode=MISUSED,
+                )
+            self._enqueue(enqueue, wanted, jobs)
+            return ""
         self._bad: list[str] = []
         self._bad_rows = 0
-        wanted = list(dict.fromkeys(named or known))
         failed = [
             name
             for name in wanted
@@ -101,6 +127,32 @@ class Command(SitemapsCommand):
         if not failed:
             return ""
         return f"Not all pages could be built: {', '.join(failed)}."
+
+    def _enqueue(self, where: str, wanted: list[str], jobs: int) -> None:
+        """Have workers build the pages; say what was handed over, and to whom."""
+        site_address()
+        if jobs < 1:
+            raise CommandError("--jobs must be 1 or more.", returncode=MISUSED)
+        problem = background.problem(where)
+        if not problem and (name := background.without_workers(where)):
+            problem = f"TASKS has the {name}, which hands no task to a worker"
+        if problem:
+            raise CommandError(
+                f"Nothing was enqueued: {problem}. Run the command without --enqueue, "
+                f"or correct the settings of {_CALLED[where]}.",
+                returncode=FAILED,
+            )
+        try:
+            build_jobs.enqueue(where, wanted, jobs)
+        except Exception as error:  # a broker's client raises errors of its own
+            raise CommandError(
+                f"Not all jobs were enqueued: {describe(error)}", returncode=FAILED
+            ) from error
+        self.say(
+            f"{counted(jobs, 'job')} for {_CALLED[where]} enqueued, which will build "
+            f"{counted(len(wanted), 'section')}. To see how far they are, run: "
+            "manage.py check_sitemaps"
+        )
 
     def _work(self, name: str, *, ledger: bool, reconcile: bool, deep: bool) -> bool:
         """Work on one section; returns whether nothing failed."""

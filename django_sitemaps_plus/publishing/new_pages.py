@@ -1,0 +1,118 @@
+"""
+Pages that were never built, some at once: one claim and one transaction for all.
+
+A full build of a large section has a page every few milliseconds, so what a page costs
+besides its rows counts. Of a page that was never built nothing is known, and there is
+nothing to compare. What needs a closer look is left to ``pages.serve``: a page that has
+to be split, or for which changes wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from django_sitemaps_plus.changes.events import Taken
+from django_sitemaps_plus.db import Stopwatch, retrying
+from django_sitemaps_plus.pagination.bounds import KeyRange
+from django_sitemaps_plus.pagination.deploys import is_outdated
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import ledger, pages, upper_of
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
+
+from . import storage
+from .by_position import is_bad
+from .page_build import Build, can_store, note
+from .page_writer import PageWriter
+from .pages import claimed_new
+
+#: Pages of one transaction: what a builder loses that is killed.
+MOST = 20
+
+#: A page that was built, and what was written.
+BuiltPage = tuple[Page, PageWriter]
+
+
+def build_new(
+    source: SectionSource, found: Sequence[Page], site: SiteAddress
+) -> list[BuiltPage]:
+    """
+    Build those of some neighbouring pages that nobody has built, and nobody builds.
+
+    They must be given in the order of their keys. Returns what was built: the others
+    have to be served one by one.
+    """
+    if not can_store(source):
+        return []
+    own = stored_address(site).with_scheme(source.sitemap.protocol)
+    current = definition(source.name)
+    uppers = _uppers(found)
+    with claimed_new(found) as claim:
+        if claim is None or is_outdated(claim.pages[0].section, current.digest):
+            return []
+        first = claim.pages[0]
+        run = _NewPages(source, current, own, first, claim.renew, asked=False)
+        return run.build(claim.pages, uppers)
+
+
+def _uppers(found: Sequence[Page]) -> dict[int, str | None]:
+    """Return the upper bound of each page: where the next one begins."""
+    lowers = [*(page.lower for page in found[1:]), upper_of(found[-1])]
+    return {page.pk: lower for page, lower in zip(found, lowers, strict=True)}
+
+
+@dataclass
+class _NewPages(Build):
+    """One run that builds pages of which nothing is known."""
+
+    def build(
+        self, rows: Sequence[Page], uppers: Mapping[int, str | None]
+    ) -> list[BuiltPage]:
+        """Read the rows of all of them; write what fits and is not bad."""
+        self.taken = Taken(self.source.name)
+        self.former = None
+        self.clock = Stopwatch(ledger())
+        self.read_at = self.clock.started_at
+        built = []
+        for page in rows:
+            writer = self._written(page, uppers[page.pk])
+            if writer is not None:
+                built.append((page, writer))
+        done = retrying(ledger(), lambda: self._commit_all(built))
+        self._note_done([writer for _, writer in done])
+        return done
+
+    def _written(self, page: Page, upper: str | None) -> PageWriter | None:
+        """Return the page written; None if it has to be split, or its rows are bad."""
+        loads = KeyRange.of(self.source).key.loads
+        lower, end = (
+            None if bound is None else loads(bound) for bound in (page.lower, upper)
+        )
+        writer, overflow = self._write_range(lower, end)
+        if overflow is not None or is_bad(len(writer.bad), writer.items):
+            return None
+        return writer
+
+    def _commit_all(self, built: Sequence[BuiltPage]) -> list[BuiltPage]:
+        """Write pages, bytes and events, but of pages that somebody else has marked."""
+        with transaction.atomic(using=ledger()):
+            self._lock()
+            done = [
+                (page, writer) for page, writer in built if self._write(page, writer)
+            ]
+            storage.write_new(
+                [(page, writer.checksum, writer.stored) for page, writer in done]
+            )
+            self._write_events([writer for _, writer in done])
+        return done
+
+    def _write(self, page: Page, writer: PageWriter) -> bool:
+        values = self._values(writer, page)
+        is_written = pages().write(page, **values)
+        if is_written:
+            note(page, values)
+        return is_written
