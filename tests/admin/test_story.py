@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.apps.registry import Apps
+from django.db import connection, models
 from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -14,14 +15,22 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.changes.queries import location_digest
 from django_sitemaps_plus.engines.base import Answer, Outcome
-from django_sitemaps_plus.models import Audit, Change, Finding, Page, Read, UrlChange
+from django_sitemaps_plus.models import (
+    Audit,
+    Change,
+    Finding,
+    Page,
+    PageFile,
+    Read,
+    UrlChange,
+)
 from django_sitemaps_plus.publishing import lookup
 from tests.admin.test_overview import words
 from tests.admin.test_pages import ADMIN, Small
 from tests.support.factories import articles
 from tests.support.helpers import PagesSitemap, run_command
 from tests.support.outbox_world import BASE, happened, run, use
-from tests.testapp.models import Article, Note
+from tests.testapp.models import Article, ByDay, Note
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -146,8 +155,56 @@ def test_without_an_index_pages_are_searched(
     # As somebody may type it.
     assert "Listed on static-1" in story(admin_client, " http://www.example.com/about/")
     assert "Listed on no page" in story(admin_client, "/articles/none/")
+    # Its pattern has a parameter that is no column here.
+    assert "Listed on no page" in story(admin_client, "/en/notes/1/")
     monkeypatch.setattr(lookup, "SECONDS", -1.0)
     assert "not found. 0 pages were searched" in story(admin_client, url)
+
+
+def test_a_value_that_no_row_can_have_is_not_listed(
+    register: Any, admin_client: Client
+) -> None:
+    located = {"model": ByDay, "location": Route("day", day=F("day"))}
+    register("days", type("Days", (Sitemap,), located))
+    run_command("build_sitemaps")
+    assert "Listed on no page" in story(admin_client, "/days/2026-02-30/")
+
+
+def test_a_page_whose_bytes_are_lost_is_not_said_to_list_a_url(
+    register: Any, admin_client: Client
+) -> None:
+    register("static", PagesSitemap)
+    run_command("build_sitemaps")
+    assert "Listed on static-1" in story(admin_client, "/about/")
+    PageFile.objects.all().delete()
+    assert "Listed on no page" in story(admin_client, "/about/")
+
+
+def test_rows_are_looked_for_only_where_an_index_begins_with_the_column() -> None:
+    """Else the admin's search would read a large table from end to end."""
+
+    class Meta:
+        app_label = "story"
+        apps = Apps()
+        indexes = (models.Index(fields=["-indexed", "behind"], name="one"),)
+        constraints = (
+            models.UniqueConstraint(fields=["constrained", "behind"], name="two"),
+        )
+        unique_together = (("together", "behind"),)
+
+    names = ("indexed", "constrained", "together", "behind", "plain")
+    columns: dict[str, Any] = {name: models.IntegerField() for name in names}
+    columns |= {
+        "unique": models.IntegerField(unique=True),
+        "own": models.IntegerField(db_index=True),
+    }
+    model: Any = type(
+        "Row", (models.Model,), {"__module__": __name__, "Meta": Meta, **columns}
+    )
+    found = {
+        name for name in ("pk", "nothing", *columns) if lookup._is_indexed(model, name)
+    }
+    assert found == {"pk", "indexed", "constrained", "together", "unique", "own"}
 
 
 def test_what_is_saved_and_not_yet_listed_says_so(
