@@ -101,6 +101,9 @@ def test_every_kind_of_key_finds_the_page_that_the_database_says(
     expected = {dumps(key): plain_owner(kind, found, key) for key in tested}
     expected |= {page.lower: page.number for page in found[1:] if page.lower}
     assert sorted_ == expected
+    # Some at a time, as of an object on which thousands of rows depend.
+    monkeypatch.setattr(assignment, "CHUNK", 10)
+    assert assignment.pages_of(source, expected) == expected
     kind.empty()
 
 
@@ -130,6 +133,16 @@ def test_a_range_marks_the_pages_that_it_crosses(site: Site) -> None:
     assert not Change.objects.exists()
     bumped = [p.number for p in site.pages() if p.version > versions[p.number]]
     assert bumped == [2, 3], "who makes them just now has read their rows already"
+
+
+def test_a_dry_run_asks_which_pages_are_concerned_and_marks_none(site: Site) -> None:
+    record("site", 12, upto='["18"]')
+    record("site", 5)
+    assert assignment.concerned(site.source, section()) == {1, 2, 3}
+    record("site", 30, page=4)
+    assert assignment.concerned(site.source, section()) == {1, 2, 3, 4}
+    assert marked(site) == []
+    assert owners() == {'["12"]': None, '["5"]': None, '["30"]': 4}
 
 
 def test_a_key_that_cannot_be_read_is_the_whole_section(site: Site) -> None:
