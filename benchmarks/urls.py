@@ -16,7 +16,10 @@ urlpatterns = [
     *i18n_patterns(path("guides/<slug:slug>/", views.anything, name="guide")),
     *(
         path(f"{name}s/<slug:slug>/", views.anything, name=name)
-        for name in ("product", "exhibit", "book", "track", "article", "volume")
+        for name in (
+            *("product", "exhibit", "book", "track", "article", "volume"),
+            *("poster", "postcard", "sticker", "stamp"),
+        )
     ),
     path("smallest/", views.smallest),
     path("show/<int:pk>/", views.show),

@@ -73,6 +73,22 @@ class Article(Goods):
     """Saved and deleted."""
 
 
+class Poster(Goods):
+    """Ten thousand rows of a file of fifty thousand, as the next ones."""
+
+
+class Postcard(Goods):
+    """The second."""
+
+
+class Sticker(Goods):
+    """The third."""
+
+
+class Stamp(Goods):
+    """The fourth."""
+
+
 class Draft(Goods):
     """The same, but no section lists it: a model of a project without the app."""
 

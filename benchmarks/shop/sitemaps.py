@@ -9,7 +9,21 @@ from django.db.models import F, QuerySet
 
 from django_sitemaps_plus import Related, Route, Sitemap
 
-from .models import Article, Book, Dish, Exhibit, Goods, Guide, Product, Track, Volume
+from .models import (
+    Article,
+    Book,
+    Dish,
+    Exhibit,
+    Goods,
+    Guide,
+    Postcard,
+    Poster,
+    Product,
+    Stamp,
+    Sticker,
+    Track,
+    Volume,
+)
 
 
 class RowPath(Sitemap):
@@ -20,21 +34,27 @@ class RowPath(Sitemap):
     priority = 0.5
 
 
-class ProductSitemap(RowPath):
+class FullPage(RowPath):
+    """As many entries on a page as contrib has."""
+
+    limit = 50_000
+
+
+class ProductSitemap(FullPage):
     """ASCII slugs."""
 
     model = Product
     location = Route("product", slug=F("slug"))
 
 
-class DishSitemap(RowPath):
+class DishSitemap(FullPage):
     """Paths that are not ASCII."""
 
     model = Dish
     location = Route("dish", slug=F("slug"))
 
 
-class GuideSitemap(RowPath):
+class GuideSitemap(FullPage):
     """Three languages, each entry with the alternates of all three."""
 
     model = Guide
@@ -43,7 +63,7 @@ class GuideSitemap(RowPath):
     alternates = True
 
 
-class ExhibitSitemap(RowPath):
+class ExhibitSitemap(FullPage):
     """Entries with images of related rows."""
 
     model = Exhibit
@@ -58,10 +78,16 @@ class BookSitemap(RowPath):
     location = Route("book", slug=F("slug"))
 
 
+class FullBookSitemap(BookSitemap):
+    """A million rows on pages as full as contrib's."""
+
+    limit = 50_000
+
+
 class ManyPagesSitemap(BookSitemap):
     """A million rows on as many pages as ten million have otherwise."""
 
-    limit = 5_000
+    limit = 1_000
 
 
 class TrackSitemap(RowPath):
@@ -69,6 +95,12 @@ class TrackSitemap(RowPath):
 
     model = Track
     location = Route("track", slug=F("slug"))
+
+
+class FullTrackSitemap(TrackSitemap):
+    """The same on pages as full as contrib's."""
+
+    limit = 50_000
 
 
 class ListedTrackSitemap(TrackSitemap):
@@ -86,6 +118,34 @@ class ArticleSitemap(RowPath):
     location = Route("article", slug=F("slug"))
 
 
+class PosterSitemap(RowPath):
+    """One of those that share a file."""
+
+    model = Poster
+    location = Route("poster", slug=F("slug"))
+
+
+class PostcardSitemap(RowPath):
+    """One of those that share a file."""
+
+    model = Postcard
+    location = Route("postcard", slug=F("slug"))
+
+
+class StickerSitemap(RowPath):
+    """One of those that share a file."""
+
+    model = Sticker
+    location = Route("sticker", slug=F("slug"))
+
+
+class StampSitemap(RowPath):
+    """One of those that share a file."""
+
+    model = Stamp
+    location = Route("stamp", slug=F("slug"))
+
+
 class VolumeSitemap(RowPath):
     """Deleted with its shelf."""
 
@@ -96,6 +156,7 @@ class VolumeSitemap(RowPath):
 class Objects(Sitemap):
     """Entries from instances: ``get_absolute_url()`` and a method for lastmod."""
 
+    limit = 50_000
     changefreq = "weekly"
     priority = 0.5
 
@@ -122,10 +183,16 @@ known: dict[str, type[Sitemap]] = {
     "guide": GuideSitemap,
     "exhibit": ExhibitSitemap,
     "book": BookSitemap,
+    "full-book": FullBookSitemap,
     "many": ManyPagesSitemap,
     "track": TrackSitemap,
+    "full-track": FullTrackSitemap,
     "listed": ListedTrackSitemap,
     "article": ArticleSitemap,
+    "poster": PosterSitemap,
+    "postcard": PostcardSitemap,
+    "sticker": StickerSitemap,
+    "stamp": StampSitemap,
     "volume": VolumeSitemap,
     "product-objects": ProductObjects,
     "dish-objects": DishObjects,
