@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from django.apps import apps
@@ -57,6 +58,7 @@ class Dependencies:
     related: dict[type[Model], Dependency] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=1024)
 @rendering_context(PLACEHOLDER_SITE)
 def dependencies(sitemap: AnySitemap) -> Dependencies | None:
     """Return what a sitemap depends on; None if its items come from no model."""

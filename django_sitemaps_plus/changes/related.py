@@ -72,6 +72,9 @@ def verify_states(section: SectionSource) -> None:
     what is remembered. Objects changed by ``update()`` or SQL, of which nobody was
     told, would else be ignored when a save brings back what they had.
     """
+    depends_on = dependencies(section.sitemap)
+    if depends_on is None or not depends_on.related:
+        return
     states = related_states().filter(section=section.name)
     known = list(states.order_by("-pk")[:MOST_STATES])
     if len(known) == MOST_STATES:
