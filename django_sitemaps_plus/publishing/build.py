@@ -18,7 +18,7 @@ from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.queries import changes, related_states
 from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows
+from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.models import Page, Section
 from django_sitemaps_plus.pagination.queries import (
@@ -39,6 +39,7 @@ from .freshness import PageState, is_fresh, looked_at, what_waits
 from .new_pages import MOST, build_new
 from .pages import differs, expire, find_by_position, serve
 from .position_build import NotStoredError
+from .storage import StoredBytes
 
 #: Seconds for which the pages of a section that is no longer registered must not have
 #: been served before they are removed.
@@ -80,8 +81,6 @@ class SectionReport:
     by_position: str = ""
     #: Whether the time for it was over before all pages were looked at.
     is_cut_short: bool = False
-    #: When the work began, in seconds since the epoch.
-    begun: float = field(default_factory=time.time)
 
 
 def fill(
@@ -221,6 +220,12 @@ class _Run:
     alone: set[int] = field(default_factory=set)
     later: list[Page] = field(default_factory=list)
     seen: int = 0
+    #: The number of the first page that is split from another while it runs.
+    first_piece: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = sections().get(name=self.source.name)
+        self.first_piece = found.next_number
 
     def build(self) -> None:
         """Build every page that is not fresh, those that splits add too."""
@@ -228,6 +233,7 @@ class _Run:
         while not self._is_cut_short() and (found := self._after(position)):
             position = self._build_some(found)
             self._report_progress(found[0].section)
+        # While it is gone through it grows, if somebody was faster once more.
         for page in self.later:
             self._build_after_others(page)
 
@@ -246,24 +252,33 @@ class _Run:
 
     def _build_some(self, found: Sequence[Page]) -> int:
         """Work on some pages; return the position after which to look for the next."""
-        stored = storage.read_all(found)
+        stored = storage.read_all([page for page in found if self._is_fresh(page)])
         for index, page in enumerate(found):
             if page.building_until > time.time():
                 self.later.append(page)
             elif self._is_new(page):
                 return self._build_new(list(takewhile(self._is_new, found[index:])))
-            elif (
-                not self.is_wanted(page) and page.pk in stored and self._is_fresh(page)
-            ):
-                self.done.unchanged += 1
-                _add_problems(page, self.done)
+            elif page.pk in stored and not self.is_wanted(page):
+                self._note_fresh(page, stored[page.pk])
             else:
-                _serve(self.source, page, self.site, self.done)
+                self._serve(page)
                 self.seen += 1
                 # It may have been split: then the pieces come next.
                 return page.position
             self.seen += 1
         return found[-1].position
+
+    def _note_fresh(self, page: Page, stored: StoredBytes) -> None:
+        if self._is_piece(page):
+            self.done.changed += 1
+            self.done.repeated += repeated(stored.segment.text())
+        else:
+            self.done.unchanged += 1
+        _add_problems(page, self.done)
+
+    def _is_piece(self, page: Page) -> bool:
+        """Tell whether a page was split from another since the run began."""
+        return page.number >= self.first_piece
 
     def _is_new(self, page: Page) -> bool:
         is_known = page.checksum or page.error or what_waits(page)[0]
@@ -284,11 +299,20 @@ class _Run:
             self.done.repeated += repeated(writer.stored.segment.text())
             _add_problems(page, self.done)
         self.seen += len(built)
-        pks = {page.pk for page, _ in built}
-        left = [page for page in some if page.pk not in pks]
-        self.alone.update(page.pk for page in left)
-        # What is left is looked at again, by itself.
-        return left[0].position - 1 if left else some[-1].position
+        if len(built) < len(some):
+            # The next one is looked at again, by itself.
+            self.alone.add(some[len(built)].pk)
+        return built[-1][0].position if built else some[0].position - 1
+
+    def _serve(self, page: Page) -> None:
+        try:
+            is_piece = self._is_piece(page)
+            _serve(self.source, page, self.site, self.done, is_new=is_piece)
+        except Busy as error:
+            if pages().filter(pk=page.pk, building_until__gt=time.time()).exists():
+                self.later.append(page)
+            else:
+                self.done.errors.append(str(error))
 
     def _build_after_others(self, page: Page) -> None:
         """Wait until another process has built a page, or has given it up."""
@@ -299,7 +323,7 @@ class _Run:
                 _add_problems(found, self.done)
                 return
             if found.building_until <= time.time():
-                _serve(self.source, found, self.site, self.done)
+                self._serve(found)
                 return
             time.sleep(POLL)
 
@@ -310,14 +334,17 @@ class _Run:
 
 
 def _serve(
-    source: SectionSource, page: Page, site: SiteAddress, done: SectionReport
+    source: SectionSource,
+    page: Page,
+    site: SiteAddress,
+    done: SectionReport,
+    *,
+    is_new: bool = False,
 ) -> None:
     before = page.checksum
-    # A piece of a page that this run has split.
-    is_new = page.version <= 1 and page.verified_at >= done.begun
     try:
         served = serve(source, page, site, asked=False)
-    except (TooManyBadRows, NotReady) as error:
+    except TooManyBadRows as error:
         done.errors.append(str(error))
         return
     if served.page.grace_until > time.time():

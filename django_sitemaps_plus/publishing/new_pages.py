@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
 
 from django.db import transaction
 
@@ -21,6 +23,7 @@ from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, pages, upper_of
 from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
@@ -30,8 +33,9 @@ from .page_build import Build, can_store, note
 from .page_writer import PageWriter
 from .pages import claimed_new
 
-#: Pages of one transaction: what a builder loses that is killed.
-MOST = 20
+#: Pages of one transaction, and the seconds after which it gets no more: what a builder
+#: loses that is killed, and what requests for these pages wait for.
+MOST, SECONDS = 20, 1.0
 
 #: A page that was built, and what was written.
 BuiltPage = tuple[Page, PageWriter]
@@ -41,10 +45,11 @@ def build_new(
     source: SectionSource, found: Sequence[Page], site: SiteAddress
 ) -> list[BuiltPage]:
     """
-    Build those of some neighbouring pages that nobody has built, and nobody builds.
+    Build the first of some neighbouring pages that nobody has built, and nobody builds.
 
-    They must be given in the order of their keys. Returns what was built: the others
-    have to be served one by one.
+    They must be given in the order of their keys. Returns what was built: the page
+    after that, if there is one, is another's by now, has to be served by itself, or
+    there was no time for it.
     """
     if not can_store(source):
         return []
@@ -54,9 +59,13 @@ def build_new(
     with claimed_new(found) as claim:
         if claim is None or is_outdated(claim.pages[0].section, current.digest):
             return []
-        first = claim.pages[0]
-        run = _NewPages(source, current, own, first, claim.renew, asked=False)
-        return run.build(claim.pages, uppers)
+        mine = {page.pk: page for page in claim.pages}
+        rows = [mine[page.pk] for page in takewhile(lambda p: p.pk in mine, found)]
+        run = _NewPages(source, current, own, claim.pages[0], claim.renew, asked=False)
+        built = run.build(rows, uppers)
+    if run.happened:
+        changes_written.send(None)
+    return built
 
 
 def _uppers(found: Sequence[Page]) -> dict[int, str | None]:
@@ -72,18 +81,27 @@ class _NewPages(Build):
     def build(
         self, rows: Sequence[Page], uppers: Mapping[int, str | None]
     ) -> list[BuiltPage]:
-        """Read the rows of all of them; write what fits and is not bad."""
+        """Read rows until one page does not fit, or is bad; write those before it."""
         self.taken = Taken(self.source.name)
         self.former = None
         self.clock = Stopwatch(ledger())
         self.read_at = self.clock.started_at
-        built = []
+        built: list[BuiltPage] = []
         for page in rows:
             writer = self._written(page, uppers[page.pk])
-            if writer is not None:
-                built.append((page, writer))
-        done = retrying(ledger(), lambda: self._commit_all(built))
+            if writer is None:
+                break
+            built.append((page, writer))
+            if self.clock.now() - self.read_at > SECONDS:
+                break
+        if not built:
+            return []
+        written = retrying(ledger(), lambda: self._commit_all(built))
+        done = built[: len(written)]
         self._note_done([writer for _, writer in done])
+        # Only now: a transaction that is tried again must find them as they were.
+        for (page, _), values in zip(done, written, strict=True):
+            note(page, values)
         return done
 
     def _written(self, page: Page, upper: str | None) -> PageWriter | None:
@@ -97,22 +115,23 @@ class _NewPages(Build):
             return None
         return writer
 
-    def _commit_all(self, built: Sequence[BuiltPage]) -> list[BuiltPage]:
-        """Write pages, bytes and events, but of pages that somebody else has marked."""
+    def _commit_all(self, built: Sequence[BuiltPage]) -> list[dict[str, Any]]:
+        """
+        Write pages, bytes and events, up to a page that somebody else has marked.
+
+        Return what was written of each page.
+        """
+        written: list[dict[str, Any]] = []
         with transaction.atomic(using=ledger()):
             self._lock()
-            done = [
-                (page, writer) for page, writer in built if self._write(page, writer)
-            ]
+            for page, writer in built:
+                values = self._values(writer, page)
+                if not pages().write(page, **values):
+                    break
+                written.append(values)
+            done = built[: len(written)]
             storage.write_new(
                 [(page, writer.checksum, writer.stored) for page, writer in done]
             )
             self._write_events([writer for _, writer in done])
-        return done
-
-    def _write(self, page: Page, writer: PageWriter) -> bool:
-        values = self._values(writer, page)
-        is_written = pages().write(page, **values)
-        if is_written:
-            note(page, values)
-        return is_written
+        return written

@@ -402,12 +402,14 @@ class Build:
     def _look_for_removed(self, writers: Sequence[PageWriter]) -> None:
         """Compare pages that are as they were, if they list what was removed since."""
         removed = last_removed(self.page.read_at)
-        bodies = [writer.stored.segment.text() for writer in writers if removed]
         origin = str(self.site.origin)
-        if any(listed_of(body, removed, origin) for body in bodies):
-            new: Listing = {}
-            for body in bodies:
+        new: Listing = {}
+        for writer in writers if removed else ():
+            body = writer.stored.segment.text()
+            # Of many pages, few list any of that.
+            if listed_of(body, removed, origin):
                 new.update(listing_of(body))
+        if new:
             self._compare(new, writers)
 
     def _former_bad(self) -> frozenset[str]:

@@ -31,6 +31,8 @@ logger = logging.getLogger("django_sitemaps_plus")
 
 #: Where jobs are enqueued, as people call it.
 _CALLED = {"celery": "Celery", "tasks": "Django Tasks"}
+#: How many jobs are enqueued at a time, unless somebody says.
+_JOBS = 4
 #: How many bad rows are named at the end.
 _SHOWN = 10
 
@@ -76,8 +78,7 @@ class Command(SitemapsCommand):
         parser.add_argument(
             "--jobs",
             type=int,
-            default=4,
-            help="with --enqueue: how many jobs at a time (default: %(default)s)",
+            help=f"with --enqueue: how many jobs at a time (default: {_JOBS})",
         )
 
     def run(
@@ -88,7 +89,7 @@ class Command(SitemapsCommand):
         reconcile: bool,
         deep: bool,
         enqueue: str | None,
-        jobs: int,
+        jobs: int | None,
         **options: Any,
     ) -> str:
         """Work on each section; one sentence for each, errors at the end."""
@@ -98,6 +99,15 @@ class Command(SitemapsCommand):
             raise CommandError(
                 "Choose --ledger or --reconcile, not both.", returncode=MISUSED
             )
+        if enqueue and (ledger or reconcile):
+            raise CommandError(
+                "--enqueue builds pages: it does not go with --ledger or --reconcile.",
+                returncode=MISUSED,
+            )
+        if jobs is not None and not enqueue:
+            raise CommandError("--jobs needs --enqueue.", returncode=MISUSED)
+        if jobs is not None and jobs < 1:
+            raise CommandError("--jobs must be 1 or more.", returncode=MISUSED)
         named, known = utils.sections(sections), list(registry.sources())
         if not known:
             self.say(
@@ -105,14 +115,8 @@ class Command(SitemapsCommand):
                 "Sitemap class in the sitemaps.py of an app in INSTALLED_APPS."
             )
         wanted = list(dict.fromkeys(named or known))
-        if enqueue:
-            if ledger or reconcile:
-                raise CommandError(
-                    "--enqueue builds pages: it does not go with --ledger or "
-                    "--reconcile.",
-                    returncode=MISUSED,
-                )
-            self._enqueue(enqueue, wanted, jobs)
+        if enqueue and wanted:
+            self._enqueue(enqueue, wanted, _JOBS if jobs is None else jobs)
             return ""
         self._bad: list[str] = []
         self._bad_rows = 0
@@ -131,8 +135,6 @@ class Command(SitemapsCommand):
     def _enqueue(self, where: str, wanted: list[str], jobs: int) -> None:
         """Have workers build the pages; say what was handed over, and to whom."""
         site_address()
-        if jobs < 1:
-            raise CommandError("--jobs must be 1 or more.", returncode=MISUSED)
         problem = background.problem(where)
         if not problem and (name := background.without_workers(where)):
             problem = f"TASKS has the {name}, which hands no task to a worker"
