@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 from celery import Celery
 
@@ -21,3 +22,13 @@ app.conf.task_default_queue = GIVEN["queue"]
 app.conf.broker_connection_retry_on_startup = True
 # As a project does; it finds django_sitemaps_plus.tasks.
 app.autodiscover_tasks()
+
+if __name__ == "__main__":
+    # "manage …" is a command of manage.py of the project, anything else one of Celery's.
+    if sys.argv[1] == "manage":
+        from django.core.management import execute_from_command_line
+
+        app.set_default()
+        execute_from_command_line(["manage.py", *sys.argv[2:]])
+    else:
+        app.start(sys.argv[1:])
