@@ -117,7 +117,7 @@ def _check_workers() -> Iterator[CheckMessage]:
             f"Correct the settings of {where}; {instead}",
         )
     elif name := background.without_workers(str(how)):
-        does = "runs none" if name == "DummyBackend" else "runs them where it is"
+        does = "runs none" if name == "DummyBackend" else "runs it itself, at once"
         yield message(
             "W033",
             f"{start}, but TASKS has the {name}, which hands no task to a worker: it "

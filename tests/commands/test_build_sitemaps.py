@@ -37,6 +37,7 @@ from tests.support.helpers import (
     listed,
     remove_sites,
     run_command,
+    use_backend,
 )
 from tests.support.processes import ROOT, given
 from tests.testapp.models import Article, Note
@@ -379,6 +380,9 @@ def test_another_process_that_is_at_it_is_named(
     assert code == 1
 
 
+WITH_ENQUEUE = "--enqueue builds pages: it does not go with --ledger or --reconcile."
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -386,6 +390,10 @@ def test_another_process_that_is_at_it_is_named(
         (["articel"], "There is no section 'articel'. Did you mean 'article'?"),
         (["--deep"], "--deep needs --reconcile."),
         (["--ledger", "--reconcile"], "Choose --ledger or --reconcile, not both."),
+        (["--enqueue", "tasks", "--ledger"], WITH_ENQUEUE),
+        (["--enqueue", "celery", "--reconcile", "--deep"], WITH_ENQUEUE),
+        (["--enqueue", "celery", "--jobs", "0"], "--jobs must be 1 or more."),
+        (["--jobs", "2"], "--jobs needs --enqueue."),
     ],
 )
 def test_misuse_ends_with_two(
@@ -397,8 +405,56 @@ def test_misuse_ends_with_two(
     assert not Page.objects.exists()
 
 
-def test_without_a_section_it_says_how_to_make_one() -> None:
-    assert done().startswith("Nothing to build: no sitemap is registered. Add @regist")
+@pytest.mark.parametrize("arguments", [(), ("--enqueue", "tasks")])
+def test_without_a_section_it_says_how_to_make_one(arguments: tuple[str, ...]) -> None:
+    said = done(*arguments)
+    assert said.startswith("Nothing to build: no sitemap is registered. Add @register")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("backend", ["Immediate", "Dummy"])
+def test_tasks_that_no_worker_gets_are_refused(
+    register: Any, settings: Any, backend: str
+) -> None:
+    register("article", ArticleSitemap)
+    use_backend(settings, backend)
+    out, err, code = build("--enqueue", "tasks")
+    assert (out, code) == ("", 1)
+    assert err == (
+        f"CommandError: Nothing was enqueued: TASKS has the {backend}Backend, which "
+        "hands no task to a worker. Run the command without --enqueue, or correct the "
+        "settings of Django Tasks.\n"
+    )
+    assert not Page.objects.exists()
+
+
+NO_BROKER = """
+import json, os
+from tests import settings
+settings.use_given(json.loads(os.environ["GIVEN"]))
+import django
+django.setup()
+from celery import Celery
+Celery(broker="redis://127.0.0.1:1/0", set_as_current=True)
+from django.core.management import execute_from_command_line
+from django_sitemaps_plus.sitemaps.registry import registry
+from tests.support.helpers import ArticleSitemap
+
+registry.add("article", ArticleSitemap)
+execute_from_command_line(["manage.py", "build_sitemaps", "--enqueue", "celery"])
+"""
+
+
+@pytest.mark.redis
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_broker_that_does_not_answer_is_said_in_one_sentence() -> None:
+    process = in_a_process(NO_BROKER)
+    out, err = process.communicate(timeout=60)
+    assert (out, process.returncode) == ("", 1)
+    assert err.startswith("CommandError: Not all jobs were enqueued: ")
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+    assert not Page.objects.exists()
 
 
 def test_an_address_that_is_not_known_or_wrong_is_said(
@@ -472,11 +528,10 @@ execute_from_command_line(["manage.py", "build_sitemaps"])
 """
 
 
-@pytest.mark.django_db(transaction=True, databases=["default", "other"])
-def test_a_command_that_is_stopped_gives_its_page_back() -> None:
-    articles(1)
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW],
+def in_a_process(code: str) -> subprocess.Popen[str]:
+    """Run some code on this test's databases."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
         env={
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.settings",
@@ -484,9 +539,15 @@ def test_a_command_that_is_stopped_gives_its_page_back() -> None:
         },
         cwd=ROOT,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
-    with process:
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_command_that_is_stopped_gives_its_page_back() -> None:
+    articles(1)
+    with in_a_process(SLOW) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "building\n"
         assert Page.objects.exclude(building_by="").count() == 1

@@ -15,7 +15,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.delivery.engines import engines, known_files
 from django_sitemaps_plus.exceptions import ConfigurationError
-from tests.support.helpers import ArticleSitemap, remove_sites
+from tests.support.helpers import ArticleSitemap, remove_sites, use_backend
 from tests.support.outbox_world import BASE, use
 
 pytestmark = pytest.mark.django_db
@@ -130,6 +130,21 @@ def test_checks_warn_of_no_address_and_of_workers_that_cannot_be_used(
         }
     remove_sites(settings)
     assert list(checked(settings, BACKGROUND=True, BASE_URL=None)) == ["W030"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "does"),
+    [("Immediate", "it runs it itself, at once."), ("Dummy", "it runs none.")],
+)
+def test_checks_warn_of_tasks_that_no_worker_gets(
+    settings: Any, backend: str, does: str
+) -> None:
+    use_backend(settings, backend)
+    assert checked(settings, BACKGROUND=True) == {}
+    assert checked(settings, BACKGROUND="tasks") == {
+        "W033": f"SITEMAPS_PLUS['BACKGROUND'] is 'tasks', but TASKS has the {backend}"
+        f"Backend, which hands no task to a worker: {does}"
+    }
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ app.conf.broker_connection_retry_on_startup = True
 app.autodiscover_tasks()
 
 if __name__ == "__main__":
-    # "manage …" is a command of manage.py of the project, anything else one of Celery's.
+    # After "manage" comes a command of the project's manage.py, else one of Celery's.
     if sys.argv[1] == "manage":
         from django.core.management import execute_from_command_line
 

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -33,6 +34,13 @@ class PagesSitemap(StaticSitemap):
     """Two pages without a model, paged by position."""
 
     names = ("home", "about")
+
+
+def use_backend(settings: Any, name: str) -> None:
+    """Have Django Tasks use "Immediate" or "Dummy", a backend without workers."""
+    package = "django.tasks" if find_spec("django.tasks") else "django_tasks"
+    backend = f"{package}.backends.{name.lower()}.{name}Backend"
+    settings.TASKS = {"default": {"BACKEND": backend}}
 
 
 def remove_sites(settings: Any) -> None:
