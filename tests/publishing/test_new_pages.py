@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus.models import Change, Page, PageFile, Section, UrlChange
-from django_sitemaps_plus.publishing import build, new_pages
+from django_sitemaps_plus.publishing import build, new_pages, pages
 from django_sitemaps_plus.publishing.build import SectionReport
 from django_sitemaps_plus.publishing.new_pages import MOST
 from django_sitemaps_plus.publishing.pages import CLAIM, claimed_new
@@ -30,12 +30,12 @@ pytestmark = [
 FILLED = 9
 
 
-def site_of(register: Register, pages: int, **attributes: Any) -> Site:
+def site_of(register: Register, count: int, **attributes: Any) -> Site:
     """Return a site of so many pages whose bounds are known."""
     made = Site(register, **attributes)
-    made.insert(range(0, pages * FILLED * 10, 10))
+    made.insert(range(0, count * FILLED * 10, 10))
     build.fill(made.source)
-    assert len(made.pages()) == pages
+    assert len(made.pages()) == count
     return made
 
 
@@ -82,12 +82,12 @@ def test_a_new_page_costs_its_rows_and_its_row_beside_what_all_of_them_share(
     register: Register,
 ) -> None:
     costs = []
-    for pages in (1, MOST):
-        site = site_of(register, pages, name=f"site{pages}")
+    for count in (1, MOST):
+        site = site_of(register, count, name=f"site{count}")
         with CaptureQueriesContext(connection) as captured:
-            assert built(site).changed == pages
+            assert built(site).changed == count
         costs.append(len(captured))
-        assert versions(site) == [1] * pages
+        assert versions(site) == [1] * count
     # Its rows, what related objects had before and after, and its row.
     assert costs[1] - costs[0] <= (4 + IN_PIECES) * (MOST - 1), costs
     assert costs[0] <= 40
@@ -152,12 +152,12 @@ def test_a_page_of_bad_rows_is_in_error_and_its_neighbours_are_built(
     site.insert(range(200))
     build.fill(site.source)
     done = build.build(site.source, place())
-    pages = site.pages()
-    assert (done.changed, done.unchanged) == (len(pages) - 1, 0)
+    found = site.pages()
+    assert (done.changed, done.unchanged) == (len(found) - 1, 0)
     assert len(done.errors) == 1
     assert "9 of the 9 rows of page site-2 are bad" in done.errors[0]
-    assert [page.number for page in pages if page.error] == [2]
-    assert [page.number for page in pages if not page.checksum] == [2]
+    assert [page.number for page in found if page.error] == [2]
+    assert [page.number for page in found if not page.checksum] == [2]
 
 
 def test_a_page_for_which_a_change_waits_is_told_and_listed(register: Register) -> None:
@@ -303,6 +303,31 @@ def test_pages_whose_builder_died_are_built_when_its_claim_is_over(
     done, _ = at_once(2, lambda number: work[number]())
     assert counted(done) == (5, 45, 5, 0)
     assert versions(site) == [1] * 5
+
+
+def test_a_page_that_another_has_just_begun_is_waited_for_at_the_end(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it takes long, that is no failure of this builder."""
+    monkeypatch.setattr(pages, "PATIENCE", 0.2)
+    site = site_of(register, 3)
+    # So that it is built by itself.
+    site.rename(0)
+    page = site.page(1)
+    looks: list[int] = []
+
+    def is_over() -> bool:
+        looks.append(1)
+        if not Page.objects.filter(checksum="", building_by="").exists():
+            # The other two are built. Nobody builds the first one any longer.
+            free_leases()
+        return False
+
+    claim = f"SET {connection.ops.quote_name('building_by')} = "
+    with before(claim, lambda: Page.objects.claim(page, "other", CLAIM)):
+        done = built(site, is_over=is_over)
+    assert len(looks) > 2
+    assert counted(done) == (3, 27, 3, 0)
 
 
 def test_a_claim_is_held_only_while_it_is_needed(register: Register) -> None:
