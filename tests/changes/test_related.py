@@ -10,7 +10,7 @@ from django.test import Client
 
 from django_sitemaps_plus import Route, Sitemap, touch
 from django_sitemaps_plus.changes import related
-from django_sitemaps_plus.changes.assignment import assign
+from django_sitemaps_plus.changes.assignment import assign, concerned
 from django_sitemaps_plus.models import Change, Page, RelatedState, Section
 from django_sitemaps_plus.publishing.page_writer import PageWriter
 from django_sitemaps_plus.sitemaps.sections import source
@@ -88,6 +88,19 @@ def test_only_the_pages_of_the_rows_that_refer_to_it_are_compared(
         assert sorted(told()) == [
             (kind, f"/articles/shown2-{number}/") for number in range(8)
         ]
+
+
+def test_a_dry_run_does_not_remember_what_an_object_has(
+    categories: list[Category], client: Client
+) -> None:
+    """Or the next look would find that nothing has changed since."""
+    categories[2].slug = "hidden"
+    categories[2].save()
+    before = list(RelatedState.objects.order_by("pk").values())
+    for _ in range(2):
+        assert concerned(source("news"), Section.objects.get(name="news")) == {5, 6}
+    assert list(RelatedState.objects.order_by("pk").values()) == before
+    assert assigned() == [5, 6]
 
 
 def behind(category: Category, slug: str) -> None:
