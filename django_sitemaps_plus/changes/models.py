@@ -38,6 +38,9 @@ class Change(models.Model):
     reported = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is not yet)
     reported_at = models.FloatField(null=True, blank=True)
     definition = models.CharField(max_length=64, blank=True, default="")
+    #: Whether its row may have lost a URL that the page lists: it is not listed any
+    #: more, or elsewhere. Null: not known yet (``publishing.lost`` looks).
+    loses_url = models.BooleanField(null=True, blank=True)
 
     class Meta:
         app_label = "sitemaps_plus"

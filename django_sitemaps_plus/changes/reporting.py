@@ -177,7 +177,8 @@ def _write(
         if older:
             changes().filter(pk__in=older).delete()
         timed = _timed([change.key for change in current], entries, now)
-        _note_reported(current, timed, new, origin)
+        oldest = {change.key: change for change in reversed(found)}
+        _note_reported(current, oldest, timed, new, origin)
         _note_pages(section, [c for c in current if timed[c.key]], now)
         write(section.name, _events(timed, new, titles), now)
 
@@ -199,16 +200,29 @@ def _timed(keys: Sequence[str], entries: Entries, now: float) -> _Timed:
 
 
 def _note_reported(
-    found: Iterable[_Waiting], timed: _Timed, new: Collection[str], origin: str
+    found: Iterable[_Waiting],
+    oldest: Mapping[str, _Waiting],
+    timed: _Timed,
+    new: Collection[str],
+    origin: str,
 ) -> None:
     rows = [
         Change(
             pk=change.pk,
             reported=reported_text(timed[change.key], origin, change.key in new),
+            loses_url=_loses_url(oldest[change.key], timed[change.key]),
         )
         for change in found
     ]
-    changes().bulk_update(rows, ["reported"], batch_size=CHUNK)
+    changes().bulk_update(rows, ["reported", "loses_url"], batch_size=CHUNK)
+
+
+def _loses_url(oldest: _Waiting, entries: Sequence[object]) -> bool | None:
+    """Tell whether a row may have lost a URL, as far as no page is read for that."""
+    if oldest.created:
+        # It had none before.
+        return False
+    return None if entries else True
 
 
 def _note_pages(section: Section, found: Iterable[_Waiting], now: float) -> None:

@@ -355,7 +355,7 @@ def _rebuild_and_notify() -> float | None:
     if site is not None:
         sources = all_sources()
         compare_by_position(sources, site)
-        refresh_all(sources, site, seldom=True)
+        refresh_all(sources, site, at_leisure=True)
     # Once more, of what the pages found out.
     return notify()
 

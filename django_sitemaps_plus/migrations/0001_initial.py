@@ -102,6 +102,7 @@ class Migration(migrations.Migration):
                 ("reported", models.TextField(blank=True, null=True)),
                 ("reported_at", models.FloatField(blank=True, null=True)),
                 ("definition", models.CharField(blank=True, default="", max_length=64)),
+                ("loses_url", models.BooleanField(blank=True, null=True)),
             ],
             options={
                 "verbose_name": "waiting change",

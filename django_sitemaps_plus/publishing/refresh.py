@@ -2,10 +2,11 @@
 Pages are rebuilt ahead of the requests for them: at leisure, or all at once.
 
 At leisure one process for all rebuilds them, a page at a time, and rests after each.
-Those come first from which a URL may be missing, then those with other changes, then
-those that are due for a comparison and that somebody asked for lately. A page is
-rebuilt at most once in ten minutes, except the first time; requests for it have no such
-limit.
+Those come first that may list a URL that is lost, then those that have to be compared,
+then those with other changes that have waited for ``VERIFY_AFTER``: engines were told
+of these, and whoever asks for such a page rebuilds it. Then pages that are due for a
+comparison and that somebody asked for lately. A page is rebuilt at most once a minute;
+requests for it have no such limit.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, own_sites
 
 from .freshness import hold, looked_at
+from .lost import Place, look, places_to_look_at
 from .pages import expire, find_by_position, serve
 from .position_build import NotStoredError
 
 logger = logging.getLogger("django_sitemaps_plus")
 
 #: Seconds between two times that a page is rebuilt at leisure.
-SELDOM = 600.0
+SELDOM = 60.0
 #: Seconds for which a page that was asked for is compared without being asked for.
 ASKED_LATELY = 86_400.0
 #: Seconds for which a list of pages to rebuild is used.
@@ -58,7 +60,7 @@ LEASE, MARGIN = 15.0, 2.0
 ASSIGN = 10.0
 #: Items of a section by position that ``ping_sitemaps`` compares each time.
 AT_ONCE = 1_000
-#: Pages of one query.
+#: Pages of one query, and of those whose bytes are searched at a time.
 CHUNK = 200
 #: Rounds in which all pages are rebuilt for which changes wait, while more come.
 ROUNDS = 20
@@ -117,11 +119,15 @@ def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
 # What waits
 
 
-def _wanted(sources: Sequence[SectionSource]) -> list[tuple[str, int]]:
+def _wanted(
+    sources: Sequence[SectionSource], before: float | None = None
+) -> list[Place]:
     """
-    Return the pages to rebuild because their rows changed, by section and number.
+    Return the pages to rebuild because their rows changed.
 
-    Those first from which something may be missing.
+    With ``before`` only those that cannot wait: that may list a URL that is lost, that
+    have to be compared, or that have had a change since before that time. In this order
+    in any case.
     """
     names = [source.name for source in sources if source.key is not None]
     grouped = (
@@ -130,26 +136,30 @@ def _wanted(sources: Sequence[SectionSource]) -> list[tuple[str, int]]:
         .exclude(page=None)
         .order_by()
         .values_list("section", "page")
-        .annotate(missing=Count("pk", filter=Q(reported="[]")), first=Min("pk"))
+        .annotate(
+            first=Min("pk"), since=Min("at"), lost=Count("pk", filter=Q(loses_url=True))
+        )
     )
-    urgency = {
-        (name, number): (not missing, first) for name, number, missing, first in grouped
-    }
-    found = sorted(urgency, key=urgency.__getitem__)
+    if before is not None:
+        grouped = grouped.filter(Q(lost__gt=0) | Q(since__lt=before))
+    lost, others = list[Place](), list[Place]()
+    for name, number, _, _, loses in grouped.order_by("first"):
+        (lost if loses else others).append((name, number))
     due = Q(verified_at=0) | shared(time.time())
     marked = pages().filter(of_sections(names)).filter(due)
     marked = marked.exclude(checksum="").order_by("pk")
-    for place in marked.values_list("section__name", "number"):
-        if place not in urgency:
-            found.append(place)
-    return found
+    places = marked.values_list("section__name", "number")
+    return list(dict.fromkeys([*lost, *places, *others]))
 
 
-def _refreshed_before(
-    places: Sequence[tuple[str, int]], before: float
-) -> list[tuple[str, int]]:
+def _wanted_soon(sources: Sequence[SectionSource], now: float) -> list[Place]:
+    """Return the pages that cannot wait for who asks for them: see ``_wanted``."""
+    return _wanted(sources, now - get_settings().VERIFY_AFTER)
+
+
+def _refreshed_before(places: Sequence[Place], before: float) -> list[Place]:
     """Return those of some pages that were not rebuilt at leisure since a time."""
-    lately = set[tuple[str, int]]()
+    lately = set[Place]()
     names = {name for name, _ in places}
     numbers = {number for _, number in places}
     if places:
@@ -160,9 +170,9 @@ def _refreshed_before(
     return [place for place in places if place not in lately]
 
 
-def _due(sources: Sequence[SectionSource], now: float) -> list[tuple[str, int]]:
+def _due(sources: Sequence[SectionSource], now: float) -> list[Place]:
     """Return pages that are due for a comparison: asked for lately, or empty."""
-    found: list[tuple[str, int]] = []
+    found: list[Place] = []
     for source in sources:
         current = definition(source.name)
         old = Q(verified_at__lt=now - hold(current)) | ~Q(digest=current.digest)
@@ -241,26 +251,30 @@ def refresh_all(
     sources: Sequence[SectionSource],
     site: SiteAddress,
     *,
-    seldom: bool = False,
+    at_leisure: bool = False,
     progress: Callable[[int], object] = lambda pages: None,
 ) -> int:
     """
     Rebuild all pages whose rows changed; returns how many.
 
-    ``seldom`` leaves out those that were rebuilt in the last ten minutes. ``progress``
-    is called after each page with how many were rebuilt.
+    With ``at_leisure`` those only that ``Leisure`` would rebuild, but without a rest.
+    ``progress`` is called after each page with how many were rebuilt.
     """
     by_name = {source.name: source for source in sources}
-    done, failed = 0, set[tuple[str, int]]()
+    done, failed = 0, set[Place]()
     for _ in range(ROUNDS):
-        wanted = _wanted(sources)
-        if seldom:
-            wanted = _refreshed_before(wanted, time.time() - SELDOM)
+        if at_leisure:
+            while places := places_to_look_at(sources, CHUNK):
+                look(sources, places)
+            now = time.time()
+            wanted = _refreshed_before(_wanted_soon(sources, now), now - SELDOM)
+        else:
+            wanted = _wanted(sources)
         wanted = [place for place in wanted if place not in failed]
         if not wanted:
             break
         for name, number in wanted:
-            if rebuild(by_name[name], number, site, at_leisure=seldom) is None:
+            if rebuild(by_name[name], number, site, at_leisure=at_leisure) is None:
                 failed.add((name, number))
             else:
                 done += 1
@@ -273,7 +287,7 @@ class Leisure:
 
     def __init__(self) -> None:
         self._owner = uuid.uuid4().hex
-        self._places: deque[tuple[str, int]] = deque()
+        self._places: deque[Place] = deque()
         self._listed_at = -LISTED
         self._rest_until = 0.0
         self._has_lease = False
@@ -287,18 +301,19 @@ class Leisure:
         rest = self._rest_until - time.monotonic()
         if rest > 0:
             return rest
-        wait = self._list(sources)
-        if not self._places:
+        begun = time.thread_time()
+        has_looked, wait = self._list(sources)
+        if not (self._places or has_looked):
             self.stop()
             return wait
-        if not self._lease(LEASE):
-            # Another process is at it.
-            self._places.clear()
-            return LISTED
-        name, number = self._places.popleft()
-        by_name = {source.name: source for source in sources}
-        begun = time.thread_time()
-        rebuild(by_name[name], number, site, at_leisure=True)
+        if self._places:
+            if not self._lease(LEASE):
+                # Another process is at it.
+                self._places.clear()
+                return LISTED
+            name, number = self._places.popleft()
+            by_name = {source.name: source for source in sources}
+            rebuild(by_name[name], number, site, at_leisure=True)
         used = time.thread_time() - begun
         # Of several sites in this process each has its part.
         share = get_settings().BACKGROUND_SHARE / max(1, len(own_sites()))
@@ -307,21 +322,26 @@ class Leisure:
         self._lease(rest + MARGIN)
         return rest
 
-    def _list(self, sources: Sequence[SectionSource]) -> float | None:
+    def _list(self, sources: Sequence[SectionSource]) -> tuple[bool, float | None]:
         """
         List the pages to rebuild, if the former list is done or old.
 
-        Returns the seconds until the next list if there are none, None if none waits.
+        Returns whether bytes were searched for it, and the seconds until the next list
+        if there are no pages, None if none waits.
         """
         age = time.monotonic() - self._listed_at
         if age < (LISTED if self._places else AGAIN):
-            return AGAIN - age + 0.01
+            return False, AGAIN - age + 0.01
         self._listed_at = time.monotonic()
+        places = places_to_look_at(sources, CHUNK)
+        has_looked = bool(places) and self._lease(LEASE)
+        if has_looked:
+            look(sources, places)
         now = time.time()
-        wanted = _wanted(sources)
+        wanted = _wanted_soon(sources, now)
         eligible = _refreshed_before(wanted, now - SELDOM)
         self._places = deque(eligible or _due(sources, now))
-        return LISTED if wanted else None
+        return has_looked, LISTED if wanted or places else None
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")

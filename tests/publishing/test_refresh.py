@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from django.db import connections
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
-from django_sitemaps_plus import touch
-from django_sitemaps_plus.models import Change, Page, Section
+from django_sitemaps_plus import Sitemap, touch
+from django_sitemaps_plus.models import Change, Page, PageFile, Section
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import void
 from django_sitemaps_plus.publishing import refresh
@@ -20,6 +23,7 @@ from tests.conftest import Register
 from tests.support.helpers import told
 from tests.support.ledger_site import Site, path
 from tests.support.ledger_world import age, free_leases, place
+from tests.testapp.models import Note
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -45,6 +49,34 @@ def steps(site: Site, leisure: Leisure | None = None) -> list[int]:
         pass
     found = Page.objects.exclude(refreshed_at=0).order_by("refreshed_at")
     return list(found.values_list("number", flat=True))
+
+
+def save(site: Site, *numbers: int) -> None:
+    """Save rows as they are."""
+    for row in site.kind.all().filter(pk__in=numbers):
+        row.save()
+
+
+def create(site: Site, number: int, revision: int = 0) -> None:
+    """Add a row with a signal."""
+    site.kind.model(pk=number, slug=f"r{number}-{revision}").save(force_insert=True)
+
+
+class Notes(Sitemap):
+    """Pages in the languages that they are translated to."""
+
+    model = Note
+    i18n = True
+    languages = ("en", "de")
+    chosen: ClassVar[dict[int, list[str]]] = {}
+
+    def location(self, item: Note) -> str:
+        """Return where it is."""
+        return reverse("note", kwargs={"number": item.number})
+
+    def get_languages_for_item(self, item: Note) -> list[str]:
+        """Return those of one row: both, unless chosen otherwise."""
+        return self.chosen.get(item.number, ["en", "de"])
 
 
 @pytest.fixture
@@ -102,17 +134,146 @@ def test_a_change_whose_page_is_no_more_finds_another(site: Site) -> None:
 
 @pytest.mark.usefixtures("no_rest")
 def test_pages_come_in_the_order_of_their_urgency(site: Site) -> None:
-    """Something missing, other changes, marked pages, comparisons that are due."""
+    """Something lost, marked pages, other changes, comparisons that are due."""
     age(verified=True, read=True)
     Page.objects.filter(number=2).update(asked_at=time.time())
-    Page.objects.filter(number=5).update(asked_at=1)
+    save(site, 40)
+    report_all([site.source], place())
+    Change.objects.update(at=F("at") - 3601)
     expire(site.page(4))
-    site.rename(3)
     site.delete([20])
     report_all([site.source], place())
-    assert steps(site) == [3, 1, 4], "a page that is due waits for a quiet moment"
-    assert steps(site) == [2], "nobody asked for page 5 lately"
+    site.rename(3)
+    report_all([site.source], place())
+    assert steps(site) == [3, 1, 4, 5], "a page that is due waits for a quiet moment"
+    assert steps(site) == [2], "nobody asked for the others lately"
     assert steps(site) == []
+
+
+@pytest.mark.usefixtures("no_rest")
+def test_a_page_that_has_lost_no_url_waits_until_it_is_asked_for(site: Site) -> None:
+    save(site, 3)
+    create(site, 45)
+    report_all([site.source], place())
+    assert steps(site) == []
+    assert Change.objects.count() == 2
+    assert site.shown(5) == [*range(36, 45), 45], "whoever asks gets it fresh"
+    assert Change.objects.count() == 1
+    # Or for as long as a comparison holds.
+    Change.objects.update(at=F("at") - 3601)
+    assert steps(site) == [1]
+    assert not Change.objects.exists()
+
+
+@pytest.mark.usefixtures("no_rest")
+@pytest.mark.parametrize("how", ["renamed", "deleted", "renamed by update()"])
+def test_a_page_that_may_have_lost_a_url_is_rebuilt_soon(site: Site, how: str) -> None:
+    if how == "deleted":
+        site.delete([12])
+    else:
+        site.rename(12, save=how == "renamed")
+        touch(site.kind.all().filter(pk=12))
+    report_all([site.source], place())
+    assert steps(site) == [2]
+    assert ("removed", path(12)) in told()
+
+
+@pytest.mark.usefixtures("no_rest")
+def test_urls_that_rows_of_a_page_exchange_are_not_lost(site: Site) -> None:
+    rows = site.kind.all().filter(pk__in=(3, 4))
+    for row, number in zip(rows.order_by("pk"), (4, 3), strict=True):
+        row.slug = f"r{number}-0"
+        row.save()
+    report_all([site.source], place())
+    assert steps(site) == []
+
+
+@pytest.mark.usefixtures("no_rest")
+def test_a_new_row_may_lose_the_url_that_it_was_reported_with(site: Site) -> None:
+    create(site, 45)
+    site.rename(45)
+    create(site, 46)
+    site.delete([46])
+    report_all([site.source], place())
+    assert steps(site) == [], "nobody was told of their first URLs"
+    create(site, 47)
+    report_all([site.source], place())
+    site.rename(47)
+    report_all([site.source], place())
+    assert steps(site) == [5]
+    assert ("removed", path(47)) in told()
+
+
+@pytest.mark.usefixtures("no_rest")
+def test_a_row_that_takes_a_deleted_one_s_key_has_lost_its_url(site: Site) -> None:
+    site.delete([12])
+    create(site, 12, revision=1)
+    report_all([site.source], place())
+    assert steps(site) == [2]
+    assert told() == [("added", path(12, 1)), ("removed", path(12))]
+
+
+@pytest.mark.usefixtures("no_rest")
+def test_a_row_with_fewer_languages_may_have_lost_one(
+    register: Register, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh, "AGAIN", 0.0)
+    register("note", Notes)
+    notes = [Note.objects.create(number=number) for number in range(3)]
+    assert site.client.get("/sitemap-note-1.xml").status_code == 200
+    source, leisure = sections.source("note"), Leisure()
+    for note in notes:
+        note.save()
+    report_all([source], place())
+    assert leisure.step([source], place()) == 0
+    assert Change.objects.count() == 3, "they are looked at"
+    monkeypatch.setitem(Notes.chosen, 1, ["de"])
+    notes[1].save()
+    report_all([source], place())
+    assert leisure.step([source], place()) == 0
+    assert not Change.objects.exists()
+    assert ("removed", "/en/notes/1/") in told()
+
+
+@pytest.mark.usefixtures("no_rest")
+@pytest.mark.parametrize("how", ["lost", "never built"])
+def test_a_page_whose_list_is_not_known_may_have_lost_a_url(
+    site: Site, how: str
+) -> None:
+    PageFile.objects.filter(page=site.page(2)).delete()
+    if how == "never built":
+        Page.objects.filter(number=2).update(checksum="", entries=None)
+    save(site, 12)
+    report_all([site.source], place())
+    assert steps(site) == [2]
+    assert site.shown(2) == list(range(9, 18))
+
+
+@pytest.mark.usefixtures("no_rest")
+def test_the_bytes_are_searched_once_for_a_change_and_by_one_process(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh, "AGAIN", 0.0)
+    save(site, 3, 4, 40)
+    report_all([site.source], place())
+
+    def searched(leisure: Leisure) -> int:
+        with CaptureQueriesContext(connections[PageFile.objects.db]) as captured:
+            leisure.step([site.source], place())
+        asked = [query["sql"] for query in captured.captured_queries]
+        return len([sql for sql in asked if "sitemaps_plus_pagefile" in sql])
+
+    first, second = Leisure(), Leisure()
+    Section.objects.create(name="")
+    assert Section.objects.take_lease(Section.objects.get(name="").pk, "other", 9.0)
+    assert searched(first) == 0
+    free_leases()
+    assert searched(second) == 1, "one statement for many pages"
+    assert searched(first) == searched(second) == 0
+    save(site, 12)
+    report_all([site.source], place())
+    assert searched(second) == 1
+    assert set(Change.objects.values_list("loses_url", flat=True)) == {False}
 
 
 @pytest.mark.usefixtures("no_rest")
@@ -135,10 +296,10 @@ def test_pages_in_error_are_left_to_those_who_ask(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("no_rest")
-def test_a_page_is_rebuilt_at_leisure_once_in_ten_minutes(
+def test_a_page_is_rebuilt_at_leisure_once_a_minute(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert refresh.SELDOM == 600
+    assert refresh.SELDOM == 60
     monkeypatch.setattr(refresh, "AGAIN", 0.0)
     leisure = Leisure()
     site.rename(3)
@@ -147,9 +308,10 @@ def test_a_page_is_rebuilt_at_leisure_once_in_ten_minutes(
     assert not Change.objects.exists()
     site.rename(4)
     report_all([site.source], place())
+    assert leisure.step([site.source], place()) == 0, "it looks what is lost"
     assert leisure.step([site.source], place()) == refresh.LISTED
     assert Change.objects.exists()
-    # Whoever asks for it gets it fresh at once, and ten minutes later it is done.
+    # Whoever asks for it gets it fresh at once, and a minute later it is done.
     assert b"/things/r4-1/" in site.get(1).content
     site.delete([5])
     report_all([site.source], place())
@@ -242,6 +404,7 @@ def test_what_cannot_be_built_is_tried_once_and_keeps_nothing_else(
         )
     touch(site.kind.all().filter(pk__in=(3, 30)))
     report_all([site.source], place())
+    Change.objects.update(at=F("at") - 3601)
     if at_leisure:
         assert sorted(steps(site)) == [1, 4]
     else:
@@ -250,11 +413,12 @@ def test_what_cannot_be_built_is_tried_once_and_keeps_nothing_else(
     assert Change.objects.count() == (1 if how == "bad rows" else 2)
 
 
-def test_refreshing_seldom_leaves_out_what_was_rebuilt_lately(site: Site) -> None:
+def test_workers_rebuild_what_would_be_rebuilt_at_leisure(site: Site) -> None:
+    save(site, 30)
     site.rename(3)
     report_all([site.source], place())
-    assert refresh_all([site.source], place(), seldom=True) == 1
+    assert refresh_all([site.source], place(), at_leisure=True) == 1
     site.rename(4)
     report_all([site.source], place())
-    assert refresh_all([site.source], place(), seldom=True) == 0
-    assert refresh_all([site.source], place()) == 1
+    assert refresh_all([site.source], place(), at_leisure=True) == 0, "just rebuilt"
+    assert refresh_all([site.source], place()) == 2

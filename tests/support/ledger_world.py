@@ -308,8 +308,8 @@ class World:
         self.report()
         # In the order of their changes, but first where something may be missing.
         rows = Change.objects.exclude(page=None).order_by("pk")
-        found = list(rows.values_list("page", "reported"))
-        missing = {page for page, reported in found if reported == "[]"}
+        found = list(rows.values_list("page", "loses_url"))
+        missing = {page for page, loses in found if loses}
         order = sorted(
             dict.fromkeys(page for page, _ in found), key=lambda n: n not in missing
         )
