@@ -4,7 +4,7 @@ A site that saves all day: what the background costs it, and how soon engines kn
 gunicorn with two workers on PostgreSQL. Clients save objects, delete some, and show
 others, at fixed rates; turns with the background thread and with BACKGROUND = False
 alternate. An engine on loopback notes when it is notified. Deleting ends some time
-before a turn does, so that the engine can be notified of all: ten minutes, or three
+before a turn does, so that the engine can be notified of all: two minutes, or three
 quarters of a short turn. With --quiet there is no load: one object at a time is
 deleted, then one is saved.
 
@@ -36,7 +36,7 @@ CLIENTS = 4
 AGE = 1_200
 #: Seconds within which the engine has to be notified of what was saved, of what was
 #: deleted while the site is busy, and of what was deleted on a quiet one.
-SAVED, DELETED, DELETED_QUIETLY = 10, 600, 15
+SAVED, DELETED, DELETED_QUIETLY = 10, 120, 15
 
 
 def main() -> int:
