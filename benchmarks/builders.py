@@ -27,12 +27,14 @@ def main() -> int:
         parser.error("this needs a database server: use --database postgres://…")
     data.load(track=options.rows)
     site.fill(SECTION)
+
+    def forget() -> None:
+        site.chill(SECTION)
+
     taken = medians(
         [
-            Contestant(
-                f"{count}", lambda n=count: build(n), lambda: site.chill(SECTION)
-            )
-            for count in (1, 2)
+            Contestant("one", lambda: build(1), forget),
+            Contestant("two", lambda: build(2), forget),
         ],
         options.rounds,
     )
@@ -50,6 +52,7 @@ def main() -> int:
 def build(count: int) -> None:
     """Have so many processes build all pages."""
     command = [sys.executable, "-m", "django", "build_sitemaps", SECTION, "-v0"]
+    command += ["--skip-checks"]
     running = [subprocess.Popen(command) for _ in range(count)]
     codes = [process.wait() for process in running]
     if any(codes):
