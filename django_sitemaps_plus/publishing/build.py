@@ -213,7 +213,7 @@ class _Run:
     site: SiteAddress
     done: SectionReport
     progress: Progress | None
-    #: Whether a page that is fresh has to be rebuilt all the same.
+    #: Whether a page has to be rebuilt though it is fresh, or failed lately.
     is_wanted: Callable[[Page], bool] = lambda page: False
     is_over: Callable[[], bool] = lambda: False
     #: Pages, by their primary key, that were never built and need a closer look.
@@ -258,7 +258,7 @@ class _Run:
                 self.later.append(page)
             elif self._is_new(page):
                 return self._build_new(list(takewhile(self._is_new, found[index:])))
-            elif page.pk in stored and not self.is_wanted(page):
+            elif not self.is_wanted(page) and page.pk in stored:
                 self._note_fresh(page, stored[page.pk])
             else:
                 self._serve(page)
