@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.delivery import background, outbox
+from django_sitemaps_plus.delivery import background, outbox, requests
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.results import DeliveryOptions
 from django_sitemaps_plus.models import EngineState, Page, Submission, UrlChange
@@ -319,3 +319,21 @@ def test_only_some_of_very_many_are_retried_at_once(
         assert outbox.retry(Submission.objects.order_by("pk")) == 2
     assert any("LIMIT 2" in query["sql"] for query in queries), "not all are read"
     assert [how for _, how in rows()] == ["failed"] * 3 + ["pending"] * 2
+
+
+# A plan
+
+
+def test_a_plan_counts_each_url_once_however_often_it_is_to_be_submitted(
+    settings: Any,
+) -> None:
+    """What waits, what was asked for, and what happened since are often the same."""
+    use(settings, one="Few")
+    happened("/a/", "/b/")
+    outbox.enqueue()
+    happened("/a/", "/c/", "/c/")
+    site = place()
+    asked = requests.given([f"{BASE}/a/", "/c/", "/d/", "/d/"], site)
+    [plan] = requests.plan(asked, site, ["one"], [])
+    assert (plan.urls, plan.requests, plan.postponed) == (4, 2, 0)
+    assert Submission.objects.count() == 2, "nothing is written"
