@@ -29,6 +29,7 @@ from tests.admin.test_overview import words
 from tests.admin.test_pages import ADMIN, Small
 from tests.support.factories import articles
 from tests.support.helpers import PagesSitemap, run_command
+from tests.support.ledger_world import place
 from tests.support.outbox_world import BASE, happened, run, use
 from tests.testapp.models import Article, ByDay, Note
 
@@ -158,7 +159,12 @@ def test_without_an_index_pages_are_searched(
     # Its pattern has a parameter that is no column here.
     assert "Listed on no page" in story(admin_client, "/en/notes/1/")
     monkeypatch.setattr(lookup, "SECONDS", -1.0)
-    assert "not found. 0 pages were searched" in story(admin_client, url)
+    stored = Page.objects.exclude(checksum="").count()
+    searched = "not found. 0 pages were searched, {} more were not"
+    assert searched.format(stored) in story(admin_client, url)
+    monkeypatch.undo()
+    found = lookup.places("/articles/none/", place())
+    assert (found.searched, found.left) == (stored, 0)
 
 
 def test_a_value_that_no_row_can_have_is_not_listed(
