@@ -97,7 +97,7 @@ def damage(row: PageFile, kind: str, bit: int) -> None:
     elif kind == "origin":
         row.origin = row.origin.replace("example", "another")
     elif kind == "checksum":
-        row.checksum = row.checksum[::-1]
+        row.checksum = f"damaged-{row.pk}"
     else:
         row.crc ^= 1 << bit % 32
     row.save()

@@ -253,7 +253,9 @@ def test_a_transaction_that_the_database_ends_is_tried_again(
     assert failed
     assert counted(done) == (4, 36, 4, 0)
     assert versions(site) == [1] * 4
-    reads = [q for q in ran if ROWS in q["sql"] and q["sql"].startswith("SELECT")]
+    # Django 5.2 knows no statement of one that failed.
+    asked = [query["sql"] or "" for query in ran]
+    reads = [sql for sql in asked if ROWS in sql and sql.startswith("SELECT")]
     assert len(reads) == 4, "the rows were read once"
     assert "missing or damaged" not in caplog.text
     assert not Page.objects.exclude(lost_at=0).exists()
