@@ -89,12 +89,14 @@ def full(settings: Any) -> None:
 def check(found: list[Statement], least: int) -> None:
     """Check that each statement reads the large tables by an index."""
     tables = [model._meta.db_table for model in MODELS]
+    scans = [["SCAN", table] for table in tables]
     large = [one for one in found if any(f"{table}" in one[0] for table in tables)]
     assert len(large) >= least
     for statement in large:
         lines = explained(statement)
         if VENDOR == "sqlite":
-            bad = [line for line in lines if line.startswith("SCAN sitemaps_plus_")]
+            # Sections are few: whether they are scanned is for the planner to say.
+            bad = [line for line in lines if line.split()[:2] in scans]
         elif VENDOR == "postgresql":
             bad = [
                 line
