@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.db import models
+from django.db import connections, models, transaction
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
@@ -125,9 +125,16 @@ class PageQuerySet(models.QuerySet["Page"]):
         """Become the one who builds those pages that were never built, as ``claim``."""
         new = self.filter(pk__in=[page.pk for page in found], checksum="", error="")
         free = new.filter(building_until__lt=DatabaseTime())
-        return bool(
-            free.update(building_by=owner, building_until=DatabaseTime() + seconds)
-        )
+        values = {"building_by": owner, "building_until": DatabaseTime() + seconds}
+        features = connections[self.db].features
+        if not features.has_select_for_update:
+            return bool(free.update(**values))
+        # Locked in one order, or two that claim the same pages wait for each other.
+        skips = features.has_select_for_update_skip_locked
+        with transaction.atomic(using=self.db):
+            locked = free.order_by("pk").select_for_update(skip_locked=skips)
+            mine = list(locked.values_list("pk", flat=True))
+            return bool(self.filter(pk__in=mine).update(**values))
 
     def renew(self, found: Sequence[Page], owner: str, seconds: float) -> None:
         """Keep the claim on some pages for ``seconds`` from now."""
