@@ -134,7 +134,14 @@ class Bag:
     transaction that is rolled back.
     """
 
-    __slots__ = ("__weakref__", "_at", "connection", "savepoints", "sections")
+    __slots__ = (
+        "__weakref__",
+        "_at",
+        "connection",
+        "is_over",
+        "savepoints",
+        "sections",
+    )
 
     def __init__(self, connection: Any, savepoints: list[str] | None = None) -> None:
         self.connection = connection
@@ -144,6 +151,8 @@ class Bag:
         self.sections: dict[tuple[str, str], _Keys] = {}
         #: Where it stood among the callbacks.
         self._at = len(connection.run_on_commit)
+        #: Whether it was called: in a ``TestCase`` the transaction goes on then.
+        self.is_over = False
 
     def __enter__(self) -> Bag:
         return self
@@ -161,6 +170,8 @@ class Bag:
         An error that somebody keeps, with its traceback, may hold a bag whose
         transaction is over.
         """
+        if self.is_over:
+            return False
         callbacks = self.connection.run_on_commit
         if self._at < len(callbacks) and callbacks[self._at][1] is self:
             return True
@@ -195,6 +206,7 @@ class Bag:
 
     def __call__(self) -> None:
         """Write down what the whole transaction changed, once."""
+        self.is_over = True
         record(_drain(self.connection, self), self.connection.alias)
 
 
@@ -247,7 +259,7 @@ def _bag_within(connection: Any, savepoints: list[str]) -> Bag:
         else:
             used.append(bag)
     if not used or used[-1].savepoints != savepoints:
-        if idle:
+        if idle and not _is_in_test_case(connection):
             idle[-1].serve(savepoints)
             used.append(idle.pop())
         else:
@@ -255,6 +267,17 @@ def _bag_within(connection: Any, savepoints: list[str]) -> Bag:
             transaction.on_commit(used[-1], using=connection.alias, robust=True)
     vars(connection)[_OPEN] = [ref(bag) for bag in (*idle, *used)]
     return used[-1]
+
+
+def _is_in_test_case(connection: Any) -> bool:
+    """
+    Return whether a ``TestCase`` of Django has begun the open transaction.
+
+    There ``captureOnCommitCallbacks`` runs only what was registered within it, so a bag
+    of an earlier savepoint would not be asked.
+    """
+    blocks = connection.atomic_blocks
+    return bool(blocks) and getattr(blocks[0], "_from_testcase", False)
 
 
 def _bags(connection: Any) -> list[Bag]:

@@ -344,6 +344,23 @@ def test_a_test_case_sees_its_own_changes(register: Register, client: Any) -> No
         assert b"/articles/" not in client.get("/sitemap.xml").content
 
 
+@pytest.mark.django_db
+def test_each_capture_of_callbacks_has_what_was_saved_in_it(
+    register: Register, django_capture_on_commit_callbacks: Any
+) -> None:
+    """In a ``TestCase``, though a bag of an earlier savepoint waits or was called."""
+    register("article", Articles)
+    with transaction.atomic():
+        other = Article.objects.create(slug="before")
+    for slug in ("a", "b"):
+        Change.objects.all().delete()
+        with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
+            article = Article.objects.create(slug=slug)
+            transaction.on_commit(other.save)
+        keys = set(Change.objects.values_list("key", flat=True))
+        assert {f'["{article.pk}"]', f'["{other.pk}"]'} <= keys
+
+
 def test_a_test_case_that_runs_callbacks_counts_the_insert(
     register: Register,
     django_assert_num_queries: Any,
