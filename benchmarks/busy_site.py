@@ -1,12 +1,12 @@
 """
 A site that saves all day: what the background costs it, and how soon engines know.
 
-gunicorn with two workers on PostgreSQL. Clients save objects, delete some, and show
-others, at fixed rates; turns with the background thread and with BACKGROUND = False
-alternate. An engine on loopback notes when it is notified. Deleting ends some time
-before a turn does, so that the engine can be notified of all: two minutes, or three
-quarters of a short turn. With --quiet there is no load: one object at a time is
-deleted, then one is saved.
+gunicorn with two workers on PostgreSQL. Clients save objects, delete or rename some,
+and show others, at fixed rates; turns with the background thread and with BACKGROUND =
+False alternate. An engine on loopback notes when it is notified. Deleting and renaming
+end some time before a turn does, so that the engine can be notified of all: two
+minutes, or three quarters of a short turn. With --quiet there is no load: one object
+at a time is deleted, then one is saved.
 
     python -m benchmarks.busy_site --database postgres://… --rows 10000000
     python -m benchmarks.busy_site --database postgres://… --saves 100
@@ -35,7 +35,7 @@ CLIENTS = 4
 #: How long ago all pages were built: longer than a page rests between two builds.
 AGE = 1_200
 #: Seconds within which the engine has to be notified of what was saved, of what was
-#: deleted while the site is busy, and of what was deleted on a quiet one.
+#: deleted or renamed while the site is busy, and of what was deleted on a quiet one.
 SAVED, DELETED, DELETED_QUIETLY = 10, 120, 15
 
 
@@ -44,7 +44,7 @@ def main() -> int:
     parser = bench.parser(__doc__, rounds=2, rows=500_000)
     for name, kind, default, text in (
         ("--saves", float, 10, "saves a second"),
-        ("--deletes", float, 0.2, "deletes a second"),
+        ("--deletes", float, 0.2, "objects deleted or renamed a second, by turns"),
         ("--reads", float, 50, "other requests a second"),
         ("--seconds", float, 900, "of each turn"),
     ):
@@ -77,6 +77,8 @@ class Turn:
     #: When each path was committed.
     saved: dict[str, float] = field(default_factory=dict)
     deleted: dict[str, float] = field(default_factory=dict)
+    #: By their former paths.
+    renamed: dict[str, float] = field(default_factory=dict)
     #: When the engine was notified of each path.
     notified: dict[str, float] = field(default_factory=dict)
     ended: float = 0
@@ -147,8 +149,13 @@ def load(
         found.saved[done["path"]] = done["at"]
 
     def delete(step: int) -> None:
-        done = asked.post(f"/delete/{deleted[step]}/")
-        found.deleted[done["path"]] = done["at"]
+        # Each client has every fourth step, so it does the one and then the other.
+        if step // CLIENTS % 2:
+            done = asked.post(f"/rename/{deleted[step]}/")
+            found.renamed[done["former"]] = found.saved[done["path"]] = done["at"]
+        else:
+            done = asked.post(f"/delete/{deleted[step]}/")
+            found.deleted[done["path"]] = done["at"]
 
     start = time.monotonic()
     end = start + options.seconds
@@ -199,16 +206,16 @@ def flat(clients: list[Future[list[float]]]) -> list[float]:
 
 @contextmanager
 def deletable(keys: list[int]) -> Iterator[None]:
-    """Let some objects be deleted, and bring them back in the end."""
+    """Let some objects be deleted or renamed; they are as before in the end."""
     from .shop.models import Track
 
     rows = Track.objects.in_bulk(keys)
     try:
         yield
     finally:
-        left = set(Track.objects.filter(pk__in=keys).values_list("pk", flat=True))
         # No signal is sent: it is as if nothing had happened.
-        Track.objects.bulk_create([rows[key] for key in rows.keys() - left])
+        Track.objects.filter(pk__in=keys)._raw_delete("default")
+        Track.objects.bulk_create(rows.values())
 
 
 def wait_for(port: int, paths: Iterable[str], seconds: float) -> dict[str, float]:
@@ -255,13 +262,14 @@ def compare_load(
 
 
 def tell_notified(report: bench.Report, turn: Turn) -> None:
-    """Add how soon the engine was notified of what was saved and deleted."""
-    known = turn.saved.keys() | turn.deleted.keys()
+    """Add how soon the engine was notified of what was saved, deleted and renamed."""
+    known = turn.saved.keys() | turn.deleted.keys() | turn.renamed.keys()
     report.check("URLs submitted for nothing", sorted(turn.notified.keys() - known))
     missing = sorted(turn.saved.keys() - turn.notified.keys())
     report.check("saved URLs that were not submitted", missing)
     add_waits(report, turn, "saved", turn.saved, SAVED)
     add_waits(report, turn, "deleted", turn.deleted, DELETED)
+    add_waits(report, turn, "former addresses of renamed", turn.renamed, DELETED)
 
 
 def add_waits(
@@ -272,6 +280,9 @@ def add_waits(
     target: float,
 ) -> None:
     """Add how long some paths waited, or have waited so far."""
+    if not committed:
+        report.note(f"{what}: none", "the turn was too short")
+        return
     waits = [turn.notified.get(path, turn.ended) - at for path, at in committed.items()]
     longest, left = max(waits), len(committed.keys() - turn.notified.keys())
     how = f"of {len(waits):,}, median {shown(median(waits))}"

@@ -84,7 +84,9 @@ def built(*pages: object) -> None:
 def forget_text(name: str) -> None:
     """Forget the text of the page, not the page."""
     from django_sitemaps_plus.models import PageFile
+    from django_sitemaps_plus.publishing.text import text_segment
 
+    text_segment.cache_clear()
     texts = PageFile.objects.filter(checksum__endswith=".txt")
     texts.filter(page__section__name=name).delete()
 

@@ -24,6 +24,7 @@ urlpatterns = [
     path("smallest/", views.smallest),
     path("show/<int:pk>/", views.show),
     path("save/<int:pk>/", views.save),
+    path("rename/<int:pk>/", views.rename),
     path("delete/<int:pk>/", views.delete),
     path(
         "contrib/index.xml",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -29,36 +29,22 @@ from .protocol.robots import SIGNALS, Group, robots_txt
 
 NAME = "SITEMAPS_PLUS"
 
-_TEXT = (str, type(None)), "text"
-_NUMBER = (int, float), "a number"
-_WHOLE = (int,), "a whole number"
-_LIST = (list, tuple), "a list"
+#: What the value of a setting may be, by the name of its type, and what that is called.
+_KINDS: dict[str, tuple[Any, str]] = {
+    "str": (str, "text"),
+    "float": ((int, float), "a number"),
+    "int": (int, "a whole number"),
+    "bool": (bool, "True or False"),
+    "list": ((list, tuple), "a list"),
+}
 #: What names a further site (a Site of the sites framework has a number), and what is
 #: said of it.
 _SITE_NAME = re.compile(r"[A-Za-z][\w-]{0,49}", re.ASCII)
 _SITE_KEYS = ("BASE_URL", "URLCONF", "SITEMAPS")
 #: The keys of a group of robots.txt.
-_GROUP_KEYS = {
+_GROUP_KEYS = (
     *("user_agent", "crawlers", "allow", "disallow", "crawl_delay", "content_signal"),
-}
-#: What the value of a setting may be, and what that is called.
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
-    "BASE_URL": _TEXT,
-    "SITEMAPS": _TEXT,
-    "PUBLICATION_NAME": _TEXT,
-    "PUBLICATION_LANGUAGE": _TEXT,
-    "EXCLUDE": _LIST,
-    "CACHE_CONTROL": _TEXT,
-    "HTML_SITEMAP": _TEXT,
-    "MAX_BAD": _NUMBER,
-    "BACKGROUND_SHARE": _NUMBER,
-    "NOTIFY_AFTER": _NUMBER,
-    "VERIFY_AFTER": _WHOLE,
-    "SPLIT_GRACE": _WHOLE,
-    "MAX_REMOVED": _WHOLE,
-    "ROBOTS": _LIST,
-    "EXTRA_SITEMAPS": _LIST,
-}
+)
 #: The options of each format that is served beside XML, and their defaults.
 _FORMATS: dict[str, dict[str, Any]] = {
     "text": {"robots": False},
@@ -156,7 +142,7 @@ class Settings:
     #: Whether a thread of each server process rebuilds pages whose rows changed, and
     #: notifies engines. It ends when idle, and never runs in tests or commands. With
     #: "celery" or "tasks" (Django Tasks) it hands the work over to a worker of these.
-    BACKGROUND: bool | Literal["celery", "tasks"] = True
+    BACKGROUND: Literal["celery", "tasks"] | bool = True
 
     #: The share of one processor that rebuilding pages in the background may take, of
     #: all server processes together: after each page they rest accordingly.
@@ -183,19 +169,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work, naming setting and remedy."""
-        for name, (types, words) in _TYPES.items():
-            value = getattr(self, name)
-            if not isinstance(value, types) or isinstance(value, bool):
-                raise _error(name, f"must be {words}, not {value!r}.")
-            if isinstance(value, float) and not math.isfinite(value):
-                raise _error(name, f"is {value!r}; use a finite number.")
-        if not isinstance(self.ENGINES, Mapping):
-            # Its value is not shown: it may hold a key.
-            raise _error("ENGINES", "must be a dict of engines by alias.")
+        for setting in dataclasses.fields(self):
+            _check_kind(setting, getattr(self, setting.name))
+        mapping(self.ENGINES, '{"indexnow": {"BACKEND": …}}', "ENGINES")
         _check_sites(self.SITES)
         _check_llms(self.LLMS)
-        is_bool = isinstance(self.BACKGROUND, bool)
         header = self.CACHE_CONTROL or ""
+        is_bool = isinstance(self.BACKGROUND, bool)
         rules = {
             "ON_ERROR": (self.ON_ERROR in ("skip", "raise"), "use 'skip' or 'raise'."),
             "MAX_BAD": (0 <= self.MAX_BAD <= 1, "use a share from 0 to 1."),
@@ -207,7 +187,6 @@ class Settings:
                 is_bool or self.BACKGROUND in ("celery", "tasks"),
                 "use True, False, 'celery' or 'tasks'.",
             ),
-            "STYLESHEET": (isinstance(self.STYLESHEET, bool), "use True or False."),
             # What a header's value can be: RFC 9110, section 5.5.
             "CACHE_CONTROL": (
                 header.isascii() and header.isprintable(),
@@ -218,10 +197,10 @@ class Settings:
             rules[name] = (getattr(self, name) >= 0, "it cannot be negative.")
         for name, (holds, remedy) in rules.items():
             if not holds:
-                raise _error(name, f"is {getattr(self, name)!r}; {remedy}")
+                raise refusal(f"is {getattr(self, name)!r}; {remedy}", name)
         for pattern in self.EXCLUDE:
             if problem := problem_of(pattern):
-                raise _error("EXCLUDE", f"has {pattern!r}, which {problem}.")
+                raise refusal(f"has {pattern!r}, which {problem}.", "EXCLUDE")
         self.robots_groups()
         self.extra_sitemaps()
         _formats(self.FORMATS)
@@ -235,7 +214,7 @@ class Settings:
         """
         Return ``EXTRA_SITEMAPS``.
 
-        Raises ``ConfigurationError`` for what is no address of a sitemap.
+        Raises ``ConfigurationError`` for anything but the address of a sitemap.
         """
         return [_extra(index, one) for index, one in enumerate(self.EXTRA_SITEMAPS)]
 
@@ -249,7 +228,7 @@ class Settings:
         try:
             robots_txt(groups, [])
         except ProtocolError as error:
-            raise _error("ROBOTS", f"cannot be written: {error}") from error
+            raise refusal(f"cannot be written: {error}", "ROBOTS") from error
         return groups
 
 
@@ -262,76 +241,86 @@ class ExtraSitemap:
     in_index: bool = False
 
 
+def refusal(problem: str, *path: object) -> ConfigurationError:
+    """Return the error of what stands at a path in the settings, key by key."""
+    keys = "".join(f"[{key!r}]" for key in path)
+    return ConfigurationError(f"{NAME}{keys} {problem}")
+
+
+def mapping(given: Any, example: str, *path: object) -> Mapping[Any, Any]:
+    """Return a dict of the settings; refuse anything else, without showing it."""
+    if not isinstance(given, Mapping):
+        raise refusal(f"must be a dict, for example {example}.", *path)
+    return given
+
+
+def options_of(
+    given: Any, known: Collection[str], what: str, example: str, *path: object
+) -> Mapping[str, Any]:
+    """Return a dict of options; refuse a name of ``what`` that is not ``known``."""
+    options = mapping(given, example, *path)
+    for name in options:
+        if name not in known:
+            raise refusal(f"is unknown. {advice(name, known, what)}", *path, name)
+    return options
+
+
+def _check_kind(setting: dataclasses.Field[Any], value: Any) -> None:
+    """Refuse a value of another type than the setting's."""
+    kind = _KINDS.get(re.split(r"\W", str(setting.type))[0])
+    if kind is None or (value is None and "None" in str(setting.type)):
+        return
+    types, words = kind
+    # A truth value is a number to Python.
+    if not isinstance(value, types) or isinstance(value, bool) != (types is bool):
+        raise refusal(f"must be {words}, not {value!r}.", setting.name)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise refusal(f"is {value!r}; use a finite number.", setting.name)
+
+
 def _extra(index: int, entry: Any) -> ExtraSitemap:
+    path = "EXTRA_SITEMAPS", index
     given = {"url": entry} if isinstance(entry, str) else entry
-    path = f"[{index}]"
-    if not isinstance(given, Mapping) or not {"url"} <= set(given) <= {"url", "index"}:
-        example = '{"url": "/blog/posts.xml", "index": True}'
-        problem = f"is {entry!r}; use a URL, a path, or {example}."
-        raise _error("EXTRA_SITEMAPS", problem, path=path)
-    url, in_index = given["url"], given.get("index", False)
+    example = '{"url": "/blog/posts.xml", "index": True}'
+    options = options_of(given, ("url", "index"), "keys", example, *path)
+    url, in_index = options.get("url"), options.get("index", False)
+    if not isinstance(in_index, bool):
+        raise refusal(f"is {in_index!r}; use True or False.", *path, "index")
     try:
-        if not isinstance(in_index, bool):
-            raise _error("EXTRA_SITEMAPS", f"is {in_index!r}; use True or False.", path)
         resolve(url, "https://www.example.com")
     except ProtocolError as error:
         problem = f"is not the address of a sitemap: {error}"
-        raise _error("EXTRA_SITEMAPS", problem, path=path) from error
-    return ExtraSitemap(url, in_index)
-
-
-def _error(name: object, problem: str, path: str = "") -> ConfigurationError:
-    return ConfigurationError(f"{NAME}[{name!r}]{path} {problem}")
+        raise refusal(problem, *path) from error
+    return ExtraSitemap(str(url), in_index)
 
 
 def _check_sites(sites: Any) -> None:
     """Refuse further sites that cannot be told apart, or reached."""
-    if not isinstance(sites, Mapping):
-        raise _error("SITES", f"must be a dict of sites by name, not {sites!r}.")
-    for name, site in sites.items():
-        path = f"[{name!r}]"
+    example = '{"BASE_URL": "https://blog.example.com"}'
+    for name, site in mapping(sites, f'{{"blog": {example}}}', "SITES").items():
+        path = "SITES", name
         if not isinstance(name, str) or not _SITE_NAME.fullmatch(name):
             problem = "cannot name a site: use a letter, then letters, digits, - and _."
-            raise _error("SITES", problem, path=path)
-        if not isinstance(site, Mapping):
-            example = '{"BASE_URL": "https://blog.example.com"}'
-            raise _error("SITES", f"is {site!r}; use {example}.", path=path)
-        for key, value in site.items():
-            if key not in _SITE_KEYS:
-                known = advice(key, _SITE_KEYS, "keys")
-                raise _error("SITES", f"is unknown. {known}", path=f"{path}[{key!r}]")
+            raise refusal(problem, *path)
+        for key, value in options_of(site, _SITE_KEYS, "keys", example, *path).items():
             if not isinstance(value, str):
-                problem = f"must be text, not {value!r}."
-                raise _error("SITES", problem, path=f"{path}[{key!r}]")
+                raise refusal(f"must be text, not {value!r}.", *path, key)
         if not site.get("BASE_URL"):
-            problem = "needs a 'BASE_URL', for example 'https://blog.example.com'."
-            raise _error("SITES", problem, path=path)
+            raise refusal(f"needs a 'BASE_URL', for example {example}.", *path)
 
 
 def _formats(given: Any) -> dict[str, Format]:
-    if not isinstance(given, Mapping):
-        raise _error("FORMATS", f"is {given!r}; use {{'text': {{}}}}.")
-    return {name: _format(name, options) for name, options in given.items()}
+    found = options_of(given, _FORMATS, "formats", '{"text": {}}', "FORMATS")
+    return {name: _format(name, options) for name, options in found.items()}
 
 
-def _format(name: Any, given: Any) -> Format:
+def _format(name: str, given: Any) -> Format:
     """Return a format with its options, all of them checked."""
-    path = f"[{name!r}]"
-    if name not in _FORMATS:
-        problem = f"is unknown. {advice(name, _FORMATS, 'formats')}"
-        raise _error("FORMATS", problem, path=path)
-    if not isinstance(given, Mapping):
-        raise _error("FORMATS", f"is {given!r}; use a dict of options.", path=path)
-    known = _FORMATS[name]
-    for option in given:
-        if option not in known:
-            problem = f"is unknown. {advice(option, known, 'options')}"
-            raise _error("FORMATS", problem, path=f"{path}[{option!r}]")
-    options = {**known, **given}
+    path, defaults = ("FORMATS", name), _FORMATS[name]
+    options = {**defaults, **options_of(given, defaults, "options", "{}", *path)}
     for option, value in options.items():
         if remedy := _wrong_option(option, value):
-            problem = f"is {value!r}; {remedy}"
-            raise _error("FORMATS", problem, path=f"{path}[{option!r}]")
+            raise refusal(f"is {value!r}; {remedy}", *path, option)
     return Format(**{**options, "hubs": tuple(options.get("hubs", ()))})
 
 
@@ -362,62 +351,57 @@ def _check_llms(given: Any) -> None:
     """Refuse what cannot be the head of ``/llms.txt``."""
     if given is None:
         return
-    keys = {"title", "description"}
-    is_dict = isinstance(given, Mapping) and set(given) <= keys
-    if not is_dict or not given.get("title"):
-        raise _error("LLMS", f"is {given!r}; use {{'title': …, 'description': …}}.")
+    example = '{"title": "Example"}'
+    head = options_of(given, ("title", "description"), "keys", example, "LLMS")
+    if not head.get("title"):
+        raise refusal(f"needs a 'title', for example {example}.", "LLMS")
 
 
 def _group(index: int, entry: Any) -> Group:
-    if not isinstance(entry, Mapping) or not set(entry) <= _GROUP_KEYS:
-        known = ", ".join(map(repr, sorted(_GROUP_KEYS)))
-        problem = f"is {entry!r}; use a dict with some of the keys {known}."
-        raise _error("ROBOTS", problem, path=f"[{index}]")
+    path = "ROBOTS", index
+    options_of(entry, _GROUP_KEYS, "keys", '{"user_agent": "*"}', *path)
+    texts = {
+        key: _texts(entry.get(key, ()), *path, key)
+        for key in ("user_agent", "crawlers", "allow", "disallow")
+    }
+    crawlers = _crawlers(texts["crawlers"], *path, "crawlers")
     is_for_all = not {"user_agent", "crawlers"} & set(entry)
-    agents = _texts(index, "user_agent", entry.get("user_agent", ()))
     return Group(
-        user_agents=("*",) if is_for_all else (*agents, *_crawlers(index, entry)),
-        allow=_texts(index, "allow", entry.get("allow", ())),
-        disallow=_texts(index, "disallow", entry.get("disallow", ())),
+        user_agents=("*",) if is_for_all else (*texts["user_agent"], *crawlers),
+        allow=texts["allow"],
+        disallow=texts["disallow"],
         crawl_delay=entry.get("crawl_delay"),
-        signals=_signals(index, entry.get("content_signal", {})),
+        signals=_signals(entry.get("content_signal", {}), *path, "content_signal"),
     )
 
 
-def _crawlers(index: int, entry: Mapping[str, Any]) -> list[str]:
+def _crawlers(presets: Iterable[str], *path: object) -> list[str]:
     """Return the names of the crawlers of presets."""
     found = []
-    for preset in _texts(index, "crawlers", entry.get("crawlers", ())):
+    for preset in presets:
         if preset not in PRESETS:
-            problem = f"has {preset!r}. {advice(preset, PRESETS, 'presets')}"
-            raise _error("ROBOTS", problem, path=f"[{index}]['crawlers']")
+            raise refusal(
+                f"has {preset!r}. {advice(preset, PRESETS, 'presets')}", *path
+            )
         found += [crawler.name for crawler in PRESETS[preset]]
     return found
 
 
-def _signals(index: int, given: Any) -> tuple[tuple[str, bool], ...]:
+def _signals(given: Any, *path: object) -> tuple[tuple[str, bool], ...]:
     """Return what Content-Signal says, in a fixed order."""
-    path = f"[{index}]['content_signal']"
-    if not isinstance(given, Mapping):
-        example = "{'search': True, 'ai-train': False}"
-        raise _error("ROBOTS", f"is {given!r}; use {example}.", path=path)
-    for name, value in given.items():
-        if name not in SIGNALS:
-            problem = f"has {name!r}. {advice(name, SIGNALS, 'signals')}"
-            raise _error("ROBOTS", problem, path=path)
+    example = '{"search": True, "ai-train": False}'
+    for name, value in options_of(given, SIGNALS, "signals", example, *path).items():
         if not isinstance(value, bool):
-            problem = f"is {value!r}; use True or False."
-            raise _error("ROBOTS", problem, path=f"{path}[{name!r}]")
+            raise refusal(f"is {value!r}; use True or False.", *path, name)
     return tuple((name, given[name]) for name in SIGNALS if name in given)
 
 
-def _texts(index: int, key: str, value: Any) -> tuple[str, ...]:
+def _texts(value: Any, *path: object) -> tuple[str, ...]:
     values = (value,) if isinstance(value, str) else value
     if not isinstance(values, (list, tuple)) or not all(
         isinstance(text, str) for text in values
     ):
-        path = f"[{index}][{key!r}]"
-        raise _error("ROBOTS", f"is {value!r}; use a list of texts.", path=path)
+        raise refusal(f"is {value!r}; use a list of texts.", *path)
     return tuple(values)
 
 
@@ -428,17 +412,13 @@ def get_settings() -> Settings:
 
     Raises ``ConfigurationError`` for an unknown name or an impossible value.
     """
-    given = _given()
-    known = [item.name for item in dataclasses.fields(Settings)]
-    for name in given:
-        if name not in known:
-            problem = f"is not a setting. {advice(name, known, 'settings')}"
-            raise _error(name, problem)
+    given, names = _given(), [item.name for item in dataclasses.fields(Settings)]
+    options_of(given, names, "settings", "{}")
     return Settings(**given)
 
 
 class _Unshown(dict[Any, Any]):
-    """A dict of which tracebacks show nothing: Django's error page lists variables."""
+    """A dict that tracebacks do not show: Django's error page lists variables."""
 
     def __repr__(self) -> str:
         return "{…}"
@@ -447,8 +427,7 @@ class _Unshown(dict[Any, Any]):
 def _given() -> _Unshown:
     """Return what the project has set. No variable here may show what that is."""
     if not isinstance(getattr(django_settings, NAME, {}), Mapping):
-        kind = type(getattr(django_settings, NAME)).__name__
-        raise ConfigurationError(f"{NAME} must be a dict, not {kind}.")
+        raise refusal('must be a dict, for example {"BASE_URL": "https://…"}.')
     found = _Unshown(getattr(django_settings, NAME, {}))
     if "ENGINES" in found:
         found["ENGINES"] = _unshown(found["ENGINES"])
@@ -456,7 +435,7 @@ def _given() -> _Unshown:
 
 
 def _unshown(value: Any) -> Any:
-    """Return a value of which no dict is shown."""
+    """Return a value whose dicts are not shown."""
     if not isinstance(value, Mapping):
         return value
     return _Unshown({name: _unshown(part) for name, part in value.items()})

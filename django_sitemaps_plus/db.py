@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from django.apps import apps
 from django.db import DatabaseError, InterfaceError, OperationalError, connections
-from django.db.models import FloatField, Func
+from django.db.models import FloatField, Func, QuerySet
 
 #: Seconds since the epoch, in the SQL of each kind of database.
 _SQL = {
@@ -89,7 +89,7 @@ def _place(alias: str) -> tuple[str, ...]:
 
 def locks_late(using: str) -> bool:
     """
-    Tell whether transactions take SQLite's lock only when they first write.
+    Return whether transactions take SQLite's lock only when they first write.
 
     SQLite refuses the lock at once, whatever the timeout, to a transaction that has
     read before, if another process has written since.
@@ -122,7 +122,7 @@ def binary_cursor(using: str) -> Iterator[Any]:
 
 
 def tables_exist(using: str) -> bool:
-    """Tell whether this app's tables are there (the migration was run)."""
+    """Return whether this app's tables are there (the migration was run)."""
     models = apps.get_app_config("sitemaps_plus").get_models()
     connection = connections[using]
     with connection.cursor() as cursor:
@@ -138,11 +138,31 @@ MIGRATE = (
 
 
 def tables_are_missing(using: str) -> bool:
-    """Tell whether that is why a database failed; if it cannot be asked, it is not."""
+    """Return whether that is why a database failed; not if it cannot be asked."""
     try:
         return not tables_exist(using)
     except DatabaseError:
         return False
+
+
+#: Rows that are deleted at a time.
+_ROWS = 500
+
+
+def delete_old(rows: QuerySet[Any], column: str, before: float) -> int:
+    """
+    Delete the rows of which a time is before another; return how many.
+
+    Of a table whose rows are written in the order of that time: they are read from its
+    start.
+    """
+    deleted = 0
+    while True:
+        first = rows.order_by("pk").values_list("pk", column)[:_ROWS]
+        old = [pk for pk, at in first if at < before]
+        if not old:
+            return deleted
+        deleted += rows.filter(pk__in=old).delete()[0]
 
 
 #: MySQL's ER_LOCK_DEADLOCK.
@@ -150,7 +170,7 @@ _DEADLOCK = 1213
 
 
 def is_deadlock(error: Exception) -> bool:
-    """Tell whether MySQL rolled a transaction back that waited for another."""
+    """Return whether MySQL rolled a transaction back that waited for another."""
     return isinstance(error, OperationalError) and error.args[:1] == (_DEADLOCK,)
 
 

@@ -19,7 +19,9 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,14 +29,14 @@ from urllib.parse import urlsplit
 from django.test import Client
 
 from .audit.checking import Checking
+from .audit.entries import SITEMAP, Entry, Unreadable, parse
 from .audit.findings import Findings
 from .audit.listed import Document
-from .audit.rules.schema import blocks
 from .audit.rules.urls import Urls
 from .delivery.engines import engines
 from .protocol.errors import LocationError
 from .protocol.locations import Origin, absolute
-from .sitemaps.site import SiteAddress, configured
+from .sitemaps.site import Site, SiteAddress
 
 __all__ = ["assert_listed", "assert_sitemap_valid", "engines"]
 
@@ -46,30 +48,28 @@ def assert_sitemap_valid(client: Client, path: str = "/sitemap.xml") -> None:
     """
     Assert that the sitemap at ``path``, with all that an index lists, has no fault.
 
-    Every document has to answer 200 and to be valid; URLs have to be the site's own,
-    without session ids and tracking parameters, and listed once; lastmods must not be
-    in the future, and alternates have to link back. Whatever view answers.
+    Every document has to answer 200 and to be a well-formed sitemap within the limits;
+    URLs have to be the site's own, without session ids and tracking parameters, and
+    listed once; lastmods must be dates that are not in the future, and alternates have
+    to link back. It does not matter which view answers.
 
     Raises:
         AssertionError: With the first faults, each with its document and URL.
     """
-    pages = list(_documents(client, path))
+    answers = list(_documents(client, path))
     now = dt.datetime.now(dt.UTC)
     findings = Findings()
     # One list of all that an index has: a URL on two of its pages is there twice.
-    documents = [
-        Document("", address, partial(bytes, body)) for address, body, _ in pages
-    ]
-    urls = Urls(_site_of(pages))
-    Checking(findings, {"": urls}, now).check(documents)
-    found = findings.sorted()
-    if not found:
+    urls = Urls(_site_of(answers))
+    Checking(findings, {"": urls}, now).check([document for document, _ in answers])
+    faults = findings.sorted()
+    if not faults:
         return
     lines = [
         f"  {one.page}: {' '.join(filter(None, (one.url, one.text)))} ({one.kind})"
-        for one in found[:_SHOWN]
+        for one in faults[:_SHOWN]
     ]
-    more = len(found) - len(lines)
+    more = len(faults) - len(lines)
     lines += [f"  and {more:,} more"] if more else []
     raise AssertionError("\n".join([f"{path} has faults:", *lines]))
 
@@ -84,25 +84,22 @@ def assert_listed(client: Client, url: str, path: str = "/sitemap.xml") -> None:
         AssertionError: It is not listed; or a document does not answer 200.
     """
     count, some = 0, list[str]()
-    for _, body, origin in _documents(client, path):
+    for document, origin in _documents(client, path):
         wanted = _written(url, origin)
-        for block in blocks(body):
-            if block.is_index:
-                continue
-            for location in block.locations:
-                # The host is the settings' or the request's, whatever view answers.
-                same = wanted if "://" in url else _moved(wanted, location)
-                if location == same:
-                    return
-            count += len(block.locations)
-            some += block.locations[: max(0, _SHOWN - len(some))]
+        for location in (entry.location for entry in document.listed()):
+            # The host is the settings' or the request's, whatever view answers.
+            same = wanted if "://" in url else _moved(wanted, location)
+            if location == same:
+                return
+            count += 1
+            some += [location] if count <= _SHOWN else []
     lines = [f"  {location}" for location in some]
     lines += [f"  and {count - len(some):,} more"] if count > len(some) else []
     listed = "\n".join(lines) or "  nothing"
     raise AssertionError(f"{path} does not list {url}. It lists:\n{listed}")
 
 
-def _documents(client: Client, path: str) -> Iterator[tuple[str, bytes, Origin]]:
+def _documents(client: Client, path: str) -> Iterator[tuple[Document, Origin]]:
     """Yield a sitemap, or an index and its sitemaps, and the origin that it was at."""
     waiting, seen = [path], {path}
     while waiting:
@@ -114,29 +111,40 @@ def _documents(client: Client, path: str) -> Iterator[tuple[str, bytes, Origin]]
         if body.startswith(b"\x1f\x8b"):
             body = gzip.decompress(body)
         request = response.wsgi_request
-        yield address, body, Origin.parse(f"{request.scheme}://{request.get_host()}")
-        for block in blocks(body):
-            for location in block.locations if block.is_index else ():
-                parts = urlsplit(location)
-                found = f"{parts.path}?{parts.query}" if parts.query else parts.path
-                if found not in seen:
-                    seen.add(found)
-                    waiting.append(found)
+        document = Document("", address, partial(bytes, body), entries_of=_entries)
+        yield document, Origin.parse(f"{request.scheme}://{request.get_host()}")
+        for location in _sitemaps_of(body):
+            parts = urlsplit(location)
+            at = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            if at not in seen:
+                seen.add(at)
+                waiting.append(at)
 
 
-def _site_of(pages: list[tuple[str, bytes, Origin]]) -> SiteAddress:
+def _entries(body: bytes) -> Iterator[Entry]:
+    return parse("it", io.BytesIO(body), namespace=SITEMAP)
+
+
+def _sitemaps_of(body: bytes) -> Iterator[str]:
+    """Yield the sitemaps that an index lists."""
+    with suppress(Unreadable):
+        for entry in _entries(body):
+            if entry.is_sitemap and entry.location:
+                yield entry.location
+
+
+def _site_of(answers: Sequence[tuple[Document, Origin]]) -> SiteAddress:
     """Return the address that a sitemap is about: the settings' or the request's."""
-    origin = pages[0][2]
+    _, origin = answers[0]
     # A Site has a domain only: its scheme is the request's.
-    site = configured(origin.scheme) or SiteAddress(origin=origin)
-    known = {str(site.origin): site}
-    for _, _, origin in pages:
-        known.setdefault(str(origin), SiteAddress(origin=origin))
-    for _, body, _ in pages:
-        for block in blocks(body):
-            for location in block.locations[:1]:
-                parts = urlsplit(location)
-                return known.get(f"{parts.scheme}://{parts.netloc}", site)
+    site = Site.current().address(origin.scheme) or SiteAddress(origin=origin)
+    sites = {str(site.origin): site}
+    for _, origin in answers:
+        sites.setdefault(str(origin), SiteAddress(origin=origin))
+    for document, _ in answers:
+        for entry in document.listed():
+            parts = urlsplit(entry.location)
+            return sites.get(f"{parts.scheme}://{parts.netloc}", site)
     return site
 
 

@@ -11,6 +11,9 @@ falls through to the project's own patterns. In the URLconf of one of ``SITES``:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from django.apps import apps
 from django.urls import URLPattern, include, path, register_converter
 from django.urls.converters import StringConverter
 from django.urls.resolvers import ResolverMatch, RoutePattern
@@ -25,17 +28,36 @@ from .sitemaps.registry import registry
 
 app_name = "django_sitemaps_plus"
 
+if not apps.is_installed(app_name):
+    raise ConfigurationError(
+        "A URLconf includes django_sitemaps_plus.urls, but 'django_sitemaps_plus' is "
+        "not in INSTALLED_APPS. Add it, then run 'manage.py migrate sitemaps_plus'."
+    )
 
-class SectionConverter(StringConverter):
-    """The name of a registered section."""
 
-    regex = r"[\w-]+"
+def _register(name: str, regex: str, knows: Callable[[str], bool]) -> None:
+    """
+    Register a converter of what matches ``regex``, and is known.
 
-    def to_python(self, value: str) -> str:
-        """Return the name; ``ValueError`` lets the next pattern try."""
-        if not registry.has(value):
+    Anything else is tried with the next pattern, as ``ValueError`` says to Django.
+    """
+
+    def to_python(self: StringConverter, value: str) -> str:
+        if not knows(value):
             raise ValueError(value)
         return value
+
+    members = {"regex": regex, "to_python": to_python}
+    converter = type(f"{name.capitalize()}Converter", (StringConverter,), members)
+    register_converter(converter, f"sitemaps_plus_{name}")
+
+
+def _asks_for_llms(value: str) -> bool:
+    """Return whether the settings ask for ``/llms.txt``."""
+    try:
+        return get_settings().LLMS is not None
+    except ConfigurationError:
+        return False  # E001 says so
 
 
 class PageConverter:
@@ -55,73 +77,13 @@ class PageConverter:
         return value if isinstance(value, str) else f"{value[0]}-{value[1]}"
 
 
-class FileConverter(StringConverter):
-    """The name of a file by which an engine knows that the site is ours."""
-
-    regex = r"[\w.-]+"
-
-    def to_python(self, value: str) -> str:
-        """Return the name; ``ValueError`` lets the next pattern try."""
-        if value not in known_files():
-            raise ValueError(value)
-        return value
-
-
-class _FormatConverter(StringConverter):
-    """A part of the addresses of a format that ``FORMATS`` asks for."""
-
-    name: str
-
-    def to_python(self, value: str) -> str:
-        """Return the part; ``ValueError`` lets the next pattern try."""
-        if served(self.name) is None:
-            raise ValueError(value)
-        return value
-
-
-class TextConverter(_FormatConverter):
-    """The ending of text files, where they are served."""
-
-    name, regex = "text", "txt"
-
-
-class FeedConverter(_FormatConverter):
-    """The ending of a feed, where feeds are served."""
-
-    name, regex = "feeds", "|".join(ENDINGS)
-
-
-class RecentConverter(_FormatConverter):
-    """What names the sitemap of recent changes, where it is served."""
-
-    name, regex = "recent", "recent"
-
-
-register_converter(TextConverter, "sitemaps_plus_text")
-register_converter(FeedConverter, "sitemaps_plus_feed")
-register_converter(RecentConverter, "sitemaps_plus_recent")
-
-
-class LlmsConverter(StringConverter):
-    """``llms.txt``, where the settings ask for it."""
-
-    regex = r"llms\.txt"
-
-    def to_python(self, value: str) -> str:
-        """Return the name; ``ValueError`` lets the next pattern try."""
-        try:
-            is_asked_for = get_settings().LLMS is not None
-        except ConfigurationError:
-            is_asked_for = False  # E001 says so
-        if not is_asked_for:
-            raise ValueError(value)
-        return value
-
-
-register_converter(LlmsConverter, "sitemaps_plus_llms")
-register_converter(SectionConverter, "sitemaps_plus_section")
-register_converter(FileConverter, "sitemaps_plus_file")
 register_converter(PageConverter, "sitemaps_plus_page")
+_register("section", r"[\w-]+", registry.has)
+_register("file", r"[\w.-]+", lambda name: name in known_files())
+_register("llms", r"llms\.txt", _asks_for_llms)
+_register("text", "txt", lambda ending: served("text") is not None)
+_register("feed", "|".join(ENDINGS), lambda ending: served("feeds") is not None)
+_register("recent", "recent", lambda what: served("recent") is not None)
 
 
 class _ForPeople(URLPattern):

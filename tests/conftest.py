@@ -1,17 +1,31 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from django_sitemaps_plus.sitemaps.registry import registry
 
 Register = Callable[..., Any]
+
+# Slow machines are no failures of ours. A test that needs fixtures for each of its
+# examples undoes by itself what an example did.
+settings.register_profile(
+    "ours",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("ours")
 
 #: Where Redis is, for tests that are marked ``redis``; they run nowhere else.
 REDIS = os.environ.get("SITEMAPS_PLUS_REDIS", "")
@@ -36,10 +50,19 @@ def pytest_collection_modifyitems(
 
 @pytest.fixture(scope="session", autouse=True)
 def started_long_ago() -> None:
-    """Let no page be compared once more because this process was started lately."""
+    """
+    Have all tests run the same statements, whichever is the first.
+
+    No page is compared once more because this process was started lately, no save
+    reads which other Sites there are, and no command on a busy machine shows progress.
+    """
+    from django_sitemaps_plus.changes import hints
+    from django_sitemaps_plus.management import utils
     from django_sitemaps_plus.pagination import deploys
 
     deploys.STARTED -= 30 * 86_400
+    hints.READ_AGAIN = math.inf
+    utils.EVERY = math.inf
 
 
 @pytest.fixture
@@ -65,12 +88,17 @@ def ledger_tables(django_db_setup: None, django_db_blocker: Any) -> None:
 
 
 @pytest.fixture
-def quick(transactional_db: None) -> Iterator[None]:
-    """Let commits not wait for the disk."""
-    from tests.support.processes import quick_commits
+def sleepers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note which threads sleep; how long things take says little on a busy machine."""
+    threads: list[int] = []
+    sleep = time.sleep
 
-    with quick_commits():
-        yield
+    def note(seconds: float) -> None:
+        threads.append(threading.get_ident())
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", note)
+    return threads
 
 
 @pytest.fixture
@@ -87,5 +115,15 @@ def register() -> Iterator[Register]:
         return source
 
     yield add
-    for name in added:
-        registry.remove(name)
+    with told_once():
+        for name in added:
+            registry.remove(name)
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """Tell whoever listens to models of several sections together, in the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "_tell", lambda: None)
+        yield
+    registry.changed()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib import reload
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from django_sitemaps_plus import urls
 from django_sitemaps_plus.conf import Settings, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 
 KNOWN = ", ".join(field.name for field in dataclasses.fields(Settings))
 LINE = "a header is one line of ASCII, for example 'public, max-age=600'."
-HEAD = "use {'title': …, 'description': …}."
-KEYS = (
-    "use a dict with some of the keys 'allow', 'content_signal', 'crawl_delay', "
-    "'crawlers', 'disallow', 'user_agent'."
-)
+HEAD = """for example {"title": "Example"}."""
 
 
 def refusal(settings: Any, value: Any) -> str:
@@ -36,8 +34,10 @@ def test_everything_has_a_default(settings: Any) -> None:
 
 
 def test_a_value_that_is_set_is_used(settings: Any) -> None:
-    settings.SITEMAPS_PLUS = {"MAX_BAD": 0.5, "VERIFY_AFTER": 60}
+    given = {"MAX_BAD": 0.5, "VERIFY_AFTER": 60, "CACHE_CONTROL": None}
+    settings.SITEMAPS_PLUS = given
     found = get_settings()
+    assert found.CACHE_CONTROL is None
     assert (found.MAX_BAD, found.VERIFY_AFTER) == (0.5, 60)
     assert found.SPLIT_GRACE == Settings().SPLIT_GRACE
 
@@ -56,13 +56,13 @@ def test_an_unknown_name_is_refused_with_a_suggestion(
     settings: Any, name: Any, advice: str
 ) -> None:
     message = refusal(settings, {name: 1})
-    assert message == f"SITEMAPS_PLUS[{name!r}] is not a setting. {advice}"
+    assert message == f"SITEMAPS_PLUS[{name!r}] is unknown. {advice}"
 
 
 @pytest.mark.parametrize("value", [None, "https://www.example.com", ["BASE_URL"]])
 def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
-    kind = type(value).__name__
-    assert refusal(settings, value) == f"SITEMAPS_PLUS must be a dict, not {kind}."
+    wanted = 'SITEMAPS_PLUS must be a dict, for example {"BASE_URL": "https://…"}.'
+    assert refusal(settings, value) == wanted
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
         ("BACKGROUND_SHARE", 0, "is 0; use a share above 0 and up to 1."),
         ("ROBOTS", "User-agent: *", "must be a list, not 'User-agent: *'."),
         ("ROBOTS", {"allow": []}, "must be a list, not {'allow': []}."),
-        ("LLMS", True, f"is True; {HEAD}"),
-        ("LLMS", {"description": "x"}, f"is {{'description': 'x'}}; {HEAD}"),
-        ("LLMS", {"title": "x", "url": 1}, f"is {{'title': 'x', 'url': 1}}; {HEAD}"),
+        ("STYLESHEET", 1, "must be True or False, not 1."),
+        ("LLMS", True, f"must be a dict, {HEAD}"),
+        ("LLMS", {"description": "x"}, f"needs a 'title', {HEAD}"),
     ],
 )
 def test_a_value_that_cannot_work_is_refused(
@@ -112,8 +112,8 @@ def test_a_value_that_cannot_work_is_refused(
 @pytest.mark.parametrize(
     ("group", "rest"),
     [
-        ("Disallow: /", f"[1] is 'Disallow: /'; {KEYS}"),
-        ({"agent": "*"}, f"[1] is {{'agent': '*'}}; {KEYS}"),
+        ("Disallow: /", """[1] must be a dict, for example {"user_agent": "*"}."""),
+        ({"agent": "*"}, "[1]['agent'] is unknown. Did you mean 'user_agent'?"),
         ({"allow": 7}, "[1]['allow'] is 7; use a list of texts."),
         ({"disallow": [None]}, "[1]['disallow'] is [None]; use a list of texts."),
         ({"user_agent": {"*"}}, "[1]['user_agent'] is {'*'}; use a list of texts."),
@@ -125,12 +125,12 @@ def test_a_value_that_cannot_work_is_refused(
         ),
         (
             {"content_signal": "search=yes"},
-            "[1]['content_signal'] is 'search=yes'; use "
-            "{'search': True, 'ai-train': False}.",
+            "[1]['content_signal'] must be a dict, for example "
+            """{"search": True, "ai-train": False}.""",
         ),
         (
             {"content_signal": {"ai_train": False}},
-            "[1]['content_signal'] has 'ai_train'. Did you mean 'ai-train'?",
+            "[1]['content_signal']['ai_train'] is unknown. Did you mean 'ai-train'?",
         ),
         (
             {"content_signal": {"search": "yes"}},
@@ -168,3 +168,14 @@ def test_rules_may_be_one_text_or_several(settings: Any) -> None:
     (group,) = get_settings().robots_groups()
     assert group.user_agents == ("a", "b")
     assert (group.allow, group.disallow) == (("/x",), ("/y", "/z"))
+
+
+def test_a_urlconf_needs_the_app(settings: Any) -> None:
+    given = settings.INSTALLED_APPS
+    settings.INSTALLED_APPS = [app for app in given if app != "django_sitemaps_plus"]
+    with pytest.raises(ConfigurationError) as caught:
+        reload(urls)
+    assert str(caught.value) == (
+        "A URLconf includes django_sitemaps_plus.urls, but 'django_sitemaps_plus' is "
+        "not in INSTALLED_APPS. Add it, then run 'manage.py migrate sitemaps_plus'."
+    )

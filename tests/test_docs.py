@@ -347,12 +347,15 @@ def test_moving_over_is_one_changed_import_and_no_app(site: Site) -> None:
     assert "<priority>0.5</priority>" in told
 
 
+INCLUDE = (
+    'urlpatterns = [path("", include("django_sitemaps_plus.urls")), *urlpatterns]\n'
+)
+
+
 def test_contribs_dict_named_in_the_settings_is_paged_by_key(site: Site) -> None:
     site.add("news/sitemaps.py", CONTRIB_SITEMAPS)
     site.add_example(moving("# settings.py"))
-    site.add(
-        "urls.py", 'urlpatterns += [path("", include("django_sitemaps_plus.urls"))]'
-    )
+    site.add("urls.py", INCLUDE)
     told = site.visit("build_sitemaps", "/sitemap-news.xml", "/sitemap-generic-1.xml")
     assert "Section 'generic': 1 page, 1 entry; 1 built, 0 unchanged." in told
     assert ENTRY in told
@@ -364,9 +367,7 @@ def test_the_page_of_several_sites_runs(site: Site) -> None:
             site.add_example(block)
     site.add("news/views.py", "def post(request, slug): ...\n")
     site.add("settings.py", 'INSTALLED_APPS += ["django_sitemaps_plus"]\n')
-    site.add(
-        "urls.py", 'urlpatterns += [path("", include("django_sitemaps_plus.urls"))]'
-    )
+    site.add("urls.py", INCLUDE)
     told = site.visit("build_sitemaps", "/sitemap.xml")
     assert "Site 'blog':\nSection 'article': 1 page, 1 entry; 1 built" in told
     assert "<url><loc>https://www.example.com/articles/first/</loc></url>" in told

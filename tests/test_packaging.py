@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -39,14 +40,20 @@ def modules(folder: Path) -> Iterator[Path]:
 
 def imported(paths: Iterator[Path], own: set[str]) -> set[str]:
     """Return what comes from elsewhere than the standard library and ``own``."""
+    names: set[str] = set().union(*map(imported_by, paths))
+    return names - own - sys.stdlib_module_names
+
+
+@cache
+def imported_by(path: Path) -> set[str]:
+    """Return the first names of what a module imports."""
     names = set()
-    for path in paths:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                names.add(node.module or "")
-    return {name.partition(".")[0] for name in names} - own - sys.stdlib_module_names
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(node.module or "")
+    return {name.partition(".")[0] for name in names}
 
 
 def distributions(requirements: list[str]) -> set[str]:
@@ -112,6 +119,14 @@ def test_the_extra_for_tests_has_all_that_they_import() -> None:
     listed = distributions(PROJECT["optional-dependencies"]["test"])
     for module in imported(modules(ROOT / "tests"), own):
         assert providers(module) & listed, module
+
+
+def test_what_needs_the_network_or_programs_stands_where_it_is_looked_for() -> None:
+    """Such tests are selected by their marks, and nothing but this folder is read."""
+    mark = re.compile(r"mark\.(network|browser|nginx)\b")
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if path.parent.name != "compat":
+            assert not mark.search(path.read_text()), path
 
 
 def test_every_supported_version_is_tested() -> None:

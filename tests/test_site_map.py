@@ -11,6 +11,7 @@ import pytest
 from django.core.checks import run_checks
 from django.db import connection
 from django.db.models import F
+from django.db.models.functions import Upper
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse
@@ -114,9 +115,9 @@ def test_it_stands_in_the_site_s_template_and_escapes_what_rows_say(
     client: Client, register: Callable[..., Any]
 ) -> None:
     class Titled(ArticleSitemap):
-        verbose_name = "News & views"
+        title = "News & views"
 
-        def link_text(self, item: Article) -> str:
+        def item_title(self, item: Article) -> str:
             return item.title
 
     register("article", Titled)
@@ -128,6 +129,32 @@ def test_it_stands_in_the_site_s_template_and_escapes_what_rows_say(
         assert "News &amp; views" in text
         assert "<script>" not in text
     assert "<title>News &amp; views – Site map</title>" in text
+
+
+@pytest.mark.parametrize("page_by", ["pk", None])
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        (Upper("title"), "SALT"),
+        (lambda self, item: f" About {item.title} ", "About Salt"),
+        ("The same for all", "The same for all"),
+        (lambda self, item: 1 / 0, "/articles/one/"),
+    ],
+)
+def test_an_item_s_title_may_be_a_method_an_expression_or_a_text(
+    client: Client,
+    register: Callable[..., Any],
+    page_by: str | None,
+    declared: Any,
+    text: str,
+) -> None:
+    by_position = {"items": lambda self: Article.objects.order_by("slug")[:5]}
+    own = {"item_title": declared, **({} if page_by else by_position)}
+    register("article", type("Titled", (ArticleSitemap,), own))
+    articles(1, slug="one", title="Salt")
+    assert links(text_of(client, "/sitemap/article/")) == [
+        (f"{BASE}/articles/one/", text)
+    ]
 
 
 def test_the_first_page_shows_small_sections_and_links_to_large_ones(

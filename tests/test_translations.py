@@ -7,6 +7,7 @@ import gettext
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ _CALL = re.compile(r"\bn?p?gettext\(.*?\)(?= )|_\(.*?\)(?= )")
 _PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[sd]|\{\w*\}")
 
 
+@cache
 def messages() -> set[Message]:
     """Return every text of the package that can be translated."""
     found = set()

@@ -38,6 +38,17 @@ def save(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give an object another address; answer with both and the time of the commit."""
+    track = Track.objects.get(pk=pk)
+    former = track.get_absolute_url()
+    track.slug = f"renamed-{track.slug}"[: Track._meta.get_field("slug").max_length]
+    track.save()
+    path = track.get_absolute_url()
+    return JsonResponse({"former": former, "path": path, "at": time.time()})
+
+
+@require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete an object; answer with its address and the time of the commit."""
     track = Track.objects.get(pk=pk)

@@ -7,6 +7,7 @@ rebuilt, confirm what is on hold, and retry what engines rejected.
 
 from __future__ import annotations
 
+from .findings import FindingAdmin
 from .pages import ChangeAdmin, PageAdmin, SectionAdmin, UrlChangeAdmin
 from .readers import ReadAdmin
 from .submissions import EngineStateAdmin, SubmissionAdmin
@@ -14,6 +15,7 @@ from .submissions import EngineStateAdmin, SubmissionAdmin
 __all__ = [
     "ChangeAdmin",
     "EngineStateAdmin",
+    "FindingAdmin",
     "PageAdmin",
     "ReadAdmin",
     "SectionAdmin",

@@ -7,22 +7,24 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
 from django.template.response import SimpleTemplateResponse
+from django.urls import path
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.sitemaps.site import (
-    current_site,
-    own_sites,
-    site_of_request,
-    working_for,
-)
+from django_sitemaps_plus.protocol.errors import LocationError
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
 from .display import MOST, known_engines, registered
+from .entered import location_of
+from .export import Columns, csv_of
 
 if TYPE_CHECKING:
     Base: TypeAlias = admin.ModelAdmin[Any]
@@ -42,7 +44,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # in the stubs onl
     def count(self) -> int:
         """Return how many rows the list can show."""
         rows: Any = self.object_list
-        return int(rows.order_by()[:MOST].count())
+        return int(rows.order_by().values("pk")[:MOST].count())
 
 
 class FieldFilter(admin.SimpleListFilter):
@@ -127,12 +129,6 @@ class TimeFilter(admin.SimpleListFilter):
         return queryset.filter(**{f"{self.field}__gte": time.time() - int(value)})
 
 
-class CreatedFilter(TimeFilter):
-    """By how long ago, of submissions."""
-
-    field = "created_at"
-
-
 class SiteFilter(admin.SimpleListFilter):
     """By site, in a project that serves several: the whole page is about one."""
 
@@ -155,7 +151,7 @@ class SiteFilter(admin.SimpleListFilter):
 
 
 def may_view(request: HttpRequest, name: str) -> bool:
-    """Tell whether the user may view a model of this app."""
+    """Return whether the user may view a model of this app."""
     user = request.user
     return bool(
         user.has_perm(f"sitemaps_plus.view_{name}")
@@ -169,9 +165,31 @@ class ReadOnly(Base):
     class Media:
         css: ClassVar[dict[str, list[str]]] = {"all": [STYLES]}
 
+    #: Returns the rows of the site that is worked for.
+    rows: Callable[[], QuerySet[Any]]
+    #: Further pages beside the list: the method that shows each, by its path.
+    views: ClassVar[dict[str, str]] = {}
     show_full_result_count = False
+    # They count all rows of the table for each choice of each filter.
+    show_facets = admin.ShowFacets.NEVER
     paginator = BoundedPaginator
     empty_value_display = "–"
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the rows of the site."""
+        return self.rows()
+
+    def get_urls(self) -> list[Any]:
+        """Add the further pages."""
+        added = [
+            path(
+                f"{name}/",
+                self.admin_site.admin_view(getattr(self, view)),
+                name=f"sitemaps_plus_{name}",
+            )
+            for name, view in self.views.items()
+        ]
+        return [*added, *super().get_urls()]
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         """Return the filters, by site too where there are several."""
@@ -210,24 +228,75 @@ class ReadOnly(Base):
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Tell whether a user may run the actions: with the change permission."""
+        """Return whether a user may run the actions: with the change permission."""
         name = f"sitemaps_plus.change_{self.opts.model_name}"
         return bool(request.user.has_perm(name))
 
 
-def site_of(request: HttpRequest) -> str:
+class Exported(ReadOnly):
+    """A list that can be searched for a URL, and exported as CSV."""
+
+    change_list_template = "django_sitemaps_plus/admin/exported_list.html"
+    search_help_text = _("A URL or a path, as it is listed.")
+    #: What a file has, by the headings of its columns.
+    columns: ClassVar[Columns] = {}
+
+    def of_url(
+        self, queryset: QuerySet[Any], location: str, site: SiteAddress
+    ) -> QuerySet[Any]:
+        """Return the rows of a location: a path of the site, or a whole URL."""
+        raise NotImplementedError
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find a URL by its digest: no index has the URLs themselves."""
+        if not search_term:
+            return queryset, False
+        site = Site.current().address_for(request)
+        try:
+            location = location_of(search_term, site)
+        except LocationError as error:
+            self.message_user(request, str(error), messages.WARNING)
+            return queryset.none(), False
+        return self.of_url(queryset, location, site), False
+
+    def get_urls(self) -> list[Any]:
+        """Add the file."""
+        view = self.admin_site.admin_view(self.export)
+        name = f"sitemaps_plus_{self.opts.model_name}_export"
+        return [path("export/", view, name=name), *super().get_urls()]
+
+    def export(self, request: HttpRequest) -> HttpResponse:
+        """Return what the list shows with its filters, as CSV."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return of_site(request, lambda: self._file(request))
+
+    def _file(self, request: HttpRequest) -> HttpResponse:
+        try:
+            rows = self.get_changelist_instance(request).queryset
+        except IncorrectLookupParameters:
+            return redirect("..")
+        return csv_of(f"sitemap-{self.opts.model_name}", rows, self.columns)
+
+
+def site_of(request: HttpRequest) -> Site:
     """Return the site that is looked at: the chosen one, or the request's."""
     chosen = request.GET.get("site") or QueryDict(
         # From a list to one of its rows.
         request.GET.get("_changelist_filters", "")
     ).get("site")
-    return chosen if chosen in own_sites() else site_of_request(request)
+    for site in Site.of_process():
+        if site.key == chosen:
+            return site
+    return Site.of_request(request)
 
 
 def of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:
     """Return what a view shows of the site that is looked at."""
     site = site_of(request)
-    if site == current_site():
+    if site == Site.current():
         return show()
     with working_for(site):
         response = show()

@@ -9,9 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
-from django_sitemaps_plus.delivery import guards, health, reports
+from django_sitemaps_plus.delivery import guards, reports
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.health.check import SITE, check
 
 from . import display
 
@@ -30,7 +31,7 @@ def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     problem = ""
     lines: list[Line] = []
     try:
-        found = health.check(list(engines()))
+        found = check(list(engines()))
         lines = [_line(of, one) for of, one in found]
         if not guards.refusal():
             reports.ask(at_once=True)
@@ -50,5 +51,5 @@ def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
 
 def _line(of: str, one: Any) -> Line:
     word, name = (gettext("fine"), "ok") if one.is_good else (gettext("wrong"), "wrong")
-    owner = gettext("the site") if of == health.SITE else of
+    owner = gettext("the site") if of == SITE else of
     return Line(owner, display.state(word, name), one.text, one.fix)

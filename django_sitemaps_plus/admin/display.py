@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
+import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,20 +10,22 @@ from urllib.parse import quote
 
 from django.contrib import admin
 from django.template.defaultfilters import filesizeformat
-from django.utils import formats, timezone
+from django.urls import NoReverseMatch, reverse
 from django.utils.encoding import uri_to_iri
 from django.utils.html import format_html, format_html_join
-from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.delivery import guards
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.health import EngineHealth, Health
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.publishing.status import problem_of
+from django_sitemaps_plus.health import words
+from django_sitemaps_plus.health.engines import EngineHealth
+from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.publishing.status import page_state, problem_of
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import configured
+from django_sitemaps_plus.sitemaps.sections import source
+from django_sitemaps_plus.sitemaps.site import Site
 
 #: Rows that a list counts at most: filters find what lies beyond.
 MOST = 10_000
@@ -36,7 +38,9 @@ Column = Callable[[Any, Any], str]
 
 def when(seconds: float | None) -> str:
     """Return a time as Django shows datetimes, and how long ago that is."""
-    return f"{datetime_of(seconds)} ({_ago(seconds, 2)})" if seconds else "–"
+    if not seconds:
+        return "–"
+    return f"{words.datetime_of(seconds)} ({words.ago(seconds, 2)})"
 
 
 def ago(seconds: float | None) -> str:
@@ -45,39 +49,10 @@ def ago(seconds: float | None) -> str:
         return "–"
     return format_html(
         '<time class="sitemaps-when" datetime="{}" title="{}">{}</time>',
-        _utc(seconds).isoformat(timespec="seconds"),
-        datetime_of(seconds),
-        _ago(seconds, 1),
+        words.utc(seconds).isoformat(timespec="seconds"),
+        words.datetime_of(seconds),
+        words.ago(seconds),
     )
-
-
-def until(seconds: float | None) -> str:
-    """Return in how long something is due, in a few words."""
-    if seconds is None:
-        return "–"
-    left = seconds - time.time()
-    if left <= 0:
-        return gettext("now")
-    if left < 60:
-        # For which timeuntil() says "0 minutes".
-        return gettext("in under a minute")
-    return gettext("in %(time)s") % {"time": timeuntil(_utc(seconds), depth=1)}
-
-
-def datetime_of(seconds: float) -> str:
-    """Return a time as Django shows datetimes."""
-    return str(formats.localize(timezone.localtime(_utc(seconds))))
-
-
-def _ago(seconds: float, units: int) -> str:
-    if time.time() - seconds < 60:
-        # For which timesince() says "0 minutes".
-        return gettext("just now")
-    return gettext("%(time)s ago") % {"time": timesince(_utc(seconds), depth=units)}
-
-
-def _utc(seconds: float) -> dt.datetime:
-    return dt.datetime.fromtimestamp(seconds, dt.UTC)
 
 
 def column(name: str, label: Any, shown: Callable[[Any], Any] = str) -> Column:
@@ -98,10 +73,18 @@ def times(name: str, label: Any) -> tuple[Column, Column]:
 
 
 def number(value: int | None) -> str:
-    """Return a whole number with the separators of the language."""
-    return (
-        "–" if value is None else str(formats.number_format(value, force_grouping=True))
-    )
+    """Return a whole number as people of the language write it; a dash for none."""
+    return "–" if value is None else words.number(value)
+
+
+def key(text: str | None) -> str:
+    """Return a row's key as people know it, of how the ledger writes it."""
+    try:
+        parts = json.loads(text or "[]")
+    except ValueError:
+        # It never was a key of this section.
+        return text or ""
+    return ", ".join(map(str, parts)) if isinstance(parts, list) else str(text)
 
 
 def size(value: int | None) -> str:
@@ -117,27 +100,28 @@ def state(word: Any, name: str, rest: Any = "") -> str:
 
 #: The levels of what an audit finds.
 LEVELS = {"error": _("error"), "warning": _("warning")}
-#: How an engine is doing, in words.
-_HEALTH: dict[Health, Any] = {
-    Health.REFUSED: _("nothing is sent"),
-    Health.BLOCKED: _("needs attention"),
-    Health.PAUSED: _("paused"),
-    Health.EXHAUSTED: _("quota used up"),
-    Health.UNUSED: _("ready, nothing sent yet"),
-    Health.FINE: _("works"),
-    Health.UNKNOWN: _("not in the settings"),
-}
 
 
 def health(found: EngineHealth) -> str:
     """Return how an engine is doing: a word, why, and when it is tried again."""
     parts = [found.reason]
-    if found.health in (Health.PAUSED, Health.BLOCKED, Health.EXHAUSTED):
-        known = found.state
-        at = max(known.paused_until, known.exhausted_until, time.time())
-        parts.append(gettext("Next try %(time)s.") % {"time": until(at)})
+    if found.next_try is not None:
+        at = max(found.next_try, time.time())
+        parts.append(gettext("Next try %(time)s.") % {"time": words.until(at)})
     rest = " ".join(filter(None, parts))
-    return state(_HEALTH[found.health], found.health.value, rest)
+    return state(found.health.label, found.health.value, rest)
+
+
+def due(row: Any) -> str:
+    """
+    Return when a submission of ``with_pause`` is due, or why nobody can tell.
+
+    A pause of its engine, and a quota that is used up, put it off.
+    """
+    if known_engines()[1]:
+        return gettext("waits: nothing is sent from here")
+    at = max(row.due_at, row.paused_until or 0.0)
+    return gettext("due %(time)s") % {"time": words.until(at)}
 
 
 def decoded(url: str) -> str:
@@ -152,8 +136,7 @@ def link(location: str, text: str = "") -> str:
 
     It shows the path of what is on that host, as people read it.
     """
-    site = configured()
-    url = site.url(location) if site else location
+    site, url = Site.current().address(), url_of(location)
     path = url.removeprefix(str(site.origin)) if site else url
     shown = text or decoded(path if path.startswith("/") else url)
     return format_html(
@@ -162,6 +145,26 @@ def link(location: str, text: str = "") -> str:
         url,
         shown,
     )
+
+
+def url_of(location: str) -> str:
+    """Return the URL of a location, on the host that the project configures."""
+    site = Site.current().address()
+    return site.url(location) if site else location
+
+
+def path_of(name: str, *args: str) -> str:
+    """Return the path of one of our URLs; empty where the project includes none."""
+    site = Site.current()
+    try:
+        return reverse(
+            f"django_sitemaps_plus:{name}",
+            urlconf=site.urlconf,
+            args=args,
+            current_app=site.name or None,
+        )
+    except NoReverseMatch:
+        return ""
 
 
 def table(heads: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
@@ -194,6 +197,20 @@ def registered() -> tuple[list[str], str]:
 def problems() -> dict[str, str]:
     """Return the registered sections, each with why it cannot be used, if so."""
     return {name: problem_of(name) for name in registered()[0]}
+
+
+def state_of(page: Page) -> tuple[str, str]:
+    """Return a page's state, as ``page_state``, and its section's problem."""
+    name = page.section.name
+    known = {name: problem_of(name)} if name in registered()[0] else {}
+    return page_state(page, known, time.time()), known.get(name, "")
+
+
+def why_no_pages(name: str) -> str:
+    """Return why no page of a section is stored, which can be used."""
+    if reason := source(name).by_position:
+        return gettext("Paged by position, because %s.") % reason
+    return gettext("Not built yet. Run: python manage.py build_sitemaps")
 
 
 def known_engines() -> tuple[list[str], str]:

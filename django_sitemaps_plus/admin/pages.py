@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
+from operator import attrgetter, methodcaller
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
-from django.urls import NoReverseMatch, path, reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.changes import url_changes as happened
-from django_sitemaps_plus.changes.queries import changes, url_changes
+from django_sitemaps_plus.changes.queries import changes, location_digest, url_changes
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
+from django_sitemaps_plus.health.alerts import count_late_changes, late_changes
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 from django_sitemaps_plus.pagination.queries import (
     of_sections,
@@ -26,16 +29,18 @@ from django_sitemaps_plus.pagination.queries import (
     upper_of,
 )
 from django_sitemaps_plus.publishing import storage
+from django_sitemaps_plus.publishing.freshness import looked_at
 from django_sitemaps_plus.publishing.pages import expire, serve
 from django_sitemaps_plus.publishing.readers import reads
-from django_sitemaps_plus.publishing.status import problem_of, with_states
+from django_sitemaps_plus.publishing.status import page_state, problem_of
 from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
-from django_sitemaps_plus.sitemaps.site import named_site, of_request, urlconf
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import base, display
+from .export import Columns, time_of
 from .story import story_page
 
 #: Each state of a page, in words.
@@ -51,8 +56,6 @@ STATES: dict[str, Any] = {
 }
 #: Pages that one click rebuilds while somebody waits.
 AT_ONCE = 5
-#: Seconds after which a change should have been reported.
-LATE = 900
 
 
 class StateFilter(base.FieldFilter):
@@ -65,22 +68,29 @@ class StateFilter(base.FieldFilter):
         """Return the states."""
         return list(STATES.items())
 
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down: what state a page is in, no column says."""
+        value = self.value()
+        if not value:
+            return queryset
+        chosen = [pk for pk, state in _states(queryset) if state == value]
+        return queryset.filter(pk__in=chosen)
+
+
+def _states(pages: QuerySet[Any]) -> Iterator[tuple[int, str]]:
+    """Yield the primary key and the state of each page of ``looked_at``."""
+    problems, now = display.problems(), time.time()
+    for page in pages.defer("problems").iterator():
+        yield page.pk, page_state(page, problems, now)
+
 
 @admin.register(Section)
 class SectionAdmin(base.ReadOnly):
     """The sections, and how the site's pages stand."""
 
     change_list_template = "django_sitemaps_plus/admin/section_list.html"
-    list_display = ("__str__", "page_count", "entry_count", "boundaries", "problem")
-    fields = (
-        "name",
-        "problem",
-        "key",
-        "boundaries",
-        "address_shows",
-        "next_number",
-        "digest",
-    )
+    list_display = ("__str__", "page_count", "entry_count", "problem")
+    fields = ("name", "problem", "page_count", "entry_count", "address_shows")
     ordering = ("name",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -92,11 +102,6 @@ class SectionAdmin(base.ReadOnly):
     entry_count = display.column(
         "entry_n", _("URLs"), lambda count: display.number(count or 0)
     )
-
-    @admin.display(description=_("page boundaries"))
-    def boundaries(self, section: Section) -> str:
-        """Return whether it is known which row belongs to which page."""
-        return gettext("known") if section.filled else gettext("not all known yet")
 
     @admin.display(description=_("its address shows"))
     def address_shows(self, section: Section) -> str:
@@ -123,10 +128,9 @@ def _health() -> str:
     """Return in one line how the site's pages stand."""
     if problem := display.registered()[1]:
         return problem
-    own = pages().filter(of_sections())
-    found = with_states(own, display.problems(), time.time()).order_by()
-    counts = dict(found.values_list("state").annotate(n=Count("pk")))
-    total = sum(counts.values())
+    rows = looked_at().filter(of_sections())
+    counts = Counter(state for _, state in _states(rows))
+    total = counts.total()
     shown = ngettext(
         "%(pages)s page: %(waits)s with waiting changes, %(due)s due for a routine "
         "check, %(never)s not built yet, %(error)s in error.",
@@ -135,21 +139,12 @@ def _health() -> str:
         total,
     ) % {
         "pages": display.number(total),
-        "waits": display.number(counts.get("waits", 0)),
-        "due": display.number(counts.get("due", 0)),
-        "never": display.number(counts.get("never", 0)),
-        "error": display.number(counts.get("error", 0) + counts.get("broken", 0)),
+        "waits": display.number(counts["waits"]),
+        "due": display.number(counts["due"]),
+        "never": display.number(counts["never"]),
+        "error": display.number(counts["error"] + counts["broken"]),
     }
-    waiting = changes().filter(reported_at=None, at__lt=time.time() - LATE)
-    late = waiting[: display.MOST].count()
-    text = ngettext(
-        "%(late)s change has waited for more than 15 minutes to be reported.",
-        "%(late)s changes have waited for more than 15 minutes to be reported.",
-        late,
-    )
-    shown_late = display.number(late)
-    count = shown_late if late < display.MOST else f"{shown_late}+"
-    return f"{shown} {text % {'late': count}}"
+    return f"{shown} {late_changes(count_late_changes())}"
 
 
 def _without_pages() -> Iterator[tuple[str, str]]:
@@ -160,11 +155,8 @@ def _without_pages() -> Iterator[tuple[str, str]]:
             continue
         if problem:
             yield name, problem
-        elif reason := source(name).by_position:
-            yield name, gettext("Paged by position, because %s.") % reason
         else:
-            text = gettext("Not built yet. Run: python manage.py build_sitemaps")
-            yield name, text
+            yield name, display.why_no_pages(name)
 
 
 @admin.register(Page)
@@ -205,13 +197,11 @@ class PageAdmin(base.ReadOnly):
         "upper_bound",
         "version",
         "checksum",
-        "digest",
     )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the pages with their states."""
-        found = pages().filter(of_sections()).select_related("section")
-        return with_states(found, display.problems(), time.time())
+        return looked_at().filter(of_sections())
 
     entries_shown = display.column("entries", _("URLs"), display.number)
     items_shown = display.column("items", _("rows"), display.number)
@@ -224,7 +214,7 @@ class PageAdmin(base.ReadOnly):
     )
     lastmod_shown = display.column("lastmod", _("lastmod"), display.when)
     lower_bound = display.column(
-        "lower", _("first key"), lambda lower: "−∞" if lower is None else lower
+        "lower", _("first key"), lambda lower: display.key(lower) or "−∞"
     )
 
     @admin.display(description=_("entries with the URL of another one"))
@@ -237,8 +227,7 @@ class PageAdmin(base.ReadOnly):
     @admin.display(description=_("up to, without it"))
     def upper_bound(self, page: Page) -> str:
         """Return the first key that belongs to the next page."""
-        upper = upper_of(page)
-        return "∞" if upper is None else upper
+        return display.key(upper_of(page)) or "∞"
 
     @admin.display(description=_("address"))
     def address(self, page: Page) -> str:
@@ -253,16 +242,20 @@ class PageAdmin(base.ReadOnly):
     @admin.display(description=_("state"))
     def state_shown(self, page: Any) -> str:
         """Return the state in words, and what is wrong with the section."""
-        rest = page.problem
+        state, rest = display.state_of(page)
         if page.bad and not rest:
             text = ngettext("%s row left out", "%s rows left out", page.bad)
             rest = text % display.number(page.bad)
-        return display.state(STATES[page.state], page.state, rest)
+        return display.state(STATES[state], state, rest)
 
     @admin.display(description=_("problems"))
     def problem_table(self, page: Page) -> str:
-        """Return the first bad rows as a table."""
-        return display.table((_("Key"), _("Reason")), page.problems)
+        """Return the first bad rows as a table, and how many more there are."""
+        shown = display.table((_("Key"), _("Reason")), page.problems)
+        if more := page.bad - len(page.problems):
+            text = gettext("and %s more") % display.number(more)
+            return format_html("{}<p>{}</p>", shown, text)
+        return shown
 
     @admin.display(description=_("who read it"))
     def reader_table(self, page: Page) -> str:
@@ -327,19 +320,10 @@ class PageAdmin(base.ReadOnly):
 
 def _page_link(page: Any, text: str = "") -> str:
     """Return a link to a page; none where nobody would answer."""
-    if page.state == "unregistered":
+    if page.section.name not in display.registered()[0]:
         return "–"
-    try:
-        address = reverse(
-            "django_sitemaps_plus:page",
-            urlconf=urlconf(),
-            args=[str(page)],
-            current_app=named_site() or None,
-        )
-    except NoReverseMatch:
-        # The project does not include the URLs.
-        return "–"
-    return display.link(address, text)
+    path = display.path_of("page", str(page))
+    return display.link(path, text) if path else "–"
 
 
 def _rebuilt(request: HttpRequest, page: Page) -> bool:
@@ -349,7 +333,7 @@ def _rebuilt(request: HttpRequest, page: Page) -> bool:
         raise ConfigurationError(gettext("its section is not registered."))
     found = source(name)
     expire(page)
-    served = serve(found, page, of_request(request))
+    served = serve(found, page, Site.current().address_for(request))
     if served.problem or served.page.error:
         raise Busy(served.problem or served.page.error)
     return served.page.checksum != page.checksum
@@ -359,15 +343,13 @@ def _rebuilt(request: HttpRequest, page: Page) -> bool:
 class ChangeAdmin(base.ReadOnly):
     """What was saved or deleted since its page was last built."""
 
+    rows = staticmethod(changes)
     list_display = ("section", "keys", "page", "recorded_ago", "reported_shown")
     list_display_links = None
     list_filter = (base.SectionFilter,)
-    ordering = ("pk",)
+    # As their index has them.
+    ordering = ("section", "page", "pk")
     fields = ("section", "keys", "page", "recorded", "reported_shown", "reported_when")
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the changes."""
-        return changes()
 
     recorded_ago, recorded = display.times("at", _("recorded"))
     reported_when = display.column("reported_at", _("reported at"), display.when)
@@ -376,10 +358,10 @@ class ChangeAdmin(base.ReadOnly):
     def keys(self, change: Change) -> str:
         """Return the key or the range, or that all of the section is concerned."""
         if change.upto is not None:
-            return f"{change.key} … {change.upto}"
+            return f"{display.key(change.key)} … {display.key(change.upto)}"
         if change.related:
             return f"{change.related} {change.key}"
-        return change.key or gettext("the whole section")
+        return display.key(change.key) or gettext("the whole section")
 
     @admin.display(description=_("reported"))
     def reported_shown(self, change: Change) -> str:
@@ -391,25 +373,65 @@ class ChangeAdmin(base.ReadOnly):
         return ", ".join(shown) or gettext("not listed")
 
 
+class KindFilter(base.FieldFilter):
+    """By what happened."""
+
+    title = _("what")
+    parameter_name = field = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return what can happen."""
+        return list(UrlChange.Kind.choices)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down, by section: so an index begins."""
+        names = list(sections().values_list("name", flat=True))
+        chosen = super().queryset(request, queryset)
+        return chosen.filter(section__in=names) if self.value() else chosen
+
+
+class OnHoldFilter(base.FieldFilter):
+    """What is on hold."""
+
+    title = _("on hold")
+    parameter_name = field = "on_hold"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return yes: hardly any other row is."""
+        return [("yes", _("on hold"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down to what was not queued, by whose index it is found."""
+        chosen = {"queued_at": None, "on_hold": True}
+        return queryset.filter(**chosen) if self.value() else queryset
+
+
 @admin.register(UrlChange)
-class UrlChangeAdmin(base.ReadOnly):
+class UrlChangeAdmin(base.Exported):
     """What happened to URLs, the newest first."""
 
+    rows = staticmethod(url_changes)
+    views: ClassVar[dict[str, str]] = {"story": "story"}
     list_display = ("kind_shown", "address", "section", "happened_ago", "on_hold_shown")
     list_display_links = None
-    list_filter = (base.SectionFilter, "kind", "on_hold", base.TimeFilter)
-    ordering = ("-pk",)
+    list_filter = (base.SectionFilter, KindFilter, OnHoldFilter, base.TimeFilter)
+    search_fields = ("location",)
+    ordering = ("-at",)
     actions = ("confirm",)
+    columns: ClassVar[Columns] = {
+        _("URL"): lambda row: display.url_of(row.location),
+        _("what"): methodcaller("get_kind_display"),
+        _("section"): attrgetter("section"),
+        _("when"): lambda row: time_of(row.at),
+        _("on hold"): lambda row: gettext("on hold") if row.on_hold else "",
+    }
     fields = ("kind_shown", "address", "section", "happened", "on_hold_shown", "queued")
 
-    def get_queryset(self, request: HttpRequest) -> Any:
-        """Return what happened to URLs."""
-        return url_changes()
-
-    def get_urls(self) -> list[Any]:
-        """Add the page that shows the story of a URL."""
-        view = self.admin_site.admin_view(self.story)
-        return [path("story/", view, name="sitemaps_plus_story"), *super().get_urls()]
+    def of_url(
+        self, queryset: QuerySet[Any], location: str, site: SiteAddress
+    ) -> QuerySet[Any]:
+        """Return what happened to a URL."""
+        return queryset.filter(digest=location_digest(location))
 
     def story(self, request: HttpRequest) -> HttpResponse:
         """Show what is known of one URL."""

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from django.utils.translation import ngettext
 
+from django_sitemaps_plus.audit.kinds import ERROR
+from django_sitemaps_plus.publishing.status import Sums
+
 from . import display
 
 
@@ -15,6 +18,8 @@ class Alert(NamedTuple):
 
     text: str
     link: str = ""
+    #: "error" or "warning".
+    level: str = ERROR
 
 
 @dataclass
@@ -36,6 +41,12 @@ class SectionRow:
     #: Why it cannot be used, or is not stored.
     problem: str = ""
     note: str = ""
+
+    def read(self, sums: Sums) -> None:
+        """Take the numbers over that the ledger has."""
+        self.entries, self.pages, self.size = sums.entries, sums.pages, sums.size
+        self.lastmod, self.bad = sums.lastmod, sums.bad
+        self.never, self.wrong = sums.unbuilt, sums.wrong
 
     def add(self, other: SectionRow) -> None:
         """Add another section's numbers."""
@@ -117,11 +128,21 @@ class ReaderRow:
     unchanged: str
 
 
+class LookRow(NamedTuple):
+    """What the newest audit of some sections in one mode looked at."""
+
+    of: str
+    how: str
+    when: str
+    result: str
+
+
 class AuditRow(NamedTuple):
-    """What the last audit found of one kind."""
+    """What the newest audits found of one kind."""
 
     level: str
     title: str
     number: str
+    link: str
     sections: str
     fix: str

@@ -7,14 +7,12 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.models import Read
 from django_sitemaps_plus.protocol.crawlers import NAMES
 from django_sitemaps_plus.publishing.readers import reads
-from django_sitemaps_plus.sitemaps.site import named_site, urlconf
 
 from . import base, display
 
@@ -51,6 +49,7 @@ class LastReadFilter(base.TimeFilter):
 class ReadAdmin(base.ReadOnly):
     """Who read which sitemap, when last and how often."""
 
+    rows = staticmethod(reads)
     list_display = (
         "crawler_shown",
         "address",
@@ -71,10 +70,6 @@ class ReadAdmin(base.ReadOnly):
         "unchanged_shown",
     )
 
-    def get_queryset(self, request: HttpRequest) -> Any:
-        """Return who read the site's sitemaps."""
-        return reads()
-
     first = display.column("first_at", _("first read"), display.when)
     last_ago, last = display.times("last_at", _("last read"))
     full_shown = display.column("full", _("whole file (200)"), display.number)
@@ -88,13 +83,8 @@ class ReadAdmin(base.ReadOnly):
     @admin.display(description=_("sitemap"))
     def address(self, row: Read) -> str:
         """Return a link to the sitemap, below the site's index."""
-        try:
-            path = reverse(
-                "django_sitemaps_plus:site",
-                urlconf=urlconf(),
-                current_app=named_site() or None,
-            )
-        except NoReverseMatch:
+        path = display.path_of("site")
+        if not path:
             return row.document
         folder = path.rpartition("/")[0]
         return display.link(f"{folder}/{row.document}", row.document)

@@ -7,7 +7,6 @@ By look-ups on indexes: of the digest of the URL, and of the row that its path n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,27 +16,37 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.audit.queries import findings_of
+from django_sitemaps_plus.audit.queries import findings_of, verdicts
 from django_sitemaps_plus.changes.queries import changes, location_digest, url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP
 from django_sitemaps_plus.delivery.models import digest_of
-from django_sitemaps_plus.delivery.queries import submissions
-from django_sitemaps_plus.models import Page, Submission, UrlChange
+from django_sitemaps_plus.delivery.queries import submissions, with_pause
+from django_sitemaps_plus.models import Change, Page, Submission, UrlChange
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.protocol.locations import local_path
-from django_sitemaps_plus.publishing.lookup import Places, places
+from django_sitemaps_plus.publishing.lookup import Place, Places, listed_among, places
 from django_sitemaps_plus.publishing.readers import reads
-from django_sitemaps_plus.sitemaps.site import SiteAddress, of_request
+from django_sitemaps_plus.publishing.unlisted import Why, unlisted
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import display
 from .base import may_view
+from .entered import alike, location_of
 
 #: Events, submissions and readers that are shown, the newest first.
 SHOWN = 20
 _KEPT_DAYS = KEEP // 86_400
+#: Why a row is not listed, in words.
+_REASONS = {
+    Why.NOT_IN_ITEMS: _("items() of section %(section)s does not return it"),
+    Why.IN_SITEMAP: _("in_sitemap keeps it out of section %(section)s"),
+    Why.NOT_NEWS: _("section %(section)s lists the news of two days: not this"),
+    Why.BAD: _("it is left out of section %(section)s: %(detail)s"),
+    Why.PATTERN: _("the pattern %(detail)s keeps it out of section %(section)s"),
+}
 
 
 class Fact(NamedTuple):
@@ -54,17 +63,20 @@ class Story:
     #: The URL as people read it, linked.
     shown: str
     facts: list[Fact] = field(default_factory=list)
+    #: What somebody may have meant where nothing is known: URLs with queries.
+    alike: list[tuple[str, str]] = field(default_factory=list)
     events: list[dict[str, Any]] | None = None
     submissions: list[dict[str, Any]] | None = None
     findings: list[dict[str, Any]] | None = None
+    #: What audits have looked at.
+    audited: str = ""
     readers: list[dict[str, Any]] | None = None
 
 
 def story_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     """Show the search box and, if a URL was entered, its story."""
-    # Somebody may have copied it out of the sitemap.
-    entered = request.GET.get("url", "").strip().replace("&amp;", "&")
-    site = of_request(request)
+    entered = request.GET.get("url", "").strip()
+    site = Site.current().address_for(request)
     story, problem = None, ""
     if entered:
         try:
@@ -94,49 +106,71 @@ class _Teller:
 
     def story(self, entered: str) -> Story:
         """Return the story; raises ``LocationError`` for what is no URL of the site."""
-        location = self._location(entered)
+        location = location_of(entered, self.site)
         url = self.site.url(location)
         story = Story(display.link(location, display.decoded(url)))
         events = self._events(location)
         sent = self._submissions(url)
         hints = {row.section for row in events} | {row.section for row in sent}
         found = places(location, self.site, hints)
-        story.facts = [*self._listed(found, events), *self._rows(found)]
+        reasons = list(self._reasons(location, found, events))
+        story.facts = [*self._listed(found, events, reasons), *self._rows(found)]
+        if not (found.found or events or sent or reasons):
+            story.alike = self._alike(location)
         story.events = list(map(_event, events))
         if may_view(self.request, "submission"):
             story.submissions = list(map(_submission, sent))
         if may_view(self.request, "audit"):
             story.findings = list(_findings(url))
+            story.audited = _audited(_listed(found), events)
         if may_view(self.request, "read"):
             story.readers = list(_readers(found))
         return story
-
-    def _location(self, entered: str) -> str:
-        """Return what rows store of a URL: its path, or all of it on another host."""
-        for scheme in ("http", "https"):
-            with suppress(LocationError):
-                return local_path(entered, self.site.with_scheme(scheme).origin)
-        if url_changes().filter(digest=location_digest(entered)).exists():
-            return entered
-        # It says what is wrong.
-        return local_path(entered, self.site.origin)
 
     def _events(self, location: str) -> list[UrlChange]:
         rows = url_changes().filter(digest=location_digest(location))
         return list(rows.order_by("-at")[:SHOWN])
 
-    def _submissions(self, url: str) -> list[Submission]:
-        rows = submissions().filter(digest=digest_of(url))
+    def _submissions(self, url: str) -> list[Any]:
+        rows = with_pause(submissions().filter(digest=digest_of(url)))
         return list(rows.order_by("-created_at")[:SHOWN])
 
-    def _listed(self, found: Places, events: list[UrlChange]) -> Iterator[Fact]:
-        listed = [place for place in found.found if place.is_listed]
+    def _alike(self, location: str) -> list[tuple[str, str]]:
+        """Return what somebody may have meant: URLs, and their stories' addresses."""
+        return [
+            (display.decoded(self.site.url(one)), urlencode({"url": one}))
+            for one in listed_among(alike(location), self.site)
+        ]
+
+    def _reasons(
+        self, location: str, found: Places, events: list[UrlChange]
+    ) -> Iterator[str]:
+        """Yield why the URL is not listed, as far as that can be found out."""
+        for one in () if _listed(found) else unlisted(location, self.site):
+            values = {"section": one.section, "detail": one.detail}
+            yield format_html(
+                "{}: {}", self._row(one.row), str(_REASONS[one.why]) % values
+            )
+        if any(place.is_left for place in found.found):
+            yield gettext("no row has it any more: its page will be built again")
+        if events and events[0].on_hold:
+            yield gettext("its removal is on hold: confirm it")
+        for place in found.found:
+            if place.page is not None and place.page.error:
+                text = gettext("its page cannot be built: %s")
+                yield text % place.page.error
+
+    def _listed(
+        self, found: Places, events: list[UrlChange], reasons: list[str]
+    ) -> Iterator[Fact]:
+        listed = _listed(found)
         pages = [self._page(place.page) for place in listed if place.page]
         yield Fact(_("Listed on"), pages or [self._not_listed(found)])
+        if reasons:
+            yield Fact(_("But") if listed else _("Why not"), reasons)
         if listed:
-            added = [row.at for row in events if row.kind == UrlChange.Kind.ADDED]
-            since = display.when(added[0]) if added else _before()
-            yield Fact(_("Listed since"), [since])
+            if since := _since({place.section for place in listed}, events):
+                yield Fact(_("Listed since"), [since])
             dates = [place.lastmod or gettext("none") for place in listed]
             yield Fact(_("Its lastmod"), dates)
 
@@ -171,7 +205,7 @@ class _Teller:
         if rows:
             yield Fact(_("Its row"), list(map(self._row, rows)))
         waiting = [
-            display.when(change.at)
+            _waits(change)
             for place in found.found
             if place.page is not None and place.key
             for change in changes(place.section).filter(
@@ -200,10 +234,61 @@ class _Teller:
             return ""
 
 
-def _before() -> str:
+def _listed(found: Places) -> list[Place]:
+    return [place for place in found.found if place.is_listed]
+
+
+def _since(names: set[str], events: list[UrlChange]) -> str:
+    """
+    Return since when some sections list a URL; empty if that cannot be said.
+
+    Who has seen it removed, or in another section, does not know since when it is here.
+    """
+    if any(row.section not in names for row in events) or len(events) == SHOWN:
+        return ""
+    for row in events:
+        if row.kind == UrlChange.Kind.ADDED:
+            return display.when(row.at)
+        if row.kind == UrlChange.Kind.REMOVED:
+            return ""
     return gettext("more than %d days ago, or since its page was first built") % (
         _KEPT_DAYS
     )
+
+
+def _waits(change: Change) -> str:
+    """Return when a row was saved, and whether that was reported."""
+    if change.reported_at is not None:
+        return display.when(change.at)
+    return gettext("%s, not reported yet") % display.when(change.at)
+
+
+def _audited(listed: list[Place], events: list[UrlChange]) -> str:
+    """Return in a sentence what audits have looked at of a URL."""
+    if not listed:
+        return gettext("Audits look at what is listed.")
+    names = {place.section for place in listed}
+    added = [row.at for row in events if row.kind == UrlChange.Kind.ADDED]
+    since = max(added, default=0.0)
+    seen = [
+        one
+        for one in verdicts()
+        if one.section in names and one.audit.started_at > since
+    ]
+    fetched = [one for one in seen if one.fetched]
+    if not seen:
+        return gettext("No audit has looked at it since it is listed.")
+    if any(one.is_complete for one in fetched):
+        return gettext("What is listed and what it answers was looked at.")
+    if fetched:
+        text = gettext(
+            "What is listed was looked at; of its section %(fetched)s of %(urls)s URLs "
+            "were fetched, perhaps without this one."
+        )
+        one = fetched[0]
+        counts = {"fetched": one.fetched_urls, "urls": one.urls}
+        return text % {name: display.number(n) for name, n in counts.items()}
+    return gettext("What is listed was looked at. It was not fetched.")
 
 
 def _event(row: UrlChange) -> dict[str, Any]:
@@ -215,11 +300,13 @@ def _event(row: UrlChange) -> dict[str, Any]:
     }
 
 
-def _submission(row: Submission) -> dict[str, Any]:
+def _submission(row: Any) -> dict[str, Any]:
+    is_waiting = row.state == Submission.State.PENDING and row.due_at is not None
+    due = display.due(row) if is_waiting else ""
     return {
         "engine": row.engine,
         "kind": row.get_kind_display(),
-        "state": display.state(row.get_state_display(), row.state),
+        "state": display.state(row.get_state_display(), row.state, due),
         "sent": display.when(row.sent_at),
         "answer": " ".join(filter(None, [str(row.status or ""), row.message])) or "–",
     }

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from operator import attrgetter, methodcaller
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.health import counted, health_of, with_waiting
-from django_sitemaps_plus.delivery.queries import states, submissions
+from django_sitemaps_plus.delivery.models import digest_of
+from django_sitemaps_plus.delivery.queries import (
+    counted,
+    of_engine,
+    states,
+    submissions,
+    with_pause,
+    with_waiting,
+)
+from django_sitemaps_plus.health import words
+from django_sitemaps_plus.health.engines import LATE, health_of
 from django_sitemaps_plus.models import EngineState, Submission
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import base, display
 from .check import check_page
+from .export import Columns, time_of
 
 
 @admin.register(Submission)
-class SubmissionAdmin(base.ReadOnly):
+class SubmissionAdmin(base.Exported):
     """What was submitted, or waits to be submitted, and what engines answered."""
 
+    rows = staticmethod(submissions)
     list_display = (
         "address",
         "state_shown",
@@ -36,13 +49,9 @@ class SubmissionAdmin(base.ReadOnly):
         "engine",
         "kind_shown",
     )
-    list_filter = (
-        base.EngineFilter,
-        "state",
-        "kind",
-        base.SectionFilter,
-        base.CreatedFilter,
-    )
+    # An index begins with each of them.
+    list_filter = (base.EngineFilter, "state")
+    search_fields = ("url",)
     list_display_links = ("engine",)
     ordering = ("-pk",)
     actions = ("retry",)
@@ -65,15 +74,23 @@ class SubmissionAdmin(base.ReadOnly):
         "answer",
     )
 
-    def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the submissions."""
-        return submissions()
+    columns: ClassVar[Columns] = {
+        _("URL"): attrgetter("url"),
+        _("engine"): attrgetter("engine"),
+        _("what"): methodcaller("get_kind_display"),
+        _("section"): attrgetter("section"),
+        _("state"): methodcaller("get_state_display"),
+        _("status"): attrgetter("status"),
+        _("message"): attrgetter("message"),
+        _("created"): lambda row: time_of(row.created_at),
+        _("answered"): lambda row: time_of(row.answered_at),
+    }
 
     address = display.column("url", _("URL"), display.link)
     kind_shown = display.column("get_kind_display", _("what"), lambda shown: shown())
     created_ago, created = display.times("created_at", _("created"))
     due = display.column(
-        "due_at", _("due"), lambda at: display.datetime_of(at) if at else "–"
+        "due_at", _("due"), lambda at: words.datetime_of(at) if at else "–"
     )
     sent = display.column("sent_at", _("sent"), display.when)
     answered = display.column("answered_at", _("answered"), display.when)
@@ -81,13 +98,22 @@ class SubmissionAdmin(base.ReadOnly):
         "seconds", _("took"), lambda s: "–" if s is None else f"{s:.2f} s"
     )
 
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the submissions, each with the time until which its engine pauses."""
+        return with_pause(super().get_queryset(request))
+
+    def of_url(
+        self, queryset: QuerySet[Any], location: str, site: SiteAddress
+    ) -> QuerySet[Any]:
+        """Return the submissions of a URL."""
+        return queryset.filter(digest=digest_of(site.url(location)))
+
     @admin.display(description=_("state"))
-    def state_shown(self, row: Submission) -> str:
+    def state_shown(self, row: Any) -> str:
         """Return the state in a word, when it is due, and the last answer."""
         parts = [row.message]
         if row.state == Submission.State.PENDING and row.due_at is not None:
-            due = gettext("due %(time)s") % {"time": display.until(row.due_at)}
-            parts.insert(0, due)
+            parts.insert(0, display.due(row))
         rest = " · ".join(filter(None, parts))
         return display.state(row.get_state_display(), row.state, rest)
 
@@ -135,6 +161,7 @@ def _rest(row: Submission) -> str:
 class EngineStateAdmin(base.ReadOnly):
     """How each engine stands, at a glance."""
 
+    views: ClassVar[dict[str, str]] = {"check": "run_check"}
     change_list_template = "django_sitemaps_plus/admin/engine_list.html"
     list_display = (
         "__str__",
@@ -160,14 +187,8 @@ class EngineStateAdmin(base.ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the states with the number of what waits, and of what failed."""
-        own = submissions().filter(engine=OuterRef("engine"), host=OuterRef("host"))
-        failed = counted(own.filter(state=Submission.State.FAILED))
-        return with_waiting(states()).annotate(failed_n=failed)
-
-    def get_urls(self) -> list[Any]:
-        """Add the page that checks site and engines."""
-        view = self.admin_site.admin_view(self.run_check)
-        return [path("check/", view, name="sitemaps_plus_check"), *super().get_urls()]
+        failed = of_engine().filter(state=Submission.State.FAILED)
+        return with_waiting(states(), LATE).annotate(failed_n=counted(failed))
 
     def run_check(self, request: HttpRequest) -> HttpResponse:
         """Check site and engines where somebody asks for it, by a POST."""

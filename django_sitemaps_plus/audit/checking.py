@@ -8,24 +8,25 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES, MAX_NEWS
+from django_sitemaps_plus.publishing.build import Progress
 
 from . import kinds
-from .findings import MOST, Findings, Found
+from .entries import Entry, Unreadable
+from .findings import MOST, Findings
 from .listed import Document
-from .repeats import Hashes
-from .rules.alternates import Alternates
-from .rules.elements import ALTERNATE, Block
-from .rules.lastmods import Lastmods, old_news
-from .rules.schema import blocks, unescaped
-from .rules.urls import Problem, Urls
+from .rules import alternates, media
+from .rules.lastmods import Lastmods, problem_of_news
+from .rules.urls import Problem, Urls, form_of
+from .together import Together, Wrong
 
-#: Called with how much is done, and of how much.
-Progress = Callable[[int, int], object]
+#: Entries that are looked at together.
+_AT_ONCE = 5_000
 
 
 @dataclass
@@ -34,21 +35,21 @@ class Sample:
 
     most: int
     seed: int = 0
-    #: The documents that list them, and the URLs.
-    chosen: list[tuple[Document, str]] = field(default_factory=list)
+    #: The documents that list them, and their entries.
+    chosen: list[tuple[Document, Entry]] = field(default_factory=list)
     _seen: int = 0
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)  # noqa: S311 (not a secret)
 
-    def see(self, document: Document, urls: Sequence[str]) -> None:
-        """Choose among further URLs."""
-        for url in urls:
+    def see(self, document: Document, entries: Sequence[Entry]) -> None:
+        """Choose among further entries."""
+        for entry in entries:
             self._seen += 1
             if len(self.chosen) < self.most:
-                self.chosen.append((document, url))
+                self.chosen.append((document, entry))
             elif (place := self._random.randrange(self._seen)) < self.most:
-                self.chosen[place] = (document, url)
+                self.chosen[place] = (document, entry)
 
 
 @dataclass
@@ -62,8 +63,12 @@ class Checking:
     #: How many entries an item has, by section.
     per_item: Mapping[str, int] = field(default_factory=dict)
     sample: Sample | None = None
-    #: How many entries there are.
-    entries: int = 0
+    #: Whether these are all documents of the site.
+    is_whole: bool = False
+    #: How many of them were read to the end.
+    read: int = 0
+    #: How many URLs each section lists.
+    listed: Counter[str] = field(default_factory=Counter)
     lastmods: dict[str, Lastmods] = field(default_factory=dict)
 
     def check(
@@ -72,19 +77,17 @@ class Checking:
         progress: Progress = lambda done, of: None,
     ) -> None:
         """Read all documents, and note what is wrong."""
-        expected = sum(document.entries for document in documents)
-        numbers = {name: number for number, name in enumerate(self.urls)}
-        with Hashes(expected) as hashes, closing(Alternates()) as alternates:
+        with closing(Together()) as together:
             for done, document in enumerate(documents, 1):
-                for block in self._blocks(document):
-                    hashes.add(numbers[document.section], block.locations)
-                    self._note(document, block, alternates)
+                for some in self._entries(document):
+                    self._note(document, some, together)
+                self.read = done
                 progress(done, len(documents))
-            together = _together(hashes, alternates)
-        if together:
-            self._name(documents, together)
+            wrong = together.wrong(MOST, is_whole=self.is_whole)
+        if hashes := wrong.hashes:
+            self._name(documents, wrong, hashes)
 
-    def _blocks(self, document: Document) -> Iterator[Block]:
+    def _entries(self, document: Document) -> Iterator[list[Entry]]:
         """Yield the entries of a document; note what is wrong with it as a whole."""
         body = document.read()
         if not body:
@@ -92,12 +95,20 @@ class Checking:
                 self._add(document, "", (kinds.NOT_BUILT, "no bytes that can be read"))
             return
         entries = news = 0
-        for block in blocks(body, lambda url, text: self._schema(document, url, text)):
-            entries += len(block.locations)
-            news += len(block.news) - block.news.count("")
-            if not block.is_index:
-                self.entries += len(block.locations)
-                yield block
+        try:
+            for some in _batches(document.entries_of(body)):
+                entries += len(some)
+                news += sum(bool(entry.published) for entry in some)
+                if not all(entry.location for entry in some):
+                    text = "an entry without <loc>"
+                    self._add(document, "", (kinds.NOT_A_SITEMAP, text))
+                urls = [entry for entry in some if entry.location]
+                if urls and not urls[0].is_sitemap:
+                    self.listed[document.section] += len(urls)
+                    yield urls
+        except Unreadable as error:
+            text = str(error).rstrip(".")
+            self._add(document, "", (kinds.NOT_A_SITEMAP, text))
         for what, count, most in (
             ("entries", entries, MAX_ENTRIES),
             ("news", news, MAX_NEWS),
@@ -108,93 +119,109 @@ class Checking:
                     document, "", (kinds.TOO_LARGE, f"{count:,} {what}, over {most:,}")
                 )
 
-    def _note(self, document: Document, block: Block, alternates: Alternates) -> None:
+    def _note(
+        self, document: Document, entries: Sequence[Entry], together: Together
+    ) -> None:
         """Note what is wrong with single entries, and remember what they have."""
-        urls = block.locations
+        urls = [entry.location for entry in entries]
+        dates = [entry.lastmod for entry in entries]
         name = document.section
+        rules = self.urls[name]
         lastmods = self.lastmods.setdefault(
             name, Lastmods(self.now, self.per_item.get(name, 1))
         )
-        for found in (
-            self.urls[name].problems(urls),
-            lastmods.problems(urls, block.lastmods),
-            alternates.problems(urls, block.links),
+        for problems in (
+            rules.problems(urls),
+            lastmods.problems(urls, dates),
+            alternates.problems_of(entries, together, str(rules.site.origin)),
+            media.problems_of(entries, rules, self.now),
         ):
-            for url, problem in found:
+            for url, problem in problems:
                 self._add(document, url, problem)
-        for url, published in zip(urls, block.news, strict=True):
-            if published and (text := old_news(published, self.now)):
-                self._add(document, url, (kinds.OLD_NEWS, text))
+        for entry in entries:
+            if entry.published:
+                news = problem_of_news(entry.published, self.now)
+                if news is not None:
+                    self._add(document, entry.location, news)
+        together.add(list(self.urls).index(name), urls)
         if document.read_at:
-            lastmods.suspect(document.name, block.lastmods, document.read_at)
+            lastmods.suspect(document.name, dates, document.read_at)
         if self.sample is not None:
-            self.sample.see(document, urls)
-
-    def _schema(self, document: Document, url: str, text: str) -> None:
-        self._add(document, url, (kinds.NOT_A_SITEMAP, text))
+            self.sample.see(document, entries)
 
     def _add(self, document: Document, url: str, problem: Problem) -> None:
         kind, text = problem
-        self.findings.add(Found(kind, document.section, document.name, url, text))
+        self.findings.add(
+            kind, document.section, page=document.name, url=url, text=text
+        )
 
     # What several entries have wrong together
 
-    def _name(self, documents: Sequence[Document], together: _Together) -> None:
+    def _name(
+        self, documents: Sequence[Document], wrong: Wrong, hashes: Collection[int]
+    ) -> None:
         """Find the URLs that are meant by their hashes, and note what is wrong."""
         places: dict[str, list[Document]] = {}
         links: dict[str, set[str]] = {}
         for document in documents:
-            for block in self._again(document):
-                for url, written in zip(block.locations, block.links, strict=True):
-                    if hash(url) in together.hashes:
-                        places.setdefault(url, []).append(document)
-                        targets = links.setdefault(url, set())
-                        targets.update(
-                            unescaped(href) for _, href in ALTERNATE.findall(written)
-                        )
-        self._name_repeated(places, together)
-        self._name_one_sided(places, links, together)
+            for entry in document.listed():
+                url = entry.location
+                if hash(url) in hashes:
+                    places.setdefault(url, []).append(document)
+                    targets = links.setdefault(url, set())
+                    targets.update(href for _, href in entry.alternates)
+        named = self._name_repeated(places) + self._name_similar(places, wrong)
+        for kind, count in wrong.counts.items():
+            self.findings.more(kind, "", max(0, count - named[kind]))
+        self._name_links(places, links, wrong)
 
-    @staticmethod
-    def _again(document: Document) -> Iterator[Block]:
-        for block in blocks(document.read()):
-            if not block.is_index:
-                yield block
-
-    def _name_repeated(
-        self, places: Mapping[str, list[Document]], together: _Together
-    ) -> None:
-        known: Counter[str] = Counter()
-        for url, found in places.items():
-            sections = Counter(document.section for document in found)
-            first = found[0]
+    def _name_repeated(self, places: Mapping[str, list[Document]]) -> Counter[str]:
+        """Note URLs that are listed several times; return how many of each kind."""
+        named: Counter[str] = Counter()
+        for url, on in places.items():
+            sections = Counter(document.section for document in on)
+            first = on[0]
             for name, count in sections.items():
                 if count > 1:
-                    own = [one.name for one in found if one.section == name]
-                    where = " and ".join(dict.fromkeys(own))
+                    pages = [one.name for one in on if one.section == name]
+                    where = " and ".join(dict.fromkeys(pages))
                     how = "twice" if count == 2 else f"{count:,} times"
                     text = f"listed {how}: on {where}"
                     kind = kinds.REPEATED
-                    self.findings.add(Found(kind, name, own[0], url, text))
-                    known[kind] += 1
+                    self.findings.add(kind, name, page=pages[0], url=url, text=text)
+                    named[kind] += 1
             if len(sections) > 1:
-                others = [one.name for one in found if one.section != first.section]
+                others = [one.name for one in on if one.section != first.section]
                 text = f"also on {' and '.join(dict.fromkeys(others))}"
-                kind = kinds.SHARED
-                self.findings.add(Found(kind, first.section, first.name, url, text))
-                known[kind] += 1
-        for kind, count in together.counts.items():
-            self.findings.more(kind, "", max(0, count - known[kind]))
+                self._add(first, url, (kinds.SHARED, text))
+                named[kinds.SHARED] += 1
+        return named
 
-    def _name_one_sided(
+    def _name_similar(
+        self, places: Mapping[str, list[Document]], wrong: Wrong
+    ) -> Counter[str]:
+        """Note URLs that are written in several ways; return how many of a kind."""
+        groups: dict[int, list[str]] = {}
+        for url in places:
+            groups.setdefault(hash(form_of(url)), []).append(url)
+        some = [groups[form] for form in wrong.similar if form in groups]
+        for first, *others in some:
+            text = f"listed as {' and '.join(others)}, too"
+            self._add(places[first][0], first, (kinds.SIMILAR, text))
+        return Counter({kinds.SIMILAR: len(some)})
+
+    def _name_links(
         self,
         places: Mapping[str, list[Document]],
         links: Mapping[str, set[str]],
-        together: _Together,
+        wrong: Wrong,
     ) -> None:
         for source in places:
             for target in sorted(links[source]):
-                is_meant = hash(source) in together.one_sided.get(hash(target), ())
+                if hash(source) in wrong.unlisted.get(hash(target), ()):
+                    text = f"{target} is not listed"
+                    self._add(places[source][0], source, (kinds.NOT_LISTED, text))
+                is_meant = hash(source) in wrong.one_sided.get(hash(target), ())
                 if is_meant and source not in links.get(target, {source}):
                     self._add(
                         places[source][0],
@@ -203,36 +230,6 @@ class Checking:
                     )
 
 
-@dataclass
-class _Together:
-    """Hashes of URLs that are wrong together; not of all, but all are counted."""
-
-    repeated: set[int] = field(default_factory=set)
-    #: How many there are of each kind.
-    counts: Counter[str] = field(default_factory=Counter)
-    #: The targets of links that do not link back, and who links to them.
-    one_sided: dict[int, set[int]] = field(default_factory=dict)
-
-    @property
-    def hashes(self) -> set[int]:
-        """All hashes of URLs that are to be named."""
-        return self.repeated.union(self.one_sided, *self.one_sided.values())
-
-    def __bool__(self) -> bool:
-        return bool(self.repeated or self.one_sided)
-
-
-def _together(hashes: Hashes, alternates: Alternates) -> _Together:
-    """Return which URLs are there more than once, and which are not linked back."""
-    found = _Together()
-    one_sided = alternates.one_sided(hashes.count)
-    for part, links in zip(hashes.parts(), one_sided, strict=True):
-        within, shared = part.repeated()
-        found.counts[kinds.REPEATED] += len(within)
-        found.counts[kinds.SHARED] += len(shared)
-        few = [*sorted(within)[:MOST], *sorted(shared)[:MOST]]
-        found.repeated.update(few[: max(0, 2 * MOST - len(found.repeated))])
-        for target in links.keys() & set(part.hashes):
-            if len(found.one_sided) < MOST:
-                found.one_sided[target] = links[target]
-    return found
+def _batches(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
+    while some := list(islice(entries, _AT_ONCE)):
+        yield some

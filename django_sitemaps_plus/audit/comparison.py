@@ -8,10 +8,9 @@ memory does not grow with their number.
 from __future__ import annotations
 
 import datetime as dt
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -22,10 +21,11 @@ from django.utils import timezone
 
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.errors import DateError, LocationError
-from django_sitemaps_plus.protocol.locations import absolute
+from django_sitemaps_plus.protocol.locations import Origin, absolute
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .documents import Listed
+from .entries import Listed
+from .together import temporary_database
 
 #: How many URLs of a difference are shown.
 EXAMPLES = 5
@@ -87,80 +87,59 @@ def compare(
 
     ``problems`` is what reading ``after`` fills.
     """
-    with _Spool(site, progress) as spool:
-        spool.add(_BEFORE, before)
-        spool.add(_AFTER, after)
-        work = _Comparing(site)
-        for url, rows in groupby(spool.rows(), key=itemgetter(_URL)):
-            work.see(url, list(rows))
-    return Comparison(
-        work.before, work.after, work.with_time, work.differences(), problems
-    )
-
-
-class _Spool:
-    """Entries of both sides, sorted by URL outside of memory."""
-
-    def __init__(self, site: SiteAddress, progress: Progress) -> None:
-        self._origin = site.origin
-        self._progress = progress
-        # Without a name: a file that nobody else sees, and that ends with us.
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("PRAGMA journal_mode = OFF")
-        self._database.execute(
+    comparison = Comparison(problems=problems)
+    work = _Comparing(site, comparison)
+    with closing(temporary_database()) as database:
+        database.execute(
             "CREATE TABLE entry"
             " (url, side, label, lastmod, changefreq, priority, alternates)"
         )
+        database.execute("BEGIN")
+        for side, listed in ((_BEFORE, before), (_AFTER, after)):
+            rows = _rows(side, listed, site.origin, progress)
+            database.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        by_url = database.execute("SELECT * FROM entry ORDER BY url, side, rowid")
+        for url, entries in groupby(by_url, key=itemgetter(_URL)):
+            work.see(url, list(entries))
+    comparison.differences = work.differences()
+    return comparison
 
-    def __enter__(self) -> _Spool:
-        return self
 
-    def __exit__(self, *raised: object) -> None:
-        self._database.close()
-
-    def add(self, side: int, listed: Iterable[Listed]) -> None:
-        """Read one side."""
-        self._database.execute("BEGIN")
-        self._database.executemany(
-            "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", self._rows(side, listed)
+def _rows(
+    side: int, listed: Iterable[Listed], origin: Origin, progress: Progress
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the entries of one side as the temporary database has them."""
+    what = ("Before", "After")[side]
+    for number, (label, entry) in enumerate(listed, 1):
+        alternates = [
+            f"{code} {_written(url, origin)}" for code, url in entry.alternates
+        ]
+        yield (
+            _written(entry.location, origin),
+            side,
+            label,
+            *(entry.lastmod, entry.changefreq, entry.priority),
+            "\n".join(sorted(alternates)),
         )
-        self._database.execute("COMMIT")
+        if not number % 1000:
+            progress(what, number)
 
-    def _rows(self, side: int, listed: Iterable[Listed]) -> Iterator[tuple[Any, ...]]:
-        what = ("Before", "After")[side]
-        for number, (label, entry) in enumerate(listed, 1):
-            alternates = [
-                f"{code} {self._written(url)}" for code, url in entry.alternates
-            ]
-            yield (
-                self._written(entry.location),
-                side,
-                label,
-                *(entry.lastmod, entry.changefreq, entry.priority),
-                "\n".join(sorted(alternates)),
-            )
-            if not number % 1000:
-                self._progress(what, number)
 
-    def _written(self, url: str) -> str:
-        """Return a URL as this package writes it; one that is illegal as it is."""
-        try:
-            return absolute(url, self._origin)
-        except LocationError:
-            return url
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield all entries, those of one URL together."""
-        return self._database.execute("SELECT * FROM entry ORDER BY url, side, rowid")
+def _written(url: str, origin: Origin) -> str:
+    """Return a URL as this package writes it; one that is illegal as it is."""
+    try:
+        return absolute(url, origin)
+    except LocationError:
+        return url
 
 
 class _Comparing:
-    """What is found out URL by URL."""
+    """The differences, gathered URL by URL."""
 
-    def __init__(self, site: SiteAddress) -> None:
+    def __init__(self, site: SiteAddress, comparison: Comparison) -> None:
         self._site = site
-        self.before = self.after = self.with_time = 0
-        self._found = {kind: Difference() for kind in _KINDS}
+        self._comparison = comparison
+        self._differences = {kind: Difference() for kind in _KINDS}
         self._labels: Counter[str] = Counter()
         self._lost_of: Counter[str] = Counter()
         self._lost_languages: Counter[str] = Counter()
@@ -172,13 +151,13 @@ class _Comparing:
         """Compare what both sides say of one URL."""
         sides = [[row for row in rows if row[_SIDE] == side] for side in (0, 1)]
         before, after = sides
-        self.before += bool(before)
-        self.after += bool(after)
+        self._comparison.before += bool(before)
+        self._comparison.after += bool(after)
         # What was repeated before and is now is said once.
         for kind, some in {"repeated": after, "repeated before": before}.items():
             if len(some) > 1:
                 names = ", ".join(dict.fromkeys(row[_LABEL] for row in some))
-                self._found[kind].add(f"{url} ({len(some)} times: {names})")
+                self._differences[kind].add(f"{url} ({len(some)} times: {names})")
                 break
         origin, language = self._parts(url)
         if after:
@@ -189,13 +168,13 @@ class _Comparing:
         if before and after:
             self._values(url, before[0], after[0])
         elif before:
-            self._found["lost"].add(url)
+            self._differences["lost"].add(url)
             self._lost_of[label] += 1
             if language:
                 self._lost_languages[language] += 1
             self._lost_origins.add(origin)
         else:
-            self._found["new"].add(url)
+            self._differences["new"].add(url)
 
     def _parts(self, url: str) -> tuple[str, str]:
         """Return the origin of a URL, and the language that its path begins with."""
@@ -214,18 +193,18 @@ class _Comparing:
             if name in _SAME and _SAME[name](one, two):
                 continue
             if name == "lastmod" and _is_its_day(one, two):
-                self.with_time += 1
+                self._comparison.with_time += 1
                 continue
             if name == "alternates":
                 one, two = _only(one, two), _only(two, one)
-            self._found[name].add(f"{url}: {one or 'none'} → {two or 'none'}")
+            self._differences[name].add(f"{url}: {one or 'none'} → {two or 'none'}")
 
     def differences(self) -> dict[str, Difference]:
         """Return what differs, with what to do."""
-        for kind, found in self._found.items():
-            found.advice = [_KINDS[kind]]
-        self._found["lost"].advice = [*self._why_lost(), _KINDS["lost"]]
-        return {kind: found for kind, found in self._found.items() if found.count}
+        for kind, difference in self._differences.items():
+            why = self._why_lost() if kind == "lost" else ()
+            difference.advice = [*why, _KINDS[kind]]
+        return {kind: one for kind, one in self._differences.items() if one.count}
 
     def _why_lost(self) -> Iterator[str]:
         for origin in sorted(self._lost_origins - self._origins)[:EXAMPLES]:
@@ -248,23 +227,23 @@ class _Comparing:
 
 
 def _same_moment(one: str, other: str) -> bool:
-    """Tell whether two dates are the same: "Z" is "+00:00"."""
+    """Return whether two dates are the same: "Z" is "+00:00"."""
     if (len(one) > _DAY) != (len(other) > _DAY):
         return False
-    found = [_moment(text) for text in (one, other)]
-    return None not in found and found[0] == found[1]
+    moments = [_moment(text) for text in (one, other)]
+    return None not in moments and moments[0] == moments[1]
 
 
 def _is_its_day(day: str, time: str) -> bool:
-    """Tell whether ``time`` is on ``day``, in its own zone or in the project's."""
+    """Return whether ``time`` is on ``day``, in its own zone or in the project's."""
     moment = _moment(time)
     if len(day) != _DAY or len(time) <= _DAY or moment is None:
         return False
     try:
-        own = moment.astimezone(timezone.get_default_timezone())
+        local = moment.astimezone(timezone.get_default_timezone())
     except OverflowError:
         return False
-    return day in (time[:_DAY], own.date().isoformat())
+    return day in (time[:_DAY], local.date().isoformat())
 
 
 def _moment(text: str) -> dt.datetime | None:
@@ -276,7 +255,7 @@ def _moment(text: str) -> dt.datetime | None:
 
 
 def _same_number(one: str, other: str) -> bool:
-    """Tell whether two priorities are the same: "0.5" is "0.50"."""
+    """Return whether two priorities are the same: "0.5" is "0.50"."""
     with suppress(ValueError):
         return float(one) == float(other)
     return False
@@ -322,7 +301,7 @@ _KINDS = {
     ),
     "repeated before": (
         "The former sitemap lists a URL several times: in several sections, or because "
-        "its pages were not ordered. Nothing is to be done."
+        "its pages were not ordered. You need do nothing."
     ),
     "repeated": (
         "A URL is listed several times: two rows have one address, or two sections "

@@ -66,10 +66,7 @@ NOT_A_SITEMAP = _kind(
     "A002",
     ERROR,
     _("invalid sitemaps"),
-    _(
-        "correct the template or the view that writes it; this package's own pages are "
-        "valid: run manage.py build_sitemaps"
-    ),
+    _("correct the view or the template that writes them"),
 )
 TOO_LARGE = _kind(
     "A003",
@@ -174,6 +171,16 @@ ROBOTS_FAILS = _kind(
     _("correct the view that answers /robots.txt"),
 )
 
+SIMILAR = _kind(
+    "A021",
+    WARNING,
+    _("URLs that differ only in how they are written"),
+    _(
+        "list one of them, and let the others redirect: case, a slash, index.html and "
+        "the order of parameters make copies of a page"
+    ),
+)
+
 # Dates
 
 BAD_LASTMOD = _kind(
@@ -216,6 +223,19 @@ OLD_NEWS = _kind(
     _("list articles of the last two days only, and let expires remove them"),
 )
 
+BEFORE_THE_WEB = _kind(
+    "A036",
+    WARNING,
+    _("lastmods before the web existed"),
+    _("use the time of the last change, or no lastmod where it is not known"),
+)
+FUTURE_NEWS = _kind(
+    "A037",
+    WARNING,
+    _("news with a date in the future"),
+    _("list articles from their publication on: see appears"),
+)
+
 # Languages
 
 UNKNOWN_LANGUAGE = _kind(
@@ -249,6 +269,52 @@ TWO_OF_A_LANGUAGE = _kind(
     _("give one URL for each language"),
 )
 
+NOT_LISTED = _kind(
+    "A044",
+    WARNING,
+    _("alternates of the site that no section lists"),
+    _("list all languages of a page, or leave those out that are not public"),
+)
+MIXED_SCHEMES = _kind(
+    "A045",
+    WARNING,
+    _("alternates that mix http and https"),
+    _("write all of them with the scheme that visitors use"),
+)
+ONE_FOR_ALL = _kind(
+    "A046",
+    WARNING,
+    _("alternates that give several languages one URL"),
+    _("give each language its own URL, and one for the rest as x-default"),
+)
+
+# Images and videos
+
+INSECURE_IMAGE = _kind(
+    "A050",
+    WARNING,
+    _("images with http on pages with https"),
+    _("give images the https address: browsers may not show them otherwise"),
+)
+DISALLOWED_IMAGE = _kind(
+    "A051",
+    WARNING,
+    _("images that robots.txt disallows"),
+    _("let robots.txt allow the images, or leave them out of images"),
+)
+VIDEO_IS_PAGE = _kind(
+    "A052",
+    ERROR,
+    _("videos whose content is the page itself"),
+    _("give content_loc the address of the file, or player_loc that of the player"),
+)
+EXPIRED_VIDEO = _kind(
+    "A053",
+    WARNING,
+    _("videos that have expired"),
+    _("leave videos out after their expiration_date"),
+)
+
 # What the URLs answer
 
 FAILS = _kind(
@@ -272,19 +338,19 @@ LOGIN = _kind(
 NOINDEX = _kind(
     "A103",
     ERROR,
-    _("URLs that forbid being indexed"),
+    _("URLs that forbid all search engines, or Google, to index them"),
     _("exclude them in items(), or remove noindex from the page and its headers"),
 )
 NOINDEX_FOR_ONE = _kind(
     "A104",
     WARNING,
-    _("URLs that forbid one search engine to index them"),
+    _("URLs that forbid a search engine other than Google to index them"),
     _("exclude them in items(), or remove the engine's noindex"),
 )
 CANONICAL = _kind(
     "A105",
     ERROR,
-    _("URLs whose canonical is another URL"),
+    _("URLs whose canonical is another URL, or several"),
     _("list the canonical URL only, or correct the page's link"),
 )
 EMPTY = _kind(
@@ -294,7 +360,169 @@ EMPTY = _kind(
     _("correct the view, or exclude them in items()"),
 )
 
-#: From here on the URLs have to be fetched.
-FETCHED = frozenset(
-    {FAILS, REDIRECTS, LOGIN, NOINDEX, NOINDEX_FOR_ONE, CANONICAL, EMPTY}
+UNREACHABLE = _kind(
+    "A107",
+    ERROR,
+    _("URLs that could not be reached"),
+    _("let the site answer at its address: see the server, BASE_URL and ALLOWED_HOSTS"),
 )
+LOGIN_FORM = _kind(
+    "A108",
+    WARNING,
+    _("URLs that look like a login page"),
+    _("exclude them in items() if there is nothing else on them"),
+)
+SOFT_404 = _kind(
+    "A109",
+    WARNING,
+    _("URLs that answer 200 and look like an error page"),
+    _("exclude them in items(), and let the view answer 404"),
+)
+SLOW = _kind(
+    "A110",
+    WARNING,
+    _("URLs that answer after more than 3 seconds"),
+    _("let the view do less or store what it needs: slow sites are crawled less"),
+)
+TOO_LONG = _kind(
+    "A111",
+    WARNING,
+    _("web pages above 2 MB, of which Googlebot does not read the rest"),
+    _("move scripts, styles and data out of the page, or divide it"),
+)
+MISSING_IMAGE = _kind(
+    "A112",
+    WARNING,
+    _("URLs whose first image is missing"),
+    _("correct the address of the image, or upload the file"),
+)
+
+# How robots.txt and the sitemaps arrive
+
+NO_ANSWER = _kind(
+    "A200",
+    ERROR,
+    _("addresses that do not answer"),
+    _(
+        "check the name's A and AAAA records, the firewall, the web server, and "
+        "that the certificate is valid for this name and comes with its whole chain"
+    ),
+)
+EXPIRES = _kind(
+    "A201",
+    WARNING,
+    _("certificates that expire soon"),
+    _("renew the certificate, and check what should have renewed it"),
+)
+MOVED = _kind(
+    "A202",
+    ERROR,
+    _("redirects to another address, or without an end"),
+    _(
+        "set SITEMAPS_PLUS['BASE_URL'] to the address that does not redirect; "
+        "behind a proxy that ends TLS set SECURE_PROXY_SSL_HEADER"
+    ),
+)
+REFUSED = _kind(
+    "A203",
+    ERROR,
+    _("answers that refuse crawlers"),
+    _(
+        "exempt robots.txt and sitemaps from the rule that refuses them; if it goes"
+        " by address, the firewall's log says whether real crawlers pass"
+    ),
+)
+CHALLENGED = _kind(
+    "A204",
+    WARNING,
+    _("challenges in place of an answer"),
+    _(
+        "let the firewall allow verified crawlers, and look in its log or in Search"
+        " Console: that this machine was challenged does not say that Googlebot is"
+    ),
+)
+NOT_SERVED = _kind(
+    "A205",
+    ERROR,
+    _("robots.txt or sitemaps that do not answer 200"),
+    _(
+        "include django_sitemaps_plus.urls at the root, let the web server pass "
+        "these paths to Django, and read the log"
+    ),
+)
+CUT_OFF = _kind(
+    "A206",
+    ERROR,
+    _("answers that are cut off"),
+    _(
+        "read the web server's error log: its buffers or its disk may be full, or a"
+        " Content-Length wrong"
+    ),
+)
+ENCODED = _kind(
+    "A207",
+    ERROR,
+    _("answers that are compressed twice, or not as they say"),
+    _(
+        "compress in one place only, Django or the web server, and let .gz files "
+        "pass unchanged"
+    ),
+)
+HEADER = _kind(
+    "A208",
+    WARNING,
+    _("headers that are not those that Django sends"),
+    _(
+        "let the web server pass Content-Type and X-Robots-Tag unchanged: pages "
+        "that arrive with noindex disappear from search results"
+    ),
+)
+NOT_OURS = _kind(
+    "A209",
+    ERROR,
+    _("answers that are not from this site"),
+    _(
+        "put the include of django_sitemaps_plus.urls in front of patterns that "
+        "match every path, and check which virtual server, settings and database "
+        "answer"
+    ),
+)
+OLD_COPY = _kind(
+    "A210",
+    ERROR,
+    _("old copies from a cache"),
+    _(
+        "clear the cache, and let it obey the Cache-Control header or ask again "
+        "with If-None-Match"
+    ),
+)
+DIFFERENT = _kind(
+    "A211",
+    WARNING,
+    _("sitemaps that differ from what this code would send"),
+    _(
+        "restart the site's processes after a deployment, and remove sitemaps that "
+        "the web server sends from files"
+    ),
+)
+SITEMAP_DISALLOWED = _kind(
+    "A212",
+    ERROR,
+    _("sitemaps that robots.txt disallows"),
+    _("allow the sitemaps in robots.txt (SITEMAPS_PLUS['ROBOTS'])"),
+)
+OTHER_SITEMAPS = _kind(
+    "A213",
+    ERROR,
+    _("robots.txt names sitemaps that are old or another site's"),
+    _("correct the Sitemap lines, or let Django answer /robots.txt"),
+)
+NOT_NAMED = _kind(
+    "A214",
+    WARNING,
+    _("robots.txt does not name the sitemap"),
+    _("add the Sitemap line, or let Django answer /robots.txt"),
+)
+
+#: Kinds that are found only where URLs are fetched.
+FETCHED = frozenset(kind for kind in KINDS if kind >= FAILS)

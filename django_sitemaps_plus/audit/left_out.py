@@ -8,18 +8,12 @@ from dataclasses import dataclass
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.patterns import Pattern, matcher
-from django_sitemaps_plus.publishing.by_position import position_pages
 from django_sitemaps_plus.rendering.listing import location_of, locations_of
-from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.leaving_out import own_patterns
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    configured,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, rendering_context
 
-from .listed import BY_POSITION
+from .sides import pages_of
 
 
 @dataclass
@@ -46,13 +40,13 @@ def left_out(names: Sequence[str]) -> list[Count]:
     everywhere = [_counter(pattern, "") for pattern in get_settings().EXCLUDE]
     counts = [count for count, _ in everywhere]
     for name in names:
-        found = source(name)
-        own = [_counter(pattern, name) for pattern in own_patterns(found.sitemap)]
-        counts += [count for count, _ in own]
-        counters = [*everywhere, *own]
-        if not counters:
-            continue
-        for path in _paths(found):
+        section = source(name)
+        of_class = [
+            _counter(pattern, name) for pattern in own_patterns(section.sitemap)
+        ]
+        counts += [count for count, _ in of_class]
+        counters = [*everywhere, *of_class]
+        for path in _paths(section) if counters else ():
             for count, matches in counters:
                 count.total += 1
                 if matches(path):
@@ -66,17 +60,12 @@ def _counter(pattern: Pattern, section: str) -> tuple[Count, Callable[[str], boo
     return Count(shown, section), matcher([pattern])
 
 
-def _paths(found: SectionSource) -> Iterator[str]:
+def _paths(section: SectionSource) -> Iterator[str]:
     """Yield the path of each URL that a section would list without patterns."""
     # Where no address is configured paths have no prefix either.
-    site = configured() or PLACEHOLDER_SITE
-    reader = Reader(found, site, lists_all=True)
+    site = Site.current().address() or PLACEHOLDER_SITE
     with rendering_context(site):
-        if found.key is not None:
-            batches = reader.by_key(None, None, found.limit)
-        else:
-            numbers = range(1, min(BY_POSITION, position_pages(found)) + 1)
-            batches = (one for n in numbers for one in reader.by_position(n))
-        for _, texts in reader.texts(batches):
-            for location in locations_of(texts.whole.encode()):
-                yield location_of(location, ORIGIN_MARK)
+        for _, reader, batches in pages_of(section, site, lists_all=True):
+            for _, texts in reader.texts(batches):
+                for location in locations_of(texts.whole.encode()):
+                    yield location_of(location, ORIGIN_MARK)

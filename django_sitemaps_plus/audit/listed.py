@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +23,8 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import kinds
-from .findings import Findings, Found
+from .entries import Entry, Unreadable, entries_of_page
+from .findings import Findings
 from .problems import kind_of
 
 #: Pages of a section by position that are read.
@@ -38,50 +40,49 @@ class Document:
     #: What it is called: "article-3", or its address.
     name: str
     read: Callable[[], bytes]
-    #: How many entries it is said to have.
-    entries: int = 0
     #: When its rows were read, in seconds since the epoch; 0 if that is not known.
     read_at: float = 0
     #: The page that it is, if it is a stored one.
     page: Page | None = None
+    #: Takes the bytes apart; raises ``Unreadable`` if they are not a sitemap.
+    entries_of: Callable[[bytes], Iterator[Entry]] = entries_of_page
+
+    def listed(self) -> Iterator[Entry]:
+        """Yield the URLs that it lists; of an invalid one, those before the fault."""
+        with suppress(Unreadable):
+            for entry in self.entries_of(self.read()):
+                if entry.location and not entry.is_sitemap:
+                    yield entry
 
 
 def documents(
     names: Sequence[str], site: SiteAddress, findings: Findings
 ) -> list[Document]:
-    """Return the pages of some sections; what is known of their rows is a finding."""
-    found = []
+    """Return the pages of some sections; what their builds noted is a finding."""
+    listed: list[Document] = []
     for name in names:
         if problem_of(name):
             continue  # the section's state says so
         section = source(name)
-        own = site.with_scheme(section.sitemap.protocol)
-        known = _pages(section)
-        built = [page for page in known if page.checksum]
+        address = site.with_scheme(section.sitemap.protocol)
+        every = _pages(section)
+        built = [page for page in every if page.checksum]
         for page in built:
             _note_rows(findings, page)
-            found.append(
-                Document(
-                    name,
-                    str(page),
-                    partial(_stored, page, own),
-                    page.entries or 0,
-                    page.read_at,
-                    page,
-                )
-            )
+            read = partial(_stored, page, address)
+            listed.append(Document(name, str(page), read, page.read_at, page))
         if section.key is None and not built:
-            found += _by_position(section, own)
-        elif len(built) < len(known) or not known:
-            unbuilt = f"{len(known) - len(built):,} of {len(known):,} pages"
-            text = unbuilt if known else "no page yet"
-            findings.add(Found(kinds.NOT_BUILT, name, text=text))
-    return found
+            listed += _by_position(section, address)
+        elif len(built) < len(every) or not every:
+            unbuilt = f"{len(every) - len(built):,} of {len(every):,} pages"
+            text = unbuilt if every else "no page yet"
+            findings.add(kinds.NOT_BUILT, name, text=text)
+    return listed
 
 
 def _pages(section: SectionSource) -> list[Page]:
     """Return a section's pages in their order, without what is not needed."""
-    columns = ("section", "section__name", "number", "position", "checksum", "entries")
+    columns = ("section", "section__name", "number", "position", "checksum")
     more = "read_at", "bad", "problems", "lower"
     return [
         page
@@ -106,7 +107,7 @@ def _by_position(section: SectionSource, site: SiteAddress) -> Iterator[Document
     """Yield the first pages of a section that is not stored."""
     for number in range(1, min(position_pages(section), BY_POSITION) + 1):
         read = partial(_built, section, number, site)
-        yield Document(section.name, f"{section.name}-{number}", read, 0, time.time())
+        yield Document(section.name, f"{section.name}-{number}", read, time.time())
 
 
 def _built(section: SectionSource, number: int, site: SiteAddress) -> bytes:
@@ -124,5 +125,5 @@ def _note_rows(findings: Findings, page: Page) -> None:
         is_listed = reason.startswith(OMITTED)
         left_out += not is_listed
         text = reason if is_listed else f"left out: {reason}"
-        findings.add(Found(kind, name, str(page), row=row, text=text))
+        findings.add(kind, name, page=str(page), row=row[:255], text=text)
     findings.more(kinds.LEFT_OUT, name, max(0, page.bad - left_out))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.sitemaps.site import current_site
+from django_sitemaps_plus.sitemaps.site_rows import SiteRow
 
 from .kinds import KINDS, Kind
 
 
-class Audit(models.Model):
+class Audit(SiteRow):
     """One run of ``check_sitemaps``."""
 
     class Fetched(models.TextChoices):
@@ -20,14 +21,13 @@ class Audit(models.Model):
         NOTHING = "", "not fetched"
         IN_PROCESS = "process", "fetched in process"
         LIVE = "live", "fetched over HTTP"
+        CRAWLED = "crawl", "robots.txt and sitemaps read as a crawler"
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
     #: Seconds since the epoch, by the clock of the host that ran it.
     started_at = models.FloatField()
     finished_at = models.FloatField()
-    #: The names of the sections that were looked at.
-    sections = models.JSONField(default=list)
+    #: The sections whose pages were all read, ``{name: [URLs listed, URLs fetched]}``.
+    sections = models.JSONField(default=dict)
     fetched = models.CharField(
         max_length=7, choices=Fetched.choices, blank=True, default=""
     )
@@ -41,8 +41,13 @@ class Audit(models.Model):
     counts = models.JSONField(default=dict)
     #: How long answers took, ``{section: {"p50": seconds, "p95": …, "max": …}}``.
     times = models.JSONField(default=dict)
+    #: What it ended before it looked at, in a sentence; empty if it looked at all.
+    missed = models.TextField(blank=True, default="")
     #: Rows that the next audit looks at again: see ``audit.rows``.
     remembered = models.JSONField(default=dict)
+
+    #: Whether Ctrl+C or SIGTERM ended it just now; not stored.
+    was_interrupted = False
 
     class Meta:
         app_label = "sitemaps_plus"
@@ -62,7 +67,7 @@ class Finding(models.Model):
     kind = models.CharField(max_length=30)
     #: "error" or "warning".
     level = models.CharField(max_length=7)
-    section = models.CharField(max_length=100, blank=True)
+    section = models.CharField(_("section"), max_length=100, blank=True)
     #: The page that lists the URL: "article-3". Empty where it is of the whole section.
     page = models.CharField(max_length=120, blank=True)
     #: The key of the row; empty if it is not known.
@@ -72,13 +77,15 @@ class Finding(models.Model):
     #: Of the URL, as ``UrlChange.digest``, for the index.
     digest = models.CharField(max_length=32, blank=True)
     #: What is wrong, in a few words.
-    text = models.TextField(blank=True)
+    text = models.TextField(_("details"), blank=True)
 
     class Meta:
         app_label = "sitemaps_plus"
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["digest"], name="sitemaps_plus_finding_url"),
         ]
+        verbose_name = _("finding")
+        verbose_name_plural = _("findings")
 
     def __str__(self) -> str:
         return f"{self.kind} {self.url or self.page or self.section}"

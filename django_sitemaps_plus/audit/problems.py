@@ -18,6 +18,8 @@ _KINDS: Final = (
     (re.compile(r"location "), kinds.BAD_URL),
     (re.compile(r"(?:lastmod|date) "), kinds.BAD_LASTMOD),
 )
+#: What an entry has besides its own location and date.
+_MEDIA = re.compile(r"(?:images|videos|news|alternates)\b")
 _SCHEMES = re.compile(r"location '(https?)://([^/'?]+).*not a URL of (https?)://(.+)\Z")
 
 
@@ -25,6 +27,8 @@ def kind_of(reason: str) -> str:
     """Return the kind of finding that a row is which was left out for a reason."""
     is_listed = reason.startswith(OMITTED)
     reason = reason.removeprefix(OMITTED)
+    if _MEDIA.match(reason):
+        return kinds.TAG_LEFT_OUT if is_listed else kinds.LEFT_OUT
     schemes = _SCHEMES.search(reason)
     if schemes and schemes[1] != schemes[3] and schemes[2].lower() == schemes[4]:
         return kinds.FOREIGN_SCHEME

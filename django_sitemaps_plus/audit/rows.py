@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import html
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -17,24 +16,17 @@ from django.db import models
 from django.db.models import F
 from django.utils import timezone
 
-from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import upper_of
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
-from django_sitemaps_plus.rendering.columns import Batch
+from django_sitemaps_plus.publishing.lookup import lastmods_of, rows_of_page
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.listing import (
-    Listing,
-    lastmod_of,
-    listing_of,
-)
+from django_sitemaps_plus.rendering.listing import lastmod_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.attributes import declared_expressions, is_expression
 from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, database_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
-from .findings import Found
 from .listed import Document
+from .models import Finding
 from .rules.lastmods import ENOUGH
 
 #: Pages whose rows are read again to name those that list a URL.
@@ -53,80 +45,38 @@ _LENGTH_OF_DAY = len("2026-01-31")
 _Rows = dict[str, tuple[str, dict[str, str], list[str]]]
 
 
-def rows_of(
-    found: Iterable[Found],
+def set_rows(
+    findings: Iterable[Finding],
     documents: Iterable[Document],
     sources: Mapping[str, SectionSource],
     site: SiteAddress,
-) -> dict[tuple[str, str], str]:
-    """Return the key of the row that lists a URL, by page and URL, of some findings."""
-    wanted: dict[str, set[str]] = {}
-    for one in found:
-        if one.url and one.page and not one.row:
-            wanted.setdefault(one.page, set()).add(one.url)
+) -> None:
+    """Say which row lists the URL of each finding, for those of some pages."""
     pages = {one.name: one.page for one in documents if one.page is not None}
-    rows: dict[tuple[str, str], str] = {}
-    for name in islice((name for name in wanted if name in pages), MOST_PAGES):
+    wanted: dict[str, dict[str, list[Finding]]] = {}
+    for one in findings:
+        if one.url and one.page in pages and not one.row:
+            wanted.setdefault(one.page, {}).setdefault(one.url, []).append(one)
+    for name, urls in islice(wanted.items(), MOST_PAGES):
         page = pages[name]
         source = sources[page.section.name]
-        for label, listing in _listings(source, page, site, None):
-            for url in listing:
-                if url in wanted[name]:
-                    rows[name, url] = label
-    return rows
+        for label, lastmods in rows_of_page(source, page, site):
+            for one in (one for url in lastmods for one in urls.get(url, ())):
+                one.row = str(label)[:255]
 
 
 def moves(document: Document, source: SectionSource, site: SiteAddress) -> bool:
-    """Tell whether the lastmods of a page are others when its rows are read again."""
+    """Return whether the lastmods of a page differ when its rows are read again."""
     page = document.page
     if page is None:
         return False
-    before = _lastmods(listing_of(document.read()))
+    before = lastmods_of(document.read())
     time.sleep(max(0.0, document.read_at + _TICK - time.time()))
     after: dict[str, str] = {}
-    for _, listing in _listings(source, page, site, _AGAIN):
-        after |= listing
+    for _, lastmods in rows_of_page(source, page, site, _AGAIN):
+        after |= lastmods
     both = before.keys() & after.keys()
     return bool(both) and all(before[url] != after[url] for url in both)
-
-
-def _listings(
-    source: SectionSource, page: Page, site: SiteAddress, most: int | None
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows of a page with the lastmods of the URLs that they list."""
-    own = site.with_scheme(source.sitemap.protocol)
-    reader = Reader(source, own)
-    with rendering_context(own):
-        for batch, texts in reader.texts(_batches(reader, page, most)):
-            for label, text in zip(batch.labels, texts.each(), strict=True):
-                body = (text or "").replace(ORIGIN_MARK, str(own.origin)).encode()
-                yield str(label), _lastmods(listing_of(body))
-
-
-def _batches(reader: Reader, page: Page, most: int | None) -> Iterator[Batch]:
-    """Yield the rows of a page; about ``most`` of them."""
-    key = reader.source.key
-    if key is None:
-        batches = reader.by_position(page.number)
-    else:
-        lower, upper = (
-            None if bound is None else key.loads(bound)
-            for bound in (page.lower, upper_of(page))
-        )
-        batches = reader.by_key(lower, upper, most or reader.source.limit)
-    read = 0
-    for batch in batches:
-        yield batch
-        read += len(batch.labels)
-        if most is not None and read >= most:
-            return
-
-
-def _lastmods(listing: Listing) -> dict[str, str]:
-    """Return the lastmods of a listing, by URL."""
-    return {
-        html.unescape(url.decode()): lastmod_of(rest) for url, rest in listing.items()
-    }
 
 
 # What moves from audit to audit
@@ -151,7 +101,7 @@ def remember(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
             for label, text in zip(batch.labels, texts.each(), strict=True):
                 lastmod = lastmod_of((text or "").encode())
                 rows[label] = (lastmod, *_columns(by_label[label], dates, lastmod))
-    return {"definition": definition(source.name).digest, "rows": rows}
+    return {"definition": definition(source).digest, "rows": rows}
 
 
 def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -161,9 +111,8 @@ def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     both = before["rows"].keys() & now["rows"].keys()
     alone = with_others = 0
     for label in both:
-        (former, old, was), (lastmod, new, now_is) = (
-            known["rows"][label] for known in (before, now)
-        )
+        former, old, was = before["rows"][label]
+        lastmod, new, now_is = now["rows"][label]
         if former != lastmod:
             others = {name for name in old | new if old.get(name) != new.get(name)}
             moves_alone = others <= {*was} & {*now_is}
@@ -192,7 +141,7 @@ def _columns(
     """
     Return what stands for a row's columns, and those that may be the lastmod.
 
-    Without those that it is made of; of a method nobody knows which it reads.
+    Columns that the lastmod is made of are left out; a method may read any column.
     """
     columns, same = {}, []
     for field in item._meta.concrete_fields:
@@ -207,7 +156,7 @@ def _columns(
 
 
 def _is(value: dt.date | None, lastmod: str) -> bool:
-    """Tell whether a date is the one that a lastmod says."""
+    """Return whether a date is the one that a lastmod says."""
     if not isinstance(value, dt.datetime):
         return value is not None and value.isoformat() == lastmod[:_LENGTH_OF_DAY]
     zone = timezone.get_default_timezone()

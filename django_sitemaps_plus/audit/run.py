@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings as django_settings
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.protocol.robots import Group, read
+from django_sitemaps_plus.publishing.build import Progress
 from django_sitemaps_plus.publishing.status import problem_of
 from django_sitemaps_plus.sitemaps.attributes import entries_per_item
+from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import kinds, queries, rows
-from .checking import Checking, Progress, Sample
-from .findings import Findings, Found
+from .asking import Asking, Fetch, Pace, Stopped
+from .checking import Checking, Sample
+from .entries import Entry
+from .findings import Findings
 from .listed import Document, documents
 from .models import Audit, Finding
-from .rules.answers import Answer, percentiles, problems_of
-from .rules.schema import blocks
-from .rules.urls import Urls, rules
-
-#: Returns the answer to a GET request for a URL of the site.
-Fetch = Callable[[str], Answer]
+from .rules.answers import percentiles
+from .rules.urls import Urls, image_rules, rules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,92 +51,120 @@ class Request:
     asked: Progress = lambda done, of: None
 
 
-@dataclass
-class Result:
-    """An audit, not stored yet, and what it found."""
-
-    audit: Audit
-    findings: Findings
-    found: list[Found] = field(default_factory=list)
-
-    def store(self) -> None:
-        """Write it to the database, in the place of older ones."""
-        queries.store(
-            self.audit,
-            (
-                Finding(
-                    kind=one.kind,
-                    level=one.about.level,
-                    section=one.section,
-                    page=one.page,
-                    row=one.row[:255],
-                    url=one.url,
-                    text=one.text,
-                )
-                for one in self.found
-            ),
-        )
-
-
-def run(request: Request) -> Result:
+def run(request: Request) -> tuple[Audit, list[Finding]]:
     """
-    Audit some sections; nothing is stored.
+    Audit some sections; return the audit and what it found, not stored yet.
 
-    Kinds of findings in ``SILENCED_SYSTEM_CHECKS`` are passed over.
+    Kinds of findings in ``SILENCED_SYSTEM_CHECKS`` are passed over. Ctrl+C and SIGTERM
+    end the audit, not the process: ``missed`` says what was not looked at.
     """
     started = time.time()
     findings = Findings(django_settings.SILENCED_SYSTEM_CHECKS)
-    robots = rules(_robots(request, findings))
+    groups = _robots(request, findings)
     names = [name for name in request.sections if not problem_of(name)]
     sources = {name: source(name) for name in names}
     pages = documents(names, request.site, findings)
+    checking = _checking(request, started, sources, groups, findings)
+    # Sections by position that are long are read to some page.
+    checking.is_whole = (
+        set(names) == set(registry.sources())
+        and all(page.page is not None for page in pages)
+        and not any(kind == kinds.NOT_BUILT for kind, _ in findings.counts)
+    )
+    audit = Audit(
+        started_at=started, fetched=request.fetched, remembered=queries.remembered()
+    )
+    asking = Asking(
+        findings,
+        request.fetch,
+        checking.now,
+        pace=Pace(request.rate),
+        fetches_images=request.fetched == Audit.Fetched.LIVE,
+        progress=request.asked,
+    )
+    try:
+        checking.check(pages, request.read)
+        _lastmods(request, checking, pages, sources)
+        audit.sections = {name: [checking.listed[name], 0] for name in names}
+        # What this audit does not look at, the next one may.
+        audit.remembered |= _remembered(request, audit.remembered, findings, sources)
+        if request.fetched:
+            wanted, number = _of_documents(pages), checking.listed.total()
+            if (sample := checking.sample) is not None:
+                wanted, number = iter(sample.chosen), len(sample.chosen)
+            asking.ask(wanted, number)
+        remembered = findings.sorted()
+        rows.set_rows(remembered, pages, sources, request.site)
+    except (KeyboardInterrupt, SystemExit, Stopped) as stop:
+        remembered = findings.sorted()
+        audit.was_interrupted = not isinstance(stop, Stopped)
+        why = "The audit was stopped" if audit.was_interrupted else str(stop)
+        audit.missed = f"{why}: {_missed(audit, len(pages), checking, asking)}."
+    _add_up(audit, checking, asking, findings)
+    return audit, remembered
+
+
+def _checking(
+    request: Request,
+    started: float,
+    sources: Mapping[str, SectionSource],
+    groups: Sequence[Group],
+    findings: Findings,
+) -> Checking:
+    """Return what checks pages, and chooses a sample if one is to be fetched."""
+    robots, images = rules(groups), image_rules(groups)
     sample = None
     if request.fetched and request.sample is not None:
         sample = Sample(request.sample, request.seed)
-    checking = Checking(
+    return Checking(
         findings,
         urls={
-            name: Urls(request.site.with_scheme(one.sitemap.protocol), robots)
+            name: Urls(request.site.with_scheme(one.sitemap.protocol), robots, images)
             for name, one in sources.items()
         },
         now=dt.datetime.fromtimestamp(started, dt.UTC),
         per_item={name: entries_per_item(one.sitemap) for name, one in sources.items()},
         sample=sample,
     )
-    checking.check(pages, request.read)
-    _lastmods(request, checking, pages, sources)
-    remembered = _remembered(request, findings, sources)
-    audit = Audit(
-        started_at=started,
-        sections=list(request.sections),
-        fetched=request.fetched,
-        urls=checking.entries,
-        remembered=remembered,
-    )
-    if request.fetched:
-        wanted = _of_documents(pages) if sample is None else iter(sample.chosen)
-        total = checking.entries if sample is None else len(sample.chosen)
-        audit.fetched_urls, audit.times = _ask(request, findings, wanted, total)
-    found = findings.sorted()
-    findings.set_rows(rows.rows_of(found, pages, sources, request.site))
+
+
+def _add_up(
+    audit: Audit, checking: Checking, asking: Asking, findings: Findings
+) -> None:
+    """Write into an audit how much it looked at, and how much it found."""
+    audit.urls = checking.listed.total()
+    audit.times = {name: percentiles(some) for name, some in asking.seconds.items()}
+    audit.fetched_urls = sum(map(len, asking.seconds.values()))
+    for name, some in asking.seconds.items():
+        audit.sections[name][1] = len(some)
     audit.counts = findings.by_kind()
     audit.errors = findings.total(kinds.ERROR)
     audit.warnings = findings.total(kinds.WARNING)
     audit.finished_at = time.time()
-    return Result(audit, findings, findings.sorted())
+
+
+def _missed(audit: Audit, pages: int, checking: Checking, asking: Asking) -> str:
+    """Return what an audit did not look at."""
+    if not audit.sections:
+        later = ", and no URL was fetched" * bool(audit.fetched)
+        read = f"{checking.read:,} of {pages:,} pages were read"
+        return f"{read}, not compared with each other{later}"
+    if audit.fetched and asking.done < asking.total:
+        return f"{asking.done:,} of {asking.total:,} URLs were asked for"
+    return "the rows of what was found are not named"
 
 
 def _robots(request: Request, findings: Findings) -> list[Group]:
     """Return the groups of the robots.txt that the site serves."""
     answer = request.fetch(f"{request.site.origin}/robots.txt")
-    if answer.failure or answer.status >= 500:
-        text = answer.failure or f"answers {answer.status}"
-        url = f"{request.site.origin}/robots.txt"
-        findings.add(Found(kinds.ROBOTS_FAILS, url=url, text=text))
-        return []
     if answer.status == 400:
         # This host is not in ALLOWED_HOSTS: the settings are what can be known.
         return get_settings().robots_groups()
+    if answer.failure or answer.status >= 500:
+        text = answer.failure or f"answers {answer.status}"
+        url = f"{request.site.origin}/robots.txt"
+        findings.add(kinds.ROBOTS_FAILS, url=url, text=text)
+        return []
     # https://www.rfc-editor.org/rfc/rfc9309#section-2.3.1: without it all is allowed.
     is_there = answer.status == 200
     return read(answer.body.decode("utf-8", "replace")) if is_there else []
@@ -155,60 +183,27 @@ def _lastmods(
         if any(rows.moves(one, sources[name], request.site) for one in suspected[:1]):
             page = suspected[0].name
             text = "another lastmod each time that its rows are read"
-            checking.findings.add(Found(kinds.ALWAYS_NOW, name, page, text=text))
+            checking.findings.add(kinds.ALWAYS_NOW, name, page=page, text=text)
         elif lastmods.are_equal:
             text = f"{lastmods.same}, {lastmods.count:,} times"
-            checking.findings.add(Found(kinds.ALL_EQUAL, name, text=text))
+            checking.findings.add(kinds.ALL_EQUAL, name, text=text)
 
 
 def _remembered(
-    request: Request, findings: Findings, sources: dict[str, SectionSource]
-) -> dict[str, object]:
+    request: Request,
+    former: Mapping[str, Any],
+    findings: Findings,
+    sources: dict[str, SectionSource],
+) -> dict[str, Any]:
     """Return what the next audit compares with, and compare with the last one."""
     now = {name: rows.remember(one, request.site) for name, one in sources.items()}
-    former = queries.remembered()
     for name, remembered in now.items():
         if text := rows.moved_alone(former.get(name, {}), remembered):
-            findings.add(Found(kinds.MOVES_ALONE, name, text=text))
-    # What this audit does not look at, the next one may.
-    return {**former, **now}
+            findings.add(kinds.MOVES_ALONE, name, text=text)
+    return now
 
 
-# Asking
-
-
-def _of_documents(pages: Iterable[Document]) -> Iterator[tuple[Document, str]]:
-    """Yield all URLs once more."""
+def _of_documents(pages: Iterable[Document]) -> Iterator[tuple[Document, Entry]]:
+    """Yield all entries once more."""
     for page in pages:
-        for block in blocks(page.read()):
-            yield from ((page, url) for url in block.locations)
-
-
-def _ask(
-    request: Request,
-    findings: Findings,
-    wanted: Iterator[tuple[Document, str]],
-    total: int,
-) -> tuple[int, dict[str, dict[str, float]]]:
-    """Fetch URLs and note what their answers show; return how many, and how long."""
-    times: dict[str, array[float]] = {}
-    done = 0
-    for done, (page, url) in enumerate(_paced(wanted, request.rate), 1):
-        answer = request.fetch(url)
-        times.setdefault(page.section, array("d")).append(answer.seconds)
-        for kind, text in problems_of(url, answer):
-            findings.add(Found(kind, page.section, page.name, url, text))
-        request.asked(done, total)
-    return done, {name: percentiles(some) for name, some in times.items()}
-
-
-def _paced(
-    wanted: Iterator[tuple[Document, str]], rate: float | None
-) -> Iterator[tuple[Document, str]]:
-    """Yield no more than ``rate`` URLs a second."""
-    due = time.monotonic()
-    for one in wanted:
-        if rate is not None:
-            time.sleep(max(0.0, due - time.monotonic()))
-            due = max(due, time.monotonic()) + 1 / rate
-        yield one
+        yield from ((page, entry) for entry in page.listed())

@@ -73,37 +73,37 @@ class Search:
         sitemap, is_location = self.source.sitemap, name == "location"
         method, site = getattr(sitemap, name), self.site.with_scheme(sitemap.protocol)
 
-        known: dict[int, Any] = {}
+        values: dict[int, Any] = {}
 
         def given(item: Any) -> Any:
-            if id(item) in known:
-                return known[id(item)]
+            if id(item) in values:
+                return values[id(item)]
             value = method(item)
             return local_path(value, site.origin) if is_location else value
 
         with rendering_context(site, self.source.languages[0]):
-            items = self._items(name, given, known)
+            items = self._items(name, given, values)
             if is_location:
                 return self._route(items, given)
             return self._column(name, name, items, given, f"{name}() gives")
 
-    def _items(self, name: str, given: Any, known: dict[int, Any]) -> list[Any]:
+    def _items(self, name: str, given: Any, values: dict[int, Any]) -> list[Any]:
         """Return some items for which a method gives something; note what that is."""
-        found, why = [], "there is no row, so nothing can be proved"
+        items, why = [], "there is no row, so nothing can be proved"
         rows = self.source.sitemap.items().order_by("pk")
         ends = [*rows[:SAMPLED], *rows.reverse()[:SAMPLED]]
         for item in {item.pk: item for item in ends}.values():
             try:
-                known[id(item)] = given(item)
+                values[id(item)] = given(item)
             except DatabaseError:
                 raise
             except Exception as error:  # a project's method may raise anything
                 why = f"row {item.pk}: {name}() gives nothing legal: {describe(error)}"
             else:
-                found.append(item)
-        if not found:
+                items.append(item)
+        if not items:
             raise Refused(why)
-        return found
+        return items
 
     def _column(
         self, attribute: str, name: str, items: list[Any], wanted: Any, what: str
@@ -112,23 +112,23 @@ class Search:
         rows, notes = self.source.sitemap.items(), self.notes[attribute]
         values = [wanted(item) for item in items]
         texts = {item.pk: str(value) for item, value in zip(items, values, strict=True)}
-        found = find(rows, name, texts)
+        columns = find(rows, name, texts)
         if {*texts.values()} == {str(values[0])} and (len(items) > 1 or not values[0]):
             is_plain = type(values[0]) in (str, int, float, type(None))
             is_today = name == "lastmod" and values[0] is not None  # perhaps
-            if is_plain and not is_today and not (found and name in found[0].path):
+            if is_plain and not is_today and not (columns and name in columns[0].path):
                 code = literal(values[0])
                 notes.append(f"{what} {code} on every row. It must always do so.")
                 return code
-        if not found:
+        if not columns:
             raise Refused(
                 f"row {items[0].pk}: {what} {str(values[0])!r}, and no column within "
                 f"two foreign keys of {rows.model.__name__} has it on every row checked"
             )
-        replaced = [self._replaced(items[0], column, wanted) for column in found[:4]]
+        replaced = [self._replaced(items[0], column, wanted) for column in columns[:4]]
         if all(replaced):
             raise Refused(f"{what} {replaced[0]}")
-        codes = [one.code for one, by in zip(found, replaced, strict=False) if not by]
+        codes = [one.code for one, by in zip(columns, replaced, strict=False) if not by]
         if len(codes) > 1:
             notes.append(
                 f"{attribute}: {' and '.join(codes)} gave the same on all rows that "
@@ -208,7 +208,7 @@ class Column:
 
 def find(rows: Any, name: str, texts: dict[Any, str]) -> list[Column]:
     """Return what gives these texts, by primary key; first what is called ``name``."""
-    wanted, known = tuple(texts.values()), list[Column]()
+    wanted, tried = tuple(texts.values()), list[Column]()
     for hops in range(HOPS + 1):
         columns = list(_columns(rows.model, hops))
         if not hops:
@@ -220,11 +220,11 @@ def find(rows: Any, name: str, texts: dict[Any, str]) -> list[Column]:
             by_key = {key: values for key, *values in read.values_list("pk", *named)}
             for at, column in enumerate(some):
                 given = [str(by_key[key][at]) for key in texts if key in by_key]
-                known.append(replace(column, texts=tuple(given)))
-        found = [column for column in known if column.texts == wanted]
-        if found:
-            return sorted(found, key=lambda column: name not in column.path)
-    return list(_fallbacks(known, wanted))
+                tried.append(replace(column, texts=tuple(given)))
+        matching = [column for column in tried if column.texts == wanted]
+        if matching:
+            return sorted(matching, key=lambda column: name not in column.path)
+    return list(_fallbacks(tried, wanted))
 
 
 def _columns(model: Any, hops: int, relation: tuple[str, ...] = ()) -> Iterator[Column]:
@@ -248,12 +248,12 @@ def _columns(model: Any, hops: int, relation: tuple[str, ...] = ()) -> Iterator[
                 yield from (Column(one, (*path, part)) for one in (code, padded))
 
 
-def _fallbacks(known: list[Column], wanted: tuple[str, ...]) -> Iterator[Column]:
+def _fallbacks(columns: list[Column], wanted: tuple[str, ...]) -> Iterator[Column]:
     """Yield what gives one column and, where that is empty, another."""
-    for first in known:
+    for first in columns:
         is_text = first.kind == "text"
         options = ", output_field=CharField()" if is_text else ""
-        alike = [one for one in known if one.kind == first.kind != ""]
+        alike = [one for one in columns if one.kind == first.kind != ""]
         # Of the two, "or" is what most methods have.
         for empty in ({"None", ""}, {"None"}) if is_text else ({"None"},):
             given = f'NullIf({first.code}, Value(""))' if "" in empty else first.code

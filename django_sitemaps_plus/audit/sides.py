@@ -25,34 +25,33 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.db import Error as DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import date
-from django.urls import NoReverseMatch, resolve, reverse
+from django.test import RequestFactory
+from django.urls import NoReverseMatch, ResolverMatch, resolve, reverse
 from django.utils import timezone
 from django.utils.translation import get_language_from_path
 
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
-from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
+from django_sitemaps_plus.publishing.bad_rows import are_too_bad, too_many
 from django_sitemaps_plus.publishing.by_position import position_pages
-from django_sitemaps_plus.publishing.page_writer import allowed_bad, raises, too_many
-from django_sitemaps_plus.rendering.columns import Batch
+from django_sitemaps_plus.publishing.page_writer import raises
+from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps import sections
+from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
+from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import (
-    SiteAddress,
-    configured,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
 
-from .documents import Entry, Listed, Unreadable, parse, walk
+from .entries import Entry, Listed, Unreadable, entries_of_page, parse, walk
 
 View: TypeAlias = Callable[..., Any]
 #: Contrib's two views, or ours, by the names that both have.
 Views: TypeAlias = Mapping[str, View]
 
 #: Where the two views are that ``Views`` take the place of.
-_MODULES = (contrib.__name__, "django_sitemaps_plus.views")
+_MODULES = (contrib.__name__, "django_sitemaps_plus.contrib_views")
 #: How many of the rows that a section leaves out are named.
 _NAMED = 10
 
@@ -60,8 +59,8 @@ _NAMED = 10
 def compared_site() -> SiteAddress:
     """Return the configured address, or else that of the first allowed host."""
     hosts = [host.lstrip(".") for host in django_settings.ALLOWED_HOSTS if host != "*"]
-    known = Origin.parse(f"https://{[*hosts, 'localhost'][0]}")
-    return configured() or SiteAddress(origin=known)
+    allowed = Origin.parse(f"https://{[*hosts, 'localhost'][0]}")
+    return Site.current().address() or SiteAddress(origin=allowed)
 
 
 # What is registered
@@ -78,23 +77,31 @@ def registered(
     for name in names:
         with _noted(problems, f"Section {name!r}"):
             source = sections.source(name)
-            own = site.with_scheme(source.sitemap.protocol)
-            bad = 0
-            for number, reader, batches in _pages(source, own):
-                text, problem = _page(source, number, reader, batches)
-                problems += [problem] if problem else []
-                start = urlset_header(**source.media, stylesheet="")
-                file = io.BytesIO(start + text + URLSET_FOOTER)
-                yield from ((name, entry) for entry in parse(name, file))
-                rows = [] if problem else reader.tally.bad
-                problems += [
-                    f"Section {name!r} leaves out row {row.label}: {row.reason}."
-                    for row in rows[: max(0, _NAMED - bad)]
-                ]
-                bad += len(rows)
-            if bad > _NAMED:
+            address = site.with_scheme(source.sitemap.protocol)
+            left_out: list[BadRow] = []
+            for number, reader, batches in pages_of(source, address):
+                texts, rows, listed = list[str](), 0, 0
+                with rendering_context(address):
+                    for batch, some in reader.texts(batches):
+                        texts.append(some.whole)
+                        rows += len(batch.labels)
+                        listed += some.entries
+                bad = reader.tally.bad
+                if (bad and raises()) or are_too_bad(len(bad), rows, listed):
+                    problems.append(too_many(bad, rows, f"{name}-{number}"))
+                    continue
+                left_out += bad
+                text = "".join(texts).replace(ORIGIN_MARK, str(address.origin))
+                entries = entries_of_page(text.encode())
+                yield from ((name, entry) for entry in entries)
+            problems += [
+                f"Section {name!r} leaves out row {row.label}: {row.reason}."
+                for row in left_out[:_NAMED]
+            ]
+            if len(left_out) > _NAMED:
                 problems.append(
-                    f"Section {name!r} leaves out {bad:,} rows; these are the first."
+                    f"Section {name!r} leaves out {len(left_out):,} rows; these are "
+                    "the first."
                 )
 
 
@@ -113,23 +120,31 @@ def _noted(problems: list[str] | None, what: str) -> Iterator[None]:
         problems.append(text)
 
 
-def _pages(
-    source: SectionSource, site: SiteAddress
+def pages_of(
+    source: SectionSource, site: SiteAddress, *, lists_all: bool = False
 ) -> Iterator[tuple[int, Reader, Iterator[Batch]]]:
-    """Yield the pages as they are when a section is built for the first time."""
+    """
+    Yield the pages as they are when a section is built for the first time.
+
+    Of each its number, its reader and its rows; ``lists_all`` ignores patterns.
+    """
+
+    def reader() -> Reader:
+        return Reader(source, site, lists_all=lists_all)
+
     if source.key is None:
         for number in range(1, position_pages(source) + 1):
-            reader = Reader(source, site)
-            yield number, reader, reader.by_position(number)
+            of_page = reader()
+            yield number, of_page, of_page.by_position(number)
         return
-    batches = Reader(source, site).by_key(None, None, source.limit)
+    batches = reader().by_key(None, None, source.limit)
     for number in count(1):
-        # Not across the yield: whoever asks for no more would be left in it.
+        # Not across the yield: a caller that stops there would stay in it.
         with rendering_context(site):
             first = next(batches, None)
         if first is None:
             return
-        yield number, Reader(source, site), _some(first, batches, source.items_per_page)
+        yield number, reader(), _some(first, batches, source.items_per_page)
 
 
 def _some(first: Batch, rest: Iterator[Batch], most: int) -> Iterator[Batch]:
@@ -139,24 +154,6 @@ def _some(first: Batch, rest: Iterator[Batch], most: int) -> Iterator[Batch]:
     while rows < most and (batch := next(rest, None)) is not None:
         rows += len(batch.labels)
         yield batch
-
-
-def _page(
-    source: SectionSource, number: int, reader: Reader, batches: Iterator[Batch]
-) -> tuple[bytes, str]:
-    """Return the entries of a page, or none and why it cannot be built."""
-    found: list[str] = []
-    rows = 0
-    with rendering_context(reader.site):
-        for batch, texts in reader.texts(batches):
-            found.append(texts.whole)
-            rows += len(batch.labels)
-    bad = reader.tally.bad
-    none_is_good = source.key is None and 0 < rows == len(bad)
-    if len(bad) > (0 if raises() else allowed_bad(rows)) or none_is_good:
-        return b"", too_many(bad, rows, f"{source.name}-{number}")
-    text = "".join(found).replace(ORIGIN_MARK, str(reader.site.origin))
-    return text.encode(), ""
 
 
 # What contrib's views, or ours in their place, list
@@ -174,19 +171,21 @@ def of_dict(
     What fails is noted in ``problems``; without them, ``Unreadable`` is raised.
     """
     for name in sitemaps:
-        found: list[Entry] = []
+        before: list[Entry] = []
         for number in count(1):
             request = _request(site, f"{site.prefix}sitemap.xml", f"p={number}")
-            what, found = f"Page {number} of the section {name!r}", []
+            what, entries = f"Page {number} of the section {name!r}", list[Entry]()
             try:
                 with _noted(problems, what), rendering_context(site):
                     response = views["sitemap"](request, sitemaps, section=name)
-                    found = list(_entries(what, response))
+                    entries = list(_entries(what, response))
             except Http404:
                 break
-            yield from ((name, entry) for entry in found)
-            if not found:
+            # A class that overrides get_urls() may give the same for each page.
+            if not entries or entries == before:
                 break
+            yield from ((name, entry) for entry in entries)
+            before = entries
 
 
 def of_url_name(
@@ -204,11 +203,11 @@ def of_url_name(
         parts = urlsplit(url)
         # Another one each time: a cache of the whole site must not answer.
         query = f"{parts.query}&sitemaps-plus-compare={secrets.token_hex(8)}"
-        found: list[Entry] = []
+        entries: list[Entry] = []
         with _noted(problems, parts.path), rendering_context(site):
             response = handler.get_response(_request(site, parts.path, query))
-            found = list(_entries(parts.path, response))
-        return iter(found)
+            entries = list(_entries(parts.path, response))
+        return iter(entries)
 
     for path in addresses(name, site):
         yield from walk(path, read)
@@ -216,18 +215,40 @@ def of_url_name(
 
 def addresses(name: str, site: SiteAddress) -> list[str]:
     """Return the paths of a URL name without arguments, in all languages."""
-    found = dict[str, None]()
+    paths = dict[str, None]()
     for language in (django_settings.LANGUAGE_CODE, *dict(django_settings.LANGUAGES)):
         with rendering_context(site, language), suppress(NoReverseMatch):
-            found[reverse(name)] = None
-    return list(found)
+            paths[reverse(name)] = None
+    return list(paths)
 
 
 def is_contrib(path: str, site: SiteAddress) -> bool:
-    """Tell whether a path of the site leads to one of contrib's views, or of ours."""
-    language = get_language_from_path(f"/{path.removeprefix(site.prefix)}")
-    with rendering_context(site, language):
-        return bool(_name_of(resolve(f"/{path.removeprefix(site.prefix)}").func))
+    """Return whether a path of the site leads to one of contrib's views, or of ours."""
+    return bool(_name_of(_resolved(path, site).func))
+
+
+def ours_at(path: str, site: SiteAddress) -> list[str]:
+    """Return the sections that this package's own code lists at a path of the site."""
+    match = _resolved(path, site)
+    if "django_sitemaps_plus" in match.app_names:
+        return list(registry.sources())
+    sitemaps = match.kwargs.get("sitemaps")
+    return ours_in(sitemaps) if isinstance(sitemaps, Mapping) else []
+
+
+def ours_in(sitemaps: Mapping[str, Any]) -> list[str]:
+    """Return the sections of a dict whose classes are this package's by now."""
+    return [
+        name
+        for name, one in sitemaps.items()
+        if issubclass(one if isinstance(one, type) else type(one), Sitemap)
+    ]
+
+
+def _resolved(path: str, site: SiteAddress) -> ResolverMatch:
+    local = f"/{path.removeprefix(site.prefix)}"
+    with rendering_context(site, get_language_from_path(local)):
+        return resolve(local)
 
 
 def _name_of(view: View) -> str:
@@ -252,20 +273,15 @@ class _Handler(BaseHandler):
 
 def _request(site: SiteAddress, path: str, query: str) -> WSGIRequest:
     """Return a request for a path of the site, as a crawler sends it."""
-    is_secure = site.origin.scheme == "https"
-    environ = {
-        "REQUEST_METHOD": "GET",
-        "SCRIPT_NAME": site.prefix.rstrip("/"),
-        "PATH_INFO": f"/{path.removeprefix(site.prefix)}",
-        "QUERY_STRING": query,
-        "HTTP_HOST": site.origin.host,
-        "SERVER_NAME": site.origin.host,
-        "SERVER_PORT": "443" if is_secure else "80",
-        "REMOTE_ADDR": "127.0.0.1",
-        "wsgi.url_scheme": site.origin.scheme,
-        "wsgi.input": io.BytesIO(),
-    }
-    return WSGIRequest(environ)
+    host = site.origin.host
+    factory = RequestFactory(
+        SCRIPT_NAME=site.prefix.rstrip("/"), HTTP_HOST=host, SERVER_NAME=host
+    )
+    return factory.get(
+        f"/{path.removeprefix(site.prefix)}",
+        QUERY_STRING=query,
+        secure=site.origin.scheme == "https",
+    )
 
 
 class _Answer(HttpResponse):
@@ -308,7 +324,8 @@ def _local(lastmod: Any) -> Any:
 
 def _entry(info: Mapping[str, Any]) -> Entry:
     """Return one URL as contrib's template writes it."""
-    lastmod, changefreq = info["lastmod"], info["changefreq"]
+    # A class that overrides get_urls() may give less than contrib's does.
+    lastmod, changefreq = info.get("lastmod"), info.get("changefreq")
     if callable(changefreq):
         # Templates call what can be called, and write nothing if that fails.
         try:
@@ -319,9 +336,10 @@ def _entry(info: Mapping[str, Any]) -> Entry:
         location=info["location"],
         lastmod=date(_local(lastmod), "Y-m-d") if lastmod else "",
         changefreq=str(changefreq or ""),
-        priority=info["priority"],
+        priority=str(info.get("priority") or ""),
         alternates=tuple(
-            (link["lang_code"], link["location"]) for link in info["alternates"]
+            (link["lang_code"], link["location"])
+            for link in info.get("alternates") or ()
         ),
     )
 

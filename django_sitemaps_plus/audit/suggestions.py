@@ -9,10 +9,10 @@ differ in language only, one class with ``i18n = True`` is what is wanted.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
 from django.conf import settings as django_settings
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
@@ -21,6 +21,7 @@ from django.core.exceptions import FieldError
 
 from django_sitemaps_plus.exceptions import RouteError
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.publishing.build import Progress
 from django_sitemaps_plus.rendering.columns import Tally
 from django_sitemaps_plus.rendering.reader import Reader, instances
 from django_sitemaps_plus.sitemaps import sections
@@ -40,9 +41,6 @@ _REPLACEABLE = ("location", "lastmod", "changefreq", "priority")
 #: How many rows are compared at a time.
 STEP = 500
 _HOOKS = ("_get", "_location", "get_languages_for_item")
-
-#: Told the number of rows that were compared, and of all.
-Progress: TypeAlias = Callable[[int, int], object]
 
 
 @dataclass
@@ -68,25 +66,25 @@ def suggest(source: SectionSource, progress: Progress) -> Suggestion:
 
     Raises ``ConfigurationError`` if a section that has the class cannot be read.
     """
-    found = Suggestion([source.name], sections.object_path_reason(source.sitemap))
+    advice = Suggestion([source.name], sections.object_path_reason(source.sitemap))
     sharing, cls = [source], type(source.sitemap)
-    if (found.reason or source.key is None) and cls not in OURS:
+    if (advice.reason or source.key is None) and cls not in OURS:
         sharing = []
         for name, given in registry.sources().items():
             other = given if isinstance(given, type) else type(registry.get(name))
             sharing += [sections.source(name)] if issubclass(other, cls) else []
-    found.sections = [one.name for one in sharing if type(one.sitemap) is cls]
+    advice.sections = [one.name for one in sharing if type(one.sitemap) is cls]
     if source.key is None:
-        found.reason = found.reason or "it is paged by position"
-        found.refused["items"] = f"it is paged by position: {source.by_position}"
-    elif found.reason:
-        _Suggester(found, source, sharing, progress).run()
-    return found
+        advice.reason = advice.reason or "it is paged by position"
+        advice.refused["items"] = f"it is paged by position: {source.by_position}"
+    elif advice.reason:
+        _Suggester(advice, source, sharing, progress).run()
+    return advice
 
 
 @dataclass
 class _Suggester:
-    found: Suggestion
+    advice: Suggestion
     source: SectionSource
     sharing: Sequence[SectionSource]
     progress: Progress
@@ -98,32 +96,36 @@ class _Suggester:
 
     def run(self) -> None:
         """Propose lines, and prove them; only a route where the others are wrong."""
-        found, lines = self.found, self._lines()
+        advice, lines = self.advice, self._lines()
         if not lines:
             # At least one class may do for all languages.
-            found.lines = self._for_all_languages({"location": "Sitemap.location"})
+            advice.lines = self._for_all_languages({"location": "Sitemap.location"})
         while lines:
             wrong = self._first_wrong([lines] * len(self.sharing))
-            if wrong and not found.refused and (i18n := self._for_all_languages(lines)):
+            if (
+                wrong
+                and not advice.refused
+                and (i18n := self._for_all_languages(lines))
+            ):
                 wrong, lines = "", i18n
             if not wrong:
-                found.lines = lines
+                advice.lines = lines
                 notes = self.search.notes
-                found.notes = [note for name in lines for note in notes.get(name, [])]
-                found.notes += [
+                advice.notes = [note for name in lines for note in notes.get(name, [])]
+                advice.notes += [
                     f"Section {one.name!r} has no row: nothing was compared there."
                     for one in self.sharing
                     if not one.sitemap.items().exists()
                 ]
                 return
             names = lines.keys() - {"location"} or {"location"}
-            found.refused |= dict.fromkeys(names, wrong)
+            advice.refused |= dict.fromkeys(names, wrong)
             lines = {name: lines[name] for name in lines if name not in names}
 
     def _lines(self) -> dict[str, str]:
         """Return lines that hold on some rows, and gain something together."""
         lines, sitemap = dict[str, str](), self.source.sitemap
-        refused = self.found.refused
+        refused = self.advice.refused
         for name in _HOOKS if sitemap.i18n else _HOOKS[:2]:
             if sections.overridden(sitemap, name):
                 refused[name] = f"{name}() is overridden: only it knows what it gives"
@@ -144,16 +146,16 @@ class _Suggester:
     def _first_wrong(self, lines: Sequence[dict[str, str]]) -> str:
         """Compare every row of every section; return what is wrong."""
         total = sum(one.sitemap.items().count() for one in self.sharing if one.key)
-        self.found.rows = 0
+        self.advice.rows = 0
         for one, codes in zip(self.sharing, lines, strict=True):
             # But for lines that a subclass overrides.
             mro = type(one.sitemap).__mro__
             below = mro[: mro.index(type(self.source.sitemap))]
-            own = {name for cls in below for name in vars(cls)}
-            codes = {name: code for name, code in codes.items() if name not in own}
+            replaced = {name for cls in below for name in vars(cls)}
+            codes = {k: code for k, code in codes.items() if k not in replaced}
             for rows, wrong in compared(one, codes, self.site):
-                self.found.rows += rows
-                self.progress(self.found.rows, total)
+                self.advice.rows += rows
+                self.progress(self.advice.rows, total)
                 if wrong:
                     return f"in section {one.name!r}, {wrong}"
         return ""
@@ -162,8 +164,8 @@ class _Suggester:
         """Return those of one class, if sections with the same rows have one each."""
         items = [one.sitemap.items() for one in self.sharing if one.key]
         same = {(rows.model, str(rows.query.where)) for rows in items}
-        known = {len(self.found.sections), len(self.sharing), len(items)}
-        if self.source.sitemap.i18n or not len(same) == len(known) == 1 < len(items):
+        numbers = {len(self.advice.sections), len(self.sharing), len(items)}
+        if self.source.sitemap.i18n or not len(same) == len(numbers) == 1 < len(items):
             return {}
         free, used = list(self.languages), list[dict[str, str]]()
         for one in self.sharing:
@@ -193,7 +195,7 @@ def compared(
     chunks = instances(source, rows, source.key)
     every = (of(item) for some, _ in chunks for item in some)
     while keys := list(islice(every, STEP)):
-        # Not across the yield: whoever asks for no more would be left in it.
+        # Not across the yield: a caller that stops there would stay in it.
         with rendering_context(old.site):
             odd, wrong = keys, ""
             for _ in range(3):  # what changes meanwhile is read again

@@ -26,7 +26,7 @@ from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_conte
 
 from .queries import changes
 from .related import rows_concerned
-from .schedule import crossed, record_crossed
+from .schedule import record_crossed
 
 #: Changes read at a time.
 CHUNK = 1_000
@@ -34,9 +34,9 @@ CHUNK = 1_000
 BOUNDS = 500
 
 
-def unassign(name: str, numbers: Iterable[int]) -> None:
-    """Have the pages of some pages' changes looked for again."""
-    changes(name).filter(page__in=list(numbers)).update(page=None)
+def unassign(name: str, page: int) -> None:
+    """Have the pages of a page's changes looked for again."""
+    changes(name).filter(page=page).update(page=None)
 
 
 class _Row(NamedTuple):
@@ -55,8 +55,8 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
 
     Ranges, and related objects that changed, mark pages for comparison, and are
     deleted. Nothing is done while the section's bounds are not known: they will be
-    found with the rows as they are then. Tells whether there was anything: then pages
-    that were read before may be marked by now.
+    found with the rows as they are then. Returns whether there was anything:
+    then pages that were read before may be marked by now.
     """
     ticked = record_crossed(source, section)
     deadline = time.monotonic() + seconds
@@ -81,27 +81,6 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
             # A page was divided meanwhile.
             bounds = None
     return True
-
-
-@rendering_context(PLACEHOLDER_SITE)
-def concerned(source: SectionSource, section: Section) -> set[int]:
-    """Return the pages that changes may concern, assigned or not; write nothing."""
-    bounds = _Bounds.of(source, section)
-    if bounds is None:
-        return set()
-    assigned = changes(source.name).order_by().values_list("page", flat=True)
-    found = {number for number in assigned.distinct() if number is not None}
-    hints = crossed(source, section, time.time()) or ()
-    rows = [_Row(0, hint.key, hint.upto, hint.related) for hint in hints]
-    rows += _unassigned(source.name, 0)
-    while rows:
-        keys = {row.key for row in rows if bounds.is_single(row)}
-        found.update(bounds.pages(keys).values())
-        for row in rows:
-            if not bounds.is_single(row):
-                found.update(_concerned(source, row, bounds, note=False))
-        rows = _unassigned(source.name, rows[-1].pk) if rows[-1].pk else []
-    return found
 
 
 @rendering_context(PLACEHOLDER_SITE)
@@ -151,12 +130,10 @@ def _mark_pages(source: SectionSource, rows: Sequence[_Row], bounds: _Bounds) ->
         changes().filter(pk__in=[row.pk for row in rows]).delete()
 
 
-def _concerned(
-    source: SectionSource, row: _Row, bounds: _Bounds, *, note: bool = True
-) -> Iterable[int]:
+def _concerned(source: SectionSource, row: _Row, bounds: _Bounds) -> Iterable[int]:
     if not row.related:
         return bounds.crossed(row)
-    keys = rows_concerned(source, row.related, row.key, note=note)
+    keys = rows_concerned(source, row.related, row.key)
     if keys is None:
         return bounds.numbers
     return set(bounds.pages(key for key in keys if bounds.reads(key)).values())
@@ -181,15 +158,16 @@ class _Bounds:
         key = source.key
         if key is None:
             return None
-        filled = sections().filter(pk=section.pk, filled=True, key=key.signature)
-        next_number = filled.values_list("next_number", flat=True).first()
-        rows = list(ordered(section).values_list("number", "lower"))
-        if next_number is None or not rows:
+        filled = ordered(section).filter(
+            section__filled=True, section__key=key.signature
+        )
+        rows = list(filled.values_list("number", "lower", "section__next_number"))
+        if not rows:
             return None
-        lowers = [lower for _, lower in rows if lower is not None]
-        numbers = [number for number, _ in rows]
+        lowers = [lower for _, lower, _ in rows if lower is not None]
+        numbers = [number for number, _, _ in rows]
         database = database_of(source.sitemap.items())
-        return cls(database, key, section.pk, next_number, numbers, lowers)
+        return cls(database, key, section.pk, rows[0][2], numbers, lowers)
 
     def lock(self) -> bool:
         """Keep pages from being divided; False if one was since these were read."""
@@ -201,11 +179,11 @@ class _Bounds:
         return bool(list(rows.select_for_update().values_list("pk")))
 
     def is_single(self, row: _Row) -> bool:
-        """Tell whether a change is of one key."""
+        """Return whether a change is of one key."""
         return row.upto is None and not row.related and self.reads(row.key)
 
     def reads(self, key: str) -> bool:
-        """Tell whether a key can be read: older code may have written another kind."""
+        """Return whether a key can be read: older code may write another kind."""
         try:
             self.key.loads(key)
         except (ValueError, TypeError, ArithmeticError, ValidationError):

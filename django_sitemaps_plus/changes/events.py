@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from django.db.models import QuerySet
 
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.rendering.listing import (
@@ -23,7 +25,7 @@ from django_sitemaps_plus.rendering.listing import (
     written,
 )
 
-from .models import UrlChange
+from .models import Change, UrlChange
 from .queries import changes
 from .url_changes import (
     Event,
@@ -66,42 +68,57 @@ class Taken:
     ids: list[int] = field(default_factory=list)
     #: By location, as the last of them reported it.
     reported: dict[str, Reported] = field(default_factory=dict)
-    #: Whether there are others of the pages, which were not reported yet.
-    left: bool = False
+    #: Those that were not reported yet: the build reports them itself.
+    waiting: list[Change] = field(default_factory=list)
+
+    def add(self, location: str, reported: Reported) -> None:
+        """Note what was reported of a location, later than all that is noted of it."""
+        former = self.reported.get(location)
+        if former is not None:
+            reported = replace(
+                reported,
+                at=min(reported.at, former.at),
+                events=reported.events | former.events,
+                is_added=reported.is_added or former.is_added,
+            )
+        self.reported[location] = reported
 
     def finish(self) -> bool:
         """
         Delete them, in the transaction that writes the page.
 
-        False where somebody else did: then that page has what they asked for.
+        False where somebody else did, or has reported one that was waiting: the page
+        is to be built again.
         """
-        deleted = 0
-        for start in range(0, len(self.ids), 500):
-            some = self.ids[start : start + 500]
-            deleted += changes().filter(pk__in=some).delete()[0]
-        return deleted == len(self.ids)
+        waiting = [change.pk for change in self.waiting]
+        unreported = changes().filter(reported_at=None)
+        return _delete(changes(), self.ids) and _delete(unreported, waiting)
 
 
-def take(section: str, numbers: Sequence[int]) -> Taken:
-    """Return the changes of some pages that were reported."""
+def _delete(rows: QuerySet[Change], ids: Sequence[int]) -> bool:
+    """Delete some of the rows; return whether all of these were there."""
+    deleted = 0
+    for start in range(0, len(ids), 500):
+        deleted += rows.filter(pk__in=ids[start : start + 500]).delete()[0]
+    return deleted == len(ids)
+
+
+def take(section: str, page: int) -> Taken:
+    """Return the changes of a page."""
     taken = Taken(section)
-    rows = changes(section).filter(page__in=numbers).order_by("pk")
-    columns = ("pk", "reported", "reported_at", "definition")
+    rows = changes(section).filter(page=page).order_by("pk")
     # Sorted here: MariaDB would read all that were reported of the section.
-    every = list(rows.values_list(*columns)[:MOST])
-    found = [row for row in every if row[2] is not None]
-    taken.left = len(found) < len(every)
-    for pk, text, at, definition in sorted(found, key=lambda row: (row[2], row[0])):
+    every = list(rows[:MOST])
+    taken.waiting = [row for row in every if row.reported_at is None]
+    found = [(row.reported_at, row.pk, row) for row in every if row.reported_at]
+    for at, pk, row in sorted(found):
         taken.ids.append(pk)
-        for location, lastmod, mark, event, is_added in json.loads(text or "[]"):
-            former = taken.reported.get(location)
-            first, events = at, frozenset([event])
-            if former is not None:
-                first, events = min(at, former.at), events | former.events
-                is_added = is_added or former.is_added
-            taken.reported[location] = Reported(
-                lastmod, mark, definition, first, at, events, is_added
-            )
+        for location, lastmod, mark, event, is_added in json.loads(
+            row.reported or "[]"
+        ):
+            events = frozenset([event])
+            entry = Reported(lastmod, mark, row.definition, at, at, events, is_added)
+            taken.add(location, entry)
     return taken
 
 
@@ -151,6 +168,8 @@ class Comparison:
     is_whole: bool = True
     #: Whether a URL that is listed no longer is an event.
     reports_removed: bool = True
+    #: The locations that the build itself reports, with these events.
+    saved: Collection[str] = ()
 
     def events(self, now: float) -> list[Event]:
         """
@@ -158,7 +177,7 @@ class Comparison:
 
         ``now`` is the time of these events, taken with the section locked.
         """
-        removed = self._last_removed()
+        removed = self._last_removed().difference(self.saved)
         found = [*self._missing(now), *self._present(now, removed)]
         known = {event.location for event in found}
         # The last word on a URL must not be "removed" while it is listed.
@@ -264,7 +283,7 @@ class Comparison:
 
     def _differ(self, former: bytes, rest: bytes) -> bool:
         """
-        Tell whether an entry says something else.
+        Return whether an entry says something else.
 
         Another definition writes other entries for the same content: then only the
         lastmod counts.
@@ -274,7 +293,7 @@ class Comparison:
         return lastmod_of(former) != lastmod_of(rest)
 
     def _is_overtaken(self, item: bytes, reported: Reported) -> bool:
-        """Tell whether the page was read, perhaps later, and listed something else."""
+        """Return whether the page, perhaps read later, listed something else."""
         if reported.last_at > self.page.events_at:
             return False
         rest = (self.former or {}).get(item)

@@ -1,25 +1,46 @@
 """
-Hints, "look at this key again", and the INSERT that writes them to the ledger.
+Hints, "look at this key again": written to the ledger, when it can be reached.
 
-By hand, because the ORM's own costs as much as the user's ``save()``.
+The INSERT is written by hand, because the ORM's own costs as much as the user's
+``save()``.
 """
 
 from __future__ import annotations
 
+import atexit
+import logging
 import math
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from django.db import Error, OperationalError, connections, router, transaction
+
 from django_sitemaps_plus.db import clock_sql
-from django_sitemaps_plus.pagination.queries import other_sites_have_sections
-from django_sitemaps_plus.sitemaps.site import declared_sites, may_share_database
+from django_sitemaps_plus.pagination.queries import other_sites
+from django_sitemaps_plus.signals import changes_written
+from django_sitemaps_plus.sitemaps.site import Site
+
+from .models import Change
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 #: Rows of one INSERT.
 ROWS = 500
-#: Seconds for which nobody looks whether another Site has rows by now.
-ONLY = 180.0
+#: Seconds after which a save reads again which other Sites have sections.
+READ_AGAIN = 180.0
+#: Keys of a section in one transaction above which they become one range, and changes
+#: that wait in memory above which they become whole sections.
+MOST_KEYS = 10_000
+#: The least seconds for which no save tries to write, after the database was away.
+PAUSE = 5.0
+#: How much longer than a vain attempt the pause is.
+PAUSES = 20
+#: Seconds between two log entries that say that changes cannot be recorded.
+_LOG_AGAIN = 60.0
 
 
 class Hint(NamedTuple):
@@ -32,44 +53,26 @@ class Hint(NamedTuple):
     #: The label of another model, whose primary key ``key`` is.
     related: str = ""
     created: bool = False
-    #: The site whose row it is. None: one for this process's own Site, and one for each
-    #: other Site that has a section of that name.
-    site: str | None = None
+    #: The key of the site whose row it is. Empty: a row for the default site, and one
+    #: for each other Site that has a section of that name.
+    site: str = ""
 
 
 def insert(connection: Any, hints: Sequence[Hint]) -> None:
-    """Write a row of ``Change`` for each hint; nothing is asked before."""
+    """Write a row of ``Change`` for each hint, and for each site that it concerns."""
     # What commits on its own need not wait for the disk.
     alone = not connection.in_atomic_block and connection.get_autocommit()
-    own, *named = declared_sites()
-    is_shared = may_share_database() and not (own and _is_only_site())
-    # What the others have is not for them to record.
-    known = [own, *named] if own else named
-    by_site: dict[str | None, list[Hint]] = {}
-    for hint in hints:
-        by_site.setdefault(hint.site, []).append(hint)
+    sites = {name: _sites_of(name) for name in {hint.section for hint in hints}}
+    rows = [
+        (*hint[:-1], site)
+        for hint in hints
+        for site in ([hint.site] if hint.site else sites[hint.section])
+    ]
     with connection.cursor() as cursor:
-        for site, group in by_site.items():
-            for start in range(0, len(group), ROWS):
-                some = group[start : start + ROWS]
-                given = [part for hint in some for part in hint[:5]]
-                if site is None and is_shared:
-                    mine = [own] if own else []
-                    sql = _insertion_for_each_site(
-                        connection.vendor, len(some), len(mine), len(known), alone=alone
-                    )
-                    params = [*given, *mine, *known]
-                else:
-                    of = own if site is None else site
-                    sql = _insertion(connection.vendor, len(some), alone=alone)
-                    params = [part for hint in some for part in (*hint[:5], of)]
-                cursor.execute(sql, params)
-
-
-def _columns(vendor: str) -> str:
-    quote = "`" if vendor == "mysql" else '"'
-    names = ("section", "key", "upto", "related", "created")
-    return ", ".join(f"{quote}{name}{quote}" for name in names)
+        for start in range(0, len(rows), ROWS):
+            some = rows[start : start + ROWS]
+            sql = _insertion(connection.vendor, len(some), alone=alone)
+            cursor.execute(sql, [part for row in some for part in row])
 
 
 def _definition(vendor: str, *, alone: bool) -> str:
@@ -86,70 +89,153 @@ def _definition(vendor: str, *, alone: bool) -> str:
 @lru_cache(maxsize=64)
 def _insertion(vendor: str, count: int, *, alone: bool) -> str:
     """Return the statement that writes so many rows, each with its site."""
-    into = (
-        f"INSERT INTO sitemaps_plus_change ({_columns(vendor)}, site, at, definition)"
-    )
+    quote = "`" if vendor == "mysql" else '"'
+    names = (*Hint._fields, "at", "definition")
+    columns = ", ".join(f"{quote}{name}{quote}" for name in names)
     given = f"%s, %s, %s, %s, %s, %s, {clock_sql(vendor)}"
     first = _definition(vendor, alone=alone)
     rows = ", ".join([f"({given}, {first})", *[f"({given}, '')"] * (count - 1)])
-    return f"{into} VALUES {rows}"
+    return f"INSERT INTO sitemaps_plus_change ({columns}) VALUES {rows}"  # noqa: S608 (names)
 
 
-@lru_cache(maxsize=64)
-def _insertion_for_each_site(
-    vendor: str, count: int, mine: int, known: int, *, alone: bool
-) -> str:
+#: The other Sites by section, and when they were read, by the monotonic clock.
+_other_sites: dict[str, list[str]] = {}
+_read_at = -math.inf
+
+
+def _sites_of(section: str) -> list[str]:
     """
-    Return the statement that writes rows for one's own Site and for all others.
+    Return the keys of the sites for which a change of a section is recorded.
 
-    Others have a section of the name, and are none of the ``known`` sites, which these
-    settings describe. Nothing is asked before.
+    Those are the default site and Sites with settings of their own. A Site that is new
+    is noticed a little later: its comparisons find what was saved until then.
     """
-    columns = _columns(vendor)
-    into = f"INSERT INTO sitemaps_plus_change ({columns}, site, at, definition)"
-    rest = f"{clock_sql(vendor)}, {_definition(vendor, alone=alone)}"
-    unknown = f"AND site NOT IN ({', '.join(['%s'] * known)})" if known else ""
-    # No value is in the texts.
-    if vendor == "postgresql":
-        # Planned in half the time of a UNION.
-        row = "(%s::text, %s::text, %s::text, %s::text, %s::boolean)"
-        values = f"(VALUES {', '.join([row] * count)}) AS given ({columns})"
-        others = (
-            "SELECT site::text FROM sitemaps_plus_section "  # noqa: S608 (names)
-            f"WHERE name = given.section {unknown}"
-        )
-        sites = f"unnest({'ARRAY[%s::text] || ' * mine}ARRAY({others})) AS own (site)"
-        return f"{into} SELECT given.*, site, {rest} FROM {values}, {sites}"  # noqa: S608 (names)
-    row, name = "(%s, %s, %s, %s, %s)", "given.section"
-    values = f"VALUES {', '.join([row] * count)}"
-    if vendor == "mysql":
-        values = " UNION ALL ".join([f"SELECT {row[1:-1]}"] * count)
-        # Texts in a statement have the connection's collation.
-        name = f"CONVERT({name} USING utf8mb4) COLLATE utf8mb4_bin"
-    parts = [f"SELECT given.*, %s, {rest} FROM given"] * mine  # noqa: S608 (names)
-    parts.append(
-        f"SELECT given.*, site, {rest} "  # noqa: S608 (names)
-        f"FROM given, sitemaps_plus_section WHERE name = {name} {unknown}"
-    )
-    return f"{into} WITH given ({columns}) AS ({values}) {' UNION ALL '.join(parts)}"
+    global _other_sites, _read_at
+    default = Site.default()
+    if not default.may_share_database:
+        return [default.key]
+    if time.monotonic() - _read_at > READ_AGAIN:
+        _other_sites, _read_at = other_sites(), time.monotonic()
+    others = _other_sites.get(section, [])
+    return others if default.is_chosen_by_request else [default.key, *others]
 
 
-#: Until when no other Site has rows, as far as this process knows, by the monotonic
-#: clock.
-_only_until = -math.inf
+# Writing, where the database can be reached
 
 
-def look_for_other_sites() -> None:
+def database() -> str:
+    """Return the alias of the database that has the changes, for writing."""
+    return router.db_for_write(Change)
+
+
+#: What could not be written yet: SQLite is locked, or the database is away.
+_late: list[Hint] = []
+_lock = threading.Lock()
+#: Until when no save tries to write, by the monotonic clock.
+_away_until = -math.inf
+_logged: dict[str, float] = {}
+
+
+def write(hints: Sequence[Hint]) -> None:
     """
-    Find out whether other Sites have rows; if not, no save looks for them for a while.
+    Write rows of ``Change``; what cannot be written is logged.
 
-    For the background: which site is the first to come is noticed a little later, and
-    what was saved until then by its next comparison.
+    While the database is away it waits in memory, and no save waits for the database.
     """
-    global _only_until
+    connection = connections[database()]
+    if connection.in_atomic_block:
+        insert(connection, hints)
+        changes_written.send(None)
+    elif time.monotonic() < _away_until:
+        _keep(hints)
+    else:
+        _write(connection, hints, wait=False)
+
+
+def write_late() -> None:
+    """Write what could not be written, and wait for SQLite's lock: not for a save."""
+    if _late:
+        _write(connections[database()], [], wait=True)
+
+
+atexit.register(write_late)
+
+
+def _write(connection: Any, hints: Sequence[Hint], *, wait: bool) -> None:
+    """Write hints, and what waits in memory; without ``wait``, not if it is locked."""
+    global _away_until
+    with _lock:
+        hints = [*_late, *hints]
+        _late.clear()
+    started = time.monotonic()
+    try:
+        with _own_block(connection), _patience(connection, wait=wait):
+            insert(connection, hints)
+        _away_until = -math.inf
+    except Error as error:
+        if isinstance(error, OperationalError) and "locked" in str(error):
+            _keep(hints)
+        else:
+            took = time.monotonic() - started
+            _log(connection.alias, error)
+            if not _is_lost(connection):
+                return
+            _away_until = time.monotonic() + max(PAUSE, PAUSES * took)
+            _keep(hints)
+    changes_written.send(None)
+
+
+def _keep(hints: Sequence[Hint]) -> None:
+    """Have hints wait in memory; so many become whole sections."""
+    with _lock:
+        _late.extend(hints)
+        if len(_late) > MOST_KEYS:
+            whole = {Hint(one.section, site=one.site): None for one in _late}
+            _late[:] = whole
+
+
+def _own_block(connection: Any) -> AbstractContextManager[Any]:
+    """Return a savepoint within a transaction that is managed by hand."""
+    is_by_hand = not connection.get_autocommit()
+    return transaction.atomic(connection.alias) if is_by_hand else nullcontext()
+
+
+def _is_lost(connection: Any) -> bool:
+    """Return whether there is no connection any more; the next attempt opens one."""
+    if connection.connection is None:
+        return True
+    # Within a transaction that is managed by hand it is not ours to close.
+    is_lost = connection.autocommit and not connection.is_usable()
+    if is_lost:
+        with suppress(Error):
+            connection.close()
+    return is_lost
+
+
+class _patience:  # noqa: N801 (used as a function)
+    """Do not wait for SQLite's lock meanwhile."""
+
+    def __init__(self, connection: Any, *, wait: bool) -> None:
+        is_concerned = connection.vendor == "sqlite" and not wait
+        self._driver = connection.connection if is_concerned else None
+
+    def __enter__(self) -> None:
+        if self._driver is not None:
+            (self._timeout,) = self._driver.execute("PRAGMA busy_timeout").fetchone()
+            self._driver.execute("PRAGMA busy_timeout = 0")
+
+    def __exit__(self, *exception: object) -> None:
+        if self._driver is not None:
+            self._driver.execute(f"PRAGMA busy_timeout = {self._timeout}")
+
+
+def _log(using: str, error: Exception) -> None:
     now = time.monotonic()
-    _only_until = -math.inf if other_sites_have_sections() else now + ONLY
-
-
-def _is_only_site() -> bool:
-    return time.monotonic() < _only_until
+    if now - _logged.get(using, -_LOG_AGAIN) >= _LOG_AGAIN:
+        _logged[using] = now
+        logger.error(
+            "Changes cannot be recorded: %s. If the tables of django_sitemaps_plus are "
+            "missing, run 'manage.py migrate sitemaps_plus --database %s'.",
+            " ".join(str(error).split()),
+            using,
+        )

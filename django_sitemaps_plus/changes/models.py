@@ -7,19 +7,17 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.sitemaps.site import current_site
+from django_sitemaps_plus.sitemaps.site_rows import SiteRow
 
 
-class Change(models.Model):
+class Change(SiteRow):
     """
     "Look at this key again": an object was saved or deleted, or keys were touched.
 
     A hint, written after the commit. It is deleted when its page is built.
     """
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
-    section = models.CharField(max_length=100)
+    section = models.CharField(_("section"), max_length=100)
     #: The key concerned, as ``Key.dumps`` writes it. Empty: the whole section.
     key = models.TextField(blank=True, default="")
     #: The last key concerned, where it is a range of them.
@@ -32,7 +30,7 @@ class Change(models.Model):
     #: Seconds since the epoch, by the database's clock.
     at = models.FloatField()
     #: The number of the page that owns the key. Null: not assigned yet.
-    page = models.PositiveIntegerField(null=True, blank=True)
+    page = models.PositiveIntegerField(_("page"), null=True, blank=True)
     #: The entries that were reported, as ``events.reported_text`` writes them, when
     #: their rows were read, and the definition they were rendered by. Null: not yet.
     reported = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is not yet)
@@ -61,7 +59,7 @@ class Change(models.Model):
         return f"{self.section} {self.key}"
 
 
-class UrlChange(models.Model):
+class UrlChange(SiteRow):
     """
     What happened to a URL: added, changed or removed.
 
@@ -76,9 +74,7 @@ class UrlChange(models.Model):
         CHANGED = "changed", _("changed")
         REMOVED = "removed", _("removed")
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
-    section = models.CharField(max_length=100)
+    section = models.CharField(_("section"), max_length=100)
     kind = models.CharField(max_length=7, choices=Kind.choices)
     location = models.TextField()
     #: Of the location, for the index.
@@ -129,7 +125,7 @@ class UrlChange(models.Model):
         return f"{self.kind}: {self.location}"
 
 
-class RelatedState(models.Model):
+class RelatedState(SiteRow):
     """
     What a related object had in the fields that a section's entries read.
 
@@ -137,8 +133,6 @@ class RelatedState(models.Model):
     read before the save.
     """
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
     section = models.CharField(max_length=100)
     model = models.CharField(max_length=100)
     key = models.CharField(max_length=255)

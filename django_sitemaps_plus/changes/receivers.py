@@ -25,11 +25,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import database_of, overridden, source
-from django_sitemaps_plus.sitemaps.site import (
-    declared_sites,
-    named_site,
-    working_for,
-)
+from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 from .dependencies import Dependency, dependencies, related_tables
 from .recorder import Bag, remembering
@@ -188,7 +184,7 @@ def connect(*, at_startup: bool = False) -> None:
     disconnect()
     unwatched.clear()
     try:
-        sites = declared_sites()
+        sites = Site.all()
     except ConfigurationError:
         # The system checks report it.
         return
@@ -219,7 +215,7 @@ def _listen_to_site(guard: Callable[[], Any]) -> None:
                 _listen(name)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            unwatched[named_site(), name] = reason
+            unwatched[Site.current().name, name] = reason
 
 
 def disconnect() -> None:
@@ -242,7 +238,7 @@ def _listen(name: str) -> None:
     own_rule = records if records and overridden(sitemap, "records") else None
     database = database_of(sitemap.items())
     recorder = Recorder(
-        name, found.key, database, aliases_of(database), named_site(), own_rule
+        name, found.key, database, aliases_of(database), Site.current().name, own_rule
     )
     deletes = bool(getattr(sitemap, "record_deletes", True))
     kin = related_tables(known.model)
@@ -328,7 +324,7 @@ def _matters(
     *,
     created: bool,
 ) -> bool:
-    """Tell whether a save of a related object may change an entry."""
+    """Return whether a save of a related object may change an entry."""
     if created and related.is_referred_to:
         return False
     named = None if update_fields is None else set(update_fields)

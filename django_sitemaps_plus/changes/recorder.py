@@ -10,44 +10,18 @@ what happened.
 
 from __future__ import annotations
 
-import atexit
-import logging
-import math
-import threading
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from weakref import ref
 
-from django.db import (
-    Error,
-    OperationalError,
-    connections,
-    router,
-    transaction,
-)
+from django.db import connections, transaction
 
-from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.site import named_site
+from django_sitemaps_plus.sitemaps.site import Site
 
-from .hints import Hint, insert
-from .models import Change
-
-logger = logging.getLogger("django_sitemaps_plus")
-
-#: Keys of a section in one transaction above which they become one range, and changes
-#: that wait in memory above which they become whole sections.
-MOST_KEYS = 10_000
-#: The least seconds for which no save tries to write, after the database was away.
-PAUSE = 5.0
-#: How much longer than a vain attempt the pause is.
-PAUSES = 20
-#: Seconds between two log entries that say that changes cannot be recorded.
-_LOG_AGAIN = 60.0
+from .hints import MOST_KEYS, Hint, database, write
 
 
 @dataclass
@@ -99,7 +73,7 @@ class _Keys:
         for value, created in other.singles.items():
             self.add(value, created=created)
 
-    def hints(self, section: str, site: str | None) -> Iterator[Hint]:
+    def hints(self, section: str, site: str) -> Iterator[Hint]:
         """Yield what is to be written of them."""
         for label, pk in self.related:
             yield Hint(section, pk, related=label, site=site)
@@ -120,7 +94,7 @@ class _Keys:
         rows = self.key.model._base_manager.using(self.database)
         found = rows.filter(pk__in=list(self.unloaded)).values_list(*self.key.names)
         keys = list(found)
-        # Whoever deleted an object has taken its key along.
+        # Where an object was deleted, its key is unknown.
         self.whole = len(keys) < len(self.unloaded)
         for value in keys:
             self.add(value)
@@ -293,14 +267,17 @@ def _drain(connection: Any, *bags: Bag) -> list[Hint]:
     return [
         hint
         for (site, name), keys in whole.sections.items()
-        for hint in keys.hints(name, site or None)
+        for hint in keys.hints(name, site)
     ]
 
 
 def remembers(using: str, section: str) -> bool:
-    """Tell whether the open transaction of a connection changed a section."""
-    found, known = _bags(connections[using]), (named_site(), section)
-    return any(known in bag.sections and bag.is_waiting for bag in found)
+    """Return whether the open transaction of a connection changed a section."""
+    bags = _bags(connections[using])
+    if not bags:
+        return False
+    key = Site.current().name, section
+    return any(key in bag.sections and bag.is_waiting for bag in bags)
 
 
 def write_remembered(using: str) -> None:
@@ -324,128 +301,8 @@ def record(hints: Sequence[Hint], committed: str) -> None:
     """
     if not hints:
         return
-    using = _database()
+    using = database()
     if connections[using].in_atomic_block and using != committed:
         transaction.on_commit(partial(write, hints), using=using, robust=True)
     else:
         write(hints)
-
-
-# Writing, where the database can be reached
-
-
-def _database() -> str:
-    return router.db_for_write(Change)
-
-
-#: What could not be written yet: SQLite is locked, or the database is away.
-_late: list[Hint] = []
-_lock = threading.Lock()
-#: Until when no save tries to write, by the monotonic clock.
-_away_until = -math.inf
-_logged: dict[str, float] = {}
-
-
-def write(hints: Sequence[Hint]) -> None:
-    """
-    Write rows of ``Change``; what cannot be written is logged.
-
-    While the database is away it waits in memory, and no save waits for the database.
-    """
-    connection = connections[_database()]
-    if connection.in_atomic_block:
-        insert(connection, hints)
-        changes_written.send(None)
-    elif time.monotonic() < _away_until:
-        _keep(hints)
-    else:
-        _write(connection, hints, wait=False)
-
-
-def write_late() -> None:
-    """Write what could not be written, and wait for SQLite's lock: not for a save."""
-    if _late:
-        _write(connections[_database()], [], wait=True)
-
-
-atexit.register(write_late)
-
-
-def _write(connection: Any, hints: Sequence[Hint], *, wait: bool) -> None:
-    """Write hints, and what waits in memory; without ``wait``, not if it is locked."""
-    global _away_until
-    with _lock:
-        hints = [*_late, *hints]
-        _late.clear()
-    started = time.monotonic()
-    try:
-        with _own_block(connection), _patience(connection, wait=wait):
-            insert(connection, hints)
-        _away_until = -math.inf
-    except Error as error:
-        if isinstance(error, OperationalError) and "locked" in str(error):
-            _keep(hints)
-        else:
-            took = time.monotonic() - started
-            _log(connection.alias, error)
-            if not _is_lost(connection):
-                return
-            _away_until = time.monotonic() + max(PAUSE, PAUSES * took)
-            _keep(hints)
-    changes_written.send(None)
-
-
-def _keep(hints: Sequence[Hint]) -> None:
-    """Have hints wait in memory; so many become whole sections."""
-    with _lock:
-        _late.extend(hints)
-        if len(_late) > MOST_KEYS:
-            whole = {Hint(one.section, site=one.site): None for one in _late}
-            _late[:] = whole
-
-
-def _own_block(connection: Any) -> AbstractContextManager[Any]:
-    """Return a savepoint within a transaction that is managed by hand."""
-    is_by_hand = not connection.get_autocommit()
-    return transaction.atomic(connection.alias) if is_by_hand else nullcontext()
-
-
-def _is_lost(connection: Any) -> bool:
-    """Tell whether there is no connection any more; the next attempt opens one."""
-    if connection.connection is None:
-        return True
-    # Within a transaction that is managed by hand it is not ours to close.
-    is_lost = connection.autocommit and not connection.is_usable()
-    if is_lost:
-        with suppress(Error):
-            connection.close()
-    return is_lost
-
-
-class _patience:  # noqa: N801 (used as a function)
-    """Do not wait for SQLite's lock meanwhile."""
-
-    def __init__(self, connection: Any, *, wait: bool) -> None:
-        is_concerned = connection.vendor == "sqlite" and not wait
-        self._driver = connection.connection if is_concerned else None
-
-    def __enter__(self) -> None:
-        if self._driver is not None:
-            (self._timeout,) = self._driver.execute("PRAGMA busy_timeout").fetchone()
-            self._driver.execute("PRAGMA busy_timeout = 0")
-
-    def __exit__(self, *exception: object) -> None:
-        if self._driver is not None:
-            self._driver.execute(f"PRAGMA busy_timeout = {self._timeout}")
-
-
-def _log(using: str, error: Exception) -> None:
-    now = time.monotonic()
-    if now - _logged.get(using, -_LOG_AGAIN) >= _LOG_AGAIN:
-        _logged[using] = now
-        logger.error(
-            "Changes cannot be recorded: %s. If the tables of django_sitemaps_plus are "
-            "missing, run 'manage.py migrate sitemaps_plus --database %s'.",
-            " ".join(str(error).split()),
-            using,
-        )

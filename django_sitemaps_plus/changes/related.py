@@ -32,15 +32,12 @@ MOST_ROWS = 1_000
 MOST_STATES = 500
 
 
-def rows_concerned(
-    section: SectionSource, label: str, pk: str, *, note: bool = True
-) -> list[str] | None:
+def rows_concerned(section: SectionSource, label: str, pk: str) -> list[str] | None:
     """
     Return the keys, as text, of the rows that a related object's save may concern.
 
     None stands for any row. Notes what the object has now: to be called in the
-    transaction in which the rows' pages are marked. Without ``note`` nothing is
-    written.
+    transaction in which the rows' pages are marked.
     """
     found = _related(section, label)
     if found is None or section.key is None:
@@ -49,14 +46,14 @@ def rows_concerned(
     model, related = found
     states = related_states().filter(section=section.name, model=label, key=pk)
     # Locked before the row is read: whoever reads later writes later.
-    former = (states.select_for_update() if note else states).first()
+    former = states.select_for_update().first()
     now = _state_of(section, model, related, pk)
     if now is None or (former is not None and former.state == now):
         return []
-    if note and former is None:
+    if former is None:
         row = RelatedState(section=section.name, model=label, key=pk, state=now)
         related_states().bulk_create([row], ignore_conflicts=True)
-    elif note:
+    else:
         states.update(state=now)
     if related.link is None:
         return _dependent_rows(section, section.key, related, pk)

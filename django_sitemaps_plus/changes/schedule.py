@@ -17,10 +17,9 @@ from django_sitemaps_plus.pagination.queries import sections
 from django_sitemaps_plus.sitemaps.attributes import alias, moments
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
-from django_sitemaps_plus.sitemaps.site import current_site
+from django_sitemaps_plus.sitemaps.site import Site
 
-from .hints import Hint
-from .recorder import MOST_KEYS, write
+from .hints import MOST_KEYS, Hint, write
 
 #: Seconds between two looks for items that appeared or expired.
 EVERY = 60
@@ -29,9 +28,9 @@ EVERY = 60
 SKEW = 5.0
 
 
-def is_due(section: Section, now: float) -> bool:
-    """Tell whether it is time to look again, also where the clock was set back."""
-    return not 0 <= now - section.ticked_at < EVERY
+def is_due(ticked_at: float, now: float) -> bool:
+    """Return whether it is time to look again, also where the clock was set back."""
+    return not 0 <= now - ticked_at < EVERY
 
 
 def record_crossed(source: SectionSource, section: Section) -> bool:
@@ -39,12 +38,14 @@ def record_crossed(source: SectionSource, section: Section) -> bool:
     Record what appeared or expired since the last look, once a minute.
 
     The first look finds no time from which to go on: all pages are compared then.
-    Tells whether it was time.
+    Returns whether it was time.
     """
-    now, since = time.time(), section.ticked_at
-    hints = crossed(source, section, now)
-    if hints is None:
+    declared, since, now = moments(source.sitemap), section.ticked_at, time.time()
+    if not declared or source.key is None or not is_due(since, now):
         return False
+    hints = [] if since else [Hint(source.name, site=Site.current().key)]
+    for name, moment in declared.items() if since else ():
+        hints += _crossed(source, source.key, name, moment, since - SKEW, now)
     row = sections().filter(pk=section.pk, ticked_at=since)
     with transaction.atomic(using=row.db):
         # Of two that look at once, one records it.
@@ -52,23 +53,6 @@ def record_crossed(source: SectionSource, section: Section) -> bool:
             write(hints)
     section.ticked_at = now
     return True
-
-
-def crossed(source: SectionSource, section: Section, now: float) -> list[Hint] | None:
-    """
-    Return what appeared or expired since the last look; None if it is not time for one.
-
-    Nothing is written.
-    """
-    declared, since = moments(source.sitemap), section.ticked_at
-    if not declared or source.key is None or not is_due(section, now):
-        return None
-    if not since:
-        return [Hint(source.name, site=current_site())]
-    hints = []
-    for name, moment in declared.items():
-        hints += _crossed(source, source.key, name, moment, since - SKEW, now)
-    return hints
 
 
 def _crossed(
@@ -86,9 +70,9 @@ def _crossed(
     )
     keys = list(found.order_by().values_list(*key.names)[: MOST_KEYS + 1])
     if len(keys) > MOST_KEYS:
-        return [Hint(source.name, site=current_site())]
+        return [Hint(source.name, site=Site.current().key)]
     # Other sites look at the clock themselves.
-    is_new, site = name == "appears", current_site()
+    is_new, site = name == "appears", Site.current().key
     return [
         Hint(source.name, key.dumps(value), created=is_new, site=site) for value in keys
     ]

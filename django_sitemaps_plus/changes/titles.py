@@ -1,4 +1,4 @@
-"""The titles that feeds show: ``feed_title`` of the rows that were saved."""
+"""``item_title``: what people call the rows that were saved, for feeds, and others."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.rendering.serializer import describe, named
 from django_sitemaps_plus.sitemaps.attributes import alias, is_expression, is_method
 from django_sitemaps_plus.sitemaps.keys import Key
+from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
@@ -22,7 +23,7 @@ from .models import UrlChange
 logger = logging.getLogger("django_sitemaps_plus")
 
 _LONGEST = UrlChange._meta.get_field("title").max_length
-_NAME = "feed_title"
+_NAME = "item_title"
 
 #: By the key's text, the title of its entries: one, or one for each language.
 Titles: TypeAlias = Mapping[str, Sequence[str]]
@@ -32,7 +33,7 @@ def titles(section: SectionSource, keys: Collection[str], site: SiteAddress) -> 
     """
     Return the titles of rows by their keys, those that there are.
 
-    One query for all of them, where feeds are served and the class has ``feed_title``.
+    One query for all of them, where feeds are served and the class has ``item_title``.
     A method is called in each language of the section, and gives a title for each.
     """
     declared: Any = getattr(section.sitemap, _NAME, None)
@@ -66,7 +67,7 @@ def _read(
     for language in section.languages:
         with rendering_context(site, language):
             for text, item in objects:
-                asked[text].append(_asked(declared, item))
+                asked[text].append(title_of_item(section.sitemap, item))
     return asked
 
 
@@ -77,14 +78,24 @@ def title_of(titles: Sequence[str], index: int, entries: int) -> str:
     return titles[index if len(titles) == entries else 0]
 
 
-def _asked(method: Any, item: Any) -> str:
-    """Call a sitemap's method; the entry has no title if it fails."""
+def title_of_item(sitemap: AnySitemap, item: Any) -> str:
+    """
+    Return an item's title; empty where it has none, or a method fails.
+
+    An expression's value was selected with the item, by its alias.
+    """
+    declared: Any = getattr(sitemap, _NAME, None)
+    if is_expression(declared):
+        return _clean(getattr(item, alias(_NAME), None))
+    if not is_method(declared):
+        return _clean(declared)
     try:
-        return _clean(method(item))
+        return _clean(declared(item))
     except DatabaseError:
         raise
     except Exception as error:  # the project's own method may raise what it likes
-        logger.warning("feed_title of %s: %s", named(item.pk), describe(error))
+        pk = getattr(item, "pk", item)
+        logger.warning("%s of %s: %s", _NAME, named(pk), describe(error))
         return ""
 
 
@@ -94,6 +105,6 @@ def _clean(value: Any) -> str:
     try:
         escape(text)
     except EntryError as error:
-        logger.warning("feed_title: %s", error)
+        logger.warning("%s: %s", _NAME, error)
         return ""
     return text

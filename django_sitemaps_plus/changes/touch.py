@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db.models import Model, QuerySet
 from django.utils.asyncio import async_unsafe
@@ -10,49 +10,28 @@ from django.utils.asyncio import async_unsafe
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of, source
-from django_sitemaps_plus.sitemaps.site import (
-    declared_sites,
-    named_site,
-    working_for,
-)
+from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 from .dependencies import dependencies, related_tables
+from .hints import MOST_KEYS
 from .receivers import key_of
-from .recorder import MOST_KEYS, Bag, remembering
+from .recorder import remembering
 
 
 @async_unsafe
 def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
     """Remember rows that were changed behind the signals: the root's ``touch()``."""
     model = _model_of(changed)
-    found: dict[str, list[_Found]] = {}
-    for site in declared_sites():
+    for site in Site.all():
         with working_for(site):
             for name in registry.sources():
                 section = source(name)
                 if section.key is not None and _reads(section, section.key, model):
-                    database = database_of(section.sitemap.items())
-                    keys = _keys_of(section.key, changed, database)
-                    own = _Found(named_site(), section, keys)
-                    found.setdefault(database, []).append(own)
-    for database, sections in found.items():
-        with remembering(database) as bag:
-            for one in sections:
-                _remember(bag, one, database, changed)
-
-
-class _Found(NamedTuple):
-    """A section that lists or reads what was changed."""
-
-    #: Which of ``SITES`` it belongs to; empty for the site without a name.
-    site: str
-    section: SectionSource
-    #: None stands for any.
-    keys: list[KeyValue] | None
+                    _remember(section, section.key, changed)
 
 
 def _reads(section: SectionSource, key: Key, model: type[Model]) -> bool:
-    """Tell whether a section lists a model, or its entries read it."""
+    """Return whether a section lists a model, or its entries read it."""
     if model in related_tables(key.model):
         return True
     known = dependencies(section.sitemap)
@@ -72,16 +51,16 @@ def _keys_of(key: Key, changed: Any, database: str) -> list[KeyValue] | None:
     return None
 
 
-def _remember(bag: Bag, found: _Found, database: str, changed: Any) -> None:
-    section, keys = found.section, found.keys
-    if section.key is None:
-        return
-    own = bag.keys(found.site, section.name, section.key, database)
-    own.whole = own.whole or keys is None
-    for value in keys or ():
-        own.add(value)
-    if keys == [] and isinstance(changed, Model) and changed.pk is not None:
-        own.unloaded[changed.pk] = None
+def _remember(section: SectionSource, key: Key, changed: Any) -> None:
+    database = database_of(section.sitemap.items())
+    values = _keys_of(key, changed, database)
+    with remembering(database) as bag:
+        keys = bag.keys(Site.current().name, section.name, key, database)
+        keys.whole = keys.whole or values is None
+        for value in values or ():
+            keys.add(value)
+        if values == [] and isinstance(changed, Model) and changed.pk is not None:
+            keys.unloaded[changed.pk] = None
 
 
 def _model_of(changed: Any) -> type[Model]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +10,16 @@ from itertools import islice
 from django.db.models import Exists, F, Max, OuterRef, QuerySet
 
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.pagination.models import Section
+from django_sitemaps_plus.db import delete_old
 from django_sitemaps_plus.pagination.queries import sections
 from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import declared_sites, may_share_database
+from django_sitemaps_plus.sitemaps.site import Site
 
-from .models import UrlChange
+from .models import Change, UrlChange
 from .queries import (
-    changes_of_all_sites,
     location_digest,
     url_changes,
-    url_changes_of_all_sites,
 )
 
 Kind = UrlChange.Kind
@@ -32,14 +28,15 @@ Kind = UrlChange.Kind
 WITHIN = 3600
 #: Rows of one INSERT.
 ROWS = 500
+#: Seconds for which a transaction may have had its time before it is committed: what
+#: another section removed may have been written later than its time says.
+MARGIN = 60.0
 #: Removals that the build of a page looks through.
 MOST_REMOVALS = 20_000
 #: Seconds for which the rows are stored at least: long enough to see in the admin what
 #: happened last weekend, and to notify an engine that did not answer for days. What was
 #: not submitted by then, crawlers have found in the sitemap.
 KEEP = 7 * 86_400
-#: When this process last looked for abandoned changes, by the monotonic clock.
-_pruned_at = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,35 +112,22 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
 
 def _is_too_much(section: str, removed: int, now: float) -> bool:
     """
-    Tell whether too many URLs are removed; those of the last hour are put on hold too.
+    Return whether too many URLs are removed, and put those of the last hour on hold.
 
-    But for those already in the outbox: from there they are sent within seconds.
+    Removals that somebody confirmed do not count. Those in the outbox already are not
+    put on hold: from there they are sent within seconds.
     """
     if not removed:
         return False
     # Locked: two pages that are written at once must both be counted.
     rows = sections().select_for_update().filter(name=section)
-    lately = _removed_lately(section, rows, now)
+    confirmed_at = rows.values_list("confirmed_at", flat=True).first() or 0.0
+    since = max(now - WITHIN, confirmed_at)
+    lately = url_changes().filter(section=section, kind=Kind.REMOVED, at__gt=since)
     if lately.count() + removed <= get_settings().MAX_REMOVED:
         return False
     lately.filter(queued_at=None).update(on_hold=True, announce_at=None)
     return True
-
-
-def would_be_on_hold(section: str, removed: int) -> bool:
-    """Tell whether so many removed URLs of a section would be put on hold now."""
-    rows = sections().filter(name=section)
-    lately = _removed_lately(section, rows, database_time(rows.db))
-    return bool(removed) and lately.count() + removed > get_settings().MAX_REMOVED
-
-
-def _removed_lately(
-    section: str, rows: QuerySet[Section], now: float
-) -> QuerySet[UrlChange]:
-    """Return the removals that count, since somebody confirmed some at least."""
-    confirmed_at = rows.values_list("confirmed_at", flat=True).first() or 0.0
-    since = max(now - WITHIN, confirmed_at)
-    return url_changes().filter(section=section, kind=Kind.REMOVED, at__gt=since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +189,7 @@ def last_removed(since: float) -> set[str]:
     only: where a site lost very many, nobody waits for all.
     """
     rows = url_changes().filter(section__in=list(registry.sources()))
-    removed = rows.filter(kind=Kind.REMOVED, at__gte=since).order_by("-at")
+    removed = rows.filter(kind=Kind.REMOVED, at__gte=since - MARGIN).order_by("-at")
     last: dict[str, int] = {}
     for location, pk in removed.values_list("location", "pk")[:MOST_REMOVALS]:
         last.setdefault(location, pk)
@@ -236,29 +220,15 @@ def confirm(section: str, now: float) -> int:
 
 
 def prune() -> int:
-    """Delete what is older than ``stored_for()``, of all sites; returns how many."""
-    _prune_abandoned()
-    deleted, seconds = 0, stored_for()
-    while True:
-        rows = url_changes_of_all_sites()
-        first = list(rows.order_by("pk").values_list("pk", "at")[:ROWS])
-        old = [pk for pk, at in first if at < time.time() - seconds]
-        if not old:
-            return deleted
-        deleted += rows.filter(pk__in=old).delete()[0]
-
-
-def _prune_abandoned() -> None:
     """
-    Delete old changes of Sites of which no process takes care, once an hour.
+    Delete what is older than ``stored_for()``, of all sites; return how many.
 
-    Every save is recorded for them too, as long as they have sections.
+    Also old changes of Sites of which no process takes care: every save is recorded for
+    them too, as long as they have sections.
     """
-    global _pruned_at
-    if not may_share_database() or time.monotonic() - _pruned_at < WITHIN:
-        return
-    _pruned_at = time.monotonic()
-    others = changes_of_all_sites().exclude(site__in=declared_sites())
-    old = others.filter(at__lt=time.time() - KEEP).order_by("pk")
-    while ids := list(old.values_list("pk", flat=True)[:ROWS]):
-        changes_of_all_sites().filter(pk__in=ids).delete()
+    if Site.default().may_share_database:
+        described = [site.key for site in Site.all()]
+        others = Change.objects.of_all_sites().exclude(site__in=described)
+        delete_old(others, "at", time.time() - KEEP)
+    rows = UrlChange.objects.of_all_sites()
+    return delete_old(rows, "at", time.time() - stored_for())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings as django_settings
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Tags
 from django.db import DatabaseError, connections, router
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
 from django_sitemaps_plus.db import tables_exist
@@ -19,85 +19,74 @@ from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.publishing.by_position import MOST_PAGES, position_pages
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source_of
-from django_sitemaps_plus.sitemaps.site import base_url, parse_base_url
+from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
-from .messages import message, of_each_site, section_names
-from .sections import asks_database, check_section, is_legal_limit, unreadable
+from .locations import check_same_urls
+from .messages import check, message
+from .sections import check_section, is_legal_limit, unreadable, without_queries
 
 _SHELL = 'Run: manage.py shell -c "from django.contrib.sites.models import Site; '
 
 
-@register(Tags.database, "sitemaps_plus")
+@check(Tags.database)
 def check_tables(
     databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
-    """W008 and W009: the tables, and long sections that are paged by position."""
+) -> Iterator[CheckMessage]:
+    """W008: the tables, unless they are just being created."""
+    if sys.argv[1:2] == ["migrate"]:  # which runs no checks when code calls it
+        return
     using = ledger()
-    if not databases or using not in databases:
-        return []
-    if not tables_exist(using):
-        if not MigrationRecorder(connections[using]).has_table():
-            return []  # a new database: all tables are missing
+    if using in (databases or ()) and not tables_exist(using):
         text = "The tables of django_sitemaps_plus are missing."
-        return [message("W008", text, "manage.py migrate creates them.")]
+        yield message("W008", text, "manage.py migrate creates them.")
+
+
+@check(Tags.database, of_each_site=True)
+def check_rows(
+    databases: Sequence[str] | None = None, **kwargs: Any
+) -> Iterator[CheckMessage]:
+    """W009 and W014: long sections by position; and what else only rows tell."""
+    using = ledger()
+    if using not in (databases or ()) or not tables_exist(using):
+        return
     if not _is_migrated(using):
-        return []  # it is about to be
-    return _check_read()
-
-
-@of_each_site
-def _check_read() -> list[CheckMessage]:
+        return  # it is about to be
     try:
         names = list(registry.sources())
-    except ConfigurationError:
-        names = section_names()  # E001 or E004 says why
     except DatabaseError as error:
         text = f"SITEMAPS_PLUS['SITEMAPS'] cannot be read: {error}"
-        return [message("W002", text, "Make it a dict of classes, or migrate first.")]
-    late = [one for name in names if asks_database(name) for one in check_section(name)]
-    sources = filter(None, map(_sound_source, names))
-    return late + [
-        one
-        for source in sources
-        if source.key is None
-        for one in _check_position(source)
-    ]
+        yield message("W002", text, "Make it a dict of classes, or migrate first.")
+        return
+    for name in names:
+        if without_queries(name) is None:
+            yield from check_section(name)
+    for source in filter(None, map(_sound_source, names)):
+        if source.key is None:
+            yield from _check_position(source)
+        yield from check_same_urls(source)
 
 
 def _is_migrated(using: str) -> bool:
-    """Tell whether the tables of items are those of the models."""
+    """Return whether the tables of items are those of the models."""
     executor = MigrationExecutor(connections[using])
     return not executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
-@register(Tags.database, "sitemaps_plus")
+@check(Tags.database)
 def check_current_site(
     databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
-    """E041, W041 and W042: the Site that ``SITE_ID`` names."""
+) -> Iterator[CheckMessage]:
+    """E041 and W041 to W043: the Site that ``SITE_ID`` names."""
     number = getattr(django_settings, "SITE_ID", None)
     if not number or not apps.is_installed("django.contrib.sites"):
-        return []
+        return
     sites = apps.get_model("sites.Site")
     using = router.db_for_read(sites)
     if using not in (databases or ()) or not _is_there(sites, using):
-        return []
+        return
     domains = dict(sites.objects.values_list("pk", "domain"))
-    return list(_check_site(number, domains))
-
-
-def _is_there(model: type[Model], using: str) -> bool:
-    connection = connections[using]
-    with connection.cursor() as cursor:
-        return model._meta.db_table in connection.introspection.table_names(cursor)
-
-
-def _check_site(number: Any, domains: Mapping[Any, str]) -> Iterator[CheckMessage]:
-    try:
-        given = base_url()
-        host = parse_base_url(given).origin.host if given else ""
-    except ConfigurationError:
-        return  # E001 or E002 says so
+    given = Site.current().base_url
+    host = parse_base_url(given).origin.host if given else ""
     others = [pk for pk, domain in domains.items() if domain == host and pk != number]
     if others:
         yield message(
@@ -108,11 +97,22 @@ def _check_site(number: Any, domains: Mapping[Any, str]) -> Iterator[CheckMessag
             "Site's domain counts.",
         )
     if given:
+        domain = domains.get(number, host)
+        # Of "example.com", with which Django created it, nobody makes use.
+        if not others and domain.lower() not in (host, "example.com"):
+            yield message(
+                "W043",
+                f"BASE_URL is {given!r}, but the domain of the Site {number} is "
+                f"{domain!r}: sitemaps have the one, and contrib's views and other "
+                "apps the other.",
+                f"Correct BASE_URL, or the Site. {_SHELL}"
+                f"Site.objects.filter(pk={number}).update(domain='{host}')\"",
+            )
         return
     if number not in domains:
         yield message(
             "E041",
-            f"SITE_ID is {number}, and there is no such Site: the site's address is "
+            f"SITE_ID is {number}, but there is no such Site: the site's address is "
             "not known.",
             f"{_SHELL}Site.objects.create(pk={number}, domain='www.example.com')\"",
         )
@@ -124,6 +124,12 @@ def _check_site(number: Any, domains: Mapping[Any, str]) -> Iterator[CheckMessag
             f"{_SHELL}Site.objects.filter(pk={number})"
             ".update(domain='www.your-site.com')\"",
         )
+
+
+def _is_there(model: type[Model], using: str) -> bool:
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        return model._meta.db_table in connection.introspection.table_names(cursor)
 
 
 def _sound_source(name: str) -> SectionSource | None:

@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.checks import CheckMessage, register
-from django.urls import Resolver404, resolve
+from django.core.checks import CheckMessage
 
 from django_sitemaps_plus.conf import NAME, advice, get_settings
-from django_sitemaps_plus.delivery import background, engines
+from django_sitemaps_plus.delivery import engines, workers
+from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.sitemaps.site import base_url, parse_base_url, urlconf
+from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
-from .messages import message, section_names
+from .answers import resolved
+from .messages import check, message, section_names_of_all_sites
 from .settings import SET_BASE_URL, has_address
 
 
-@register("sitemaps_plus")
-def check_engines(**kwargs: Any) -> list[CheckMessage]:
-    """E030 to E034 and W030 to W032: the engines in the settings."""
-    try:
-        aliases = list(get_settings().ENGINES)
-    except ConfigurationError:
-        return []  # E001 says so
-    found = [one for name in aliases for one in _check_engine(name)]
-    found += _check_workers()
+@check()
+def check_engines(**kwargs: Any) -> Iterator[CheckMessage]:
+    """E030 to E032, E034 and W030 to W032: the engines in the settings."""
+    aliases = get_settings().ENGINES
+    for name in aliases:
+        yield from _check_engine(name)
     if aliases and not has_address():
         text = "Engines are configured, but the site's address is not: nothing is sent."
-        found.append(message("W030", text, SET_BASE_URL))
-    return found
+        yield message("W030", text, SET_BASE_URL)
 
 
 def _check_engine(name: str) -> Iterator[CheckMessage]:
@@ -51,12 +48,12 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
             hint = "Type that command, or remove the engine."
         yield message("E031", str(error), hint)
         return
-    for found in engine.check_machine():
+    for found in asking.check_machine(engine):
         text = (
             f"{NAME}['ENGINES'][{name!r}] cannot be used on this machine: {found.text}"
         )
         yield message("W031", text, found.fix)
-    known = section_names()
+    known = section_names_of_all_sites()
     for option in ("sections", "exclude"):
         for section in getattr(engine, option):
             if known and section not in known:
@@ -85,38 +82,29 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
 
 
 def _is_served(path: str) -> bool:
-    """Tell whether the site's URLconf has a pattern for a path."""
-    given = base_url()
+    """Return whether the site's URLconf has a pattern for a path."""
+    given = Site.current().base_url
     prefix = parse_base_url(given).prefix if given else "/"
     inner = path.partition("?")[0].removeprefix(prefix.rstrip("/"))
-    try:
-        resolve(inner, urlconf())
-    except Resolver404:
-        return False
-    return True
+    return resolved(inner) is not None
 
 
-def _check_workers() -> Iterator[CheckMessage]:
-    """E033 and W033: what BACKGROUND hands the work over to is not there."""
+@check()
+def check_workers(**kwargs: Any) -> Iterator[CheckMessage]:
+    """E033 and W033: what ``BACKGROUND`` hands the work to is missing."""
     how = get_settings().BACKGROUND
-    if how not in background.TASKS:
+    if how not in workers.WORKERS:
         return
     start, instead = f"{NAME}['BACKGROUND'] is {how!r}", "or set it to True."
-    package = background.missing_package(str(how))
-    if package:
-        yield message(
-            "E033",
-            f"{start}, but {package} is not installed.",
-            f'Type: pip install "django-sitemaps-plus[{how}]"; {instead}',
-        )
-    elif problem := background.problem(str(how)):
+    if package := workers.missing_package(str(how)):
+        text = f"{start}, but {package} is not installed."
+        hint = f'Type: pip install "django-sitemaps-plus[{how}]"; {instead}'
+        yield message("E033", text, hint)
+    elif problem := workers.problem(str(how)):
         where = "TASKS" if how == "tasks" else "Celery"
-        yield message(
-            "E033",
-            f"{start}, which cannot be used: {problem}",
-            f"Correct the settings of {where}; {instead}",
-        )
-    elif name := background.without_workers(str(how)):
+        text = f"{start}, which cannot be used: {problem}"
+        yield message("E033", text, f"Correct the settings of {where}; {instead}")
+    elif name := workers.without_workers(str(how)):
         does = "runs none" if name == "DummyBackend" else "runs it itself, at once"
         yield message(
             "W033",

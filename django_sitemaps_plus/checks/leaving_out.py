@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.checks import CheckMessage, register
+from django.core.checks import CheckMessage
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import BooleanField, QuerySet
 
@@ -20,12 +20,17 @@ from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    Site,
+    rendering_context,
+    working_for,
+)
 
-from .messages import message, of_each_site, section_names
+from .messages import check, message, section_names
 
 
-def check_news(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+def check_news(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
     """E061: a ``NewsSitemap`` that cannot tell what is news, or of what."""
     if not isinstance(sitemap, NewsSitemap):
         return
@@ -46,39 +51,37 @@ def check_news(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessa
             )
             hint = "Use two or three letters such as 'en', or zh-cn or zh-tw."
     if problem:
-        yield message("E061", f"Section {name!r}: {problem}", hint, cls)
+        yield message("E061", f"Section {name!r}: {problem}", hint)
 
 
-def check_left_out(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+def check_left_out(source: SectionSource) -> Iterator[CheckMessage]:
     """E060, W060 to W062: patterns, and a column ``in_sitemap``, of a section."""
     try:
         patterns = own_patterns(source.sitemap)
     except ConfigurationError as error:
         hint = "Use paths such as '/private/' or '/*/print/', or re.compile(…)."
-        yield message("E060", str(error), hint, cls)
+        yield message("E060", str(error), hint)
         return
     starts = _starts(source)
     for pattern in patterns:
-        where = f"{cls.__name__}.exclude of section {source.name!r}"
+        where = f"{type(source.sitemap).__name__}.exclude of section {source.name!r}"
         if starts and not _may_match(pattern, starts):
             yield message(
                 "W060",
                 f"{where}: {pattern!r} leaves nothing out, because the URLs begin "
                 f"with {starts[0]!r}.",
                 "Correct it, or remove it.",
-                cls,
             )
         elif starts and _matches_all(pattern, starts):
             yield message(
                 "W061",
                 f"{where}: {pattern!r} leaves everything out.",
                 "Give a longer path, or do not register the section.",
-                cls,
             )
-    yield from _check_column(source, cls)
+    yield from _check_column(source)
 
 
-def _check_column(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+def _check_column(source: SectionSource) -> Iterator[CheckMessage]:
     """W062: a column ``in_sitemap`` that is not a boolean."""
     items: Any = source.sitemap.items()
     if not isinstance(items, QuerySet):
@@ -93,32 +96,28 @@ def _check_column(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
             f"{items.model._meta.label}.{IN_SITEMAP} is not a BooleanField, so it is "
             f"ignored in section {source.name!r}.",
             "Make it a BooleanField, give it another name, or silence this check.",
-            cls,
         )
 
 
-@register("sitemaps_plus")
-@of_each_site
-def check_settings_patterns(**kwargs: Any) -> list[CheckMessage]:
-    """W060 and W061 of ``EXCLUDE``: patterns that match no section's URLs, or all."""
-    try:
-        patterns = get_settings().EXCLUDE
-    except ConfigurationError:
-        return []  # E001 says so
+@check()
+def check_settings_patterns(**kwargs: Any) -> Iterator[CheckMessage]:
+    """W060 and W061 of ``EXCLUDE``: patterns that match no site's URLs, or all."""
+    patterns = get_settings().EXCLUDE
     if not patterns:
-        return []
-    each = [_starts_of(name) for name in section_names()]
-    known = [start for starts in each for start in starts]
-    found = []
+        return
+    each = []
+    for site in Site.all():
+        with working_for(site):
+            each += [_starts_of(name) for name in section_names()]
+    every = [start for starts in each for start in starts]
     for pattern in patterns:
         where = f"SITEMAPS_PLUS['EXCLUDE']: {pattern!r}"
-        if each and all(each) and not _may_match(pattern, known):
+        if each and all(each) and not _may_match(pattern, every):
             text = f"{where} leaves nothing out: no section has such URLs."
-            found.append(message("W060", text, "Correct it, or remove it."))
+            yield message("W060", text, "Correct it, or remove it.")
         elif start_of(pattern) == "/" and _matches_all(pattern, ["/"]):
             text = f"{where} leaves everything out."
-            found.append(message("W061", text, "Give a longer path."))
-    return found
+            yield message("W061", text, "Give a longer path.")
 
 
 def _starts_of(name: str) -> list[str]:
@@ -144,7 +143,7 @@ def _starts(source: SectionSource) -> list[str]:
 
 
 def _may_match(pattern: Pattern, starts: list[str]) -> bool:
-    """Tell whether a pattern may match a path that begins with one of ``starts``."""
+    """Return whether a pattern may match a path that begins with one of ``starts``."""
     begin = start_of(pattern)
     if begin is None:
         return True
@@ -152,7 +151,7 @@ def _may_match(pattern: Pattern, starts: list[str]) -> bool:
 
 
 def _matches_all(pattern: Pattern, starts: list[str]) -> bool:
-    """Tell whether a pattern matches every path that begins with one of ``starts``."""
+    """Return whether a pattern matches all paths that begin with one of ``starts``."""
     if not isinstance(pattern, str) or "*" in pattern.removesuffix("*"):
         return False
     begin = quote(pattern.removesuffix("*"))

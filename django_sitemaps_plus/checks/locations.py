@@ -23,16 +23,22 @@ from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method
 from django_sitemaps_plus.sitemaps.classes import StaticSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route, problem_of_name
-from django_sitemaps_plus.sitemaps.sections import SectionSource, overridden
+from django_sitemaps_plus.sitemaps.sections import (
+    SectionSource,
+    gives_entries,
+    overridden,
+)
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
-    base_url,
+    Site,
     parse_base_url,
     rendering_context,
 )
 
 from .messages import message
 
+#: How many items are looked at.
+_LOOKED_AT = 3
 #: What a class may override so that contrib's ``location()`` is not called.
 _HOOKS = (
     "location",
@@ -45,15 +51,15 @@ _HOOKS = (
 )
 
 
-def check_location(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+def check_location(source: SectionSource) -> Iterator[CheckMessage]:
     """E014 to E017: no location, names and constants that lead nowhere, languages."""
     sitemap = source.sitemap
     if not _has_own_location(sitemap):
-        yield from _check_absolute_url(source, cls)
+        yield from _check_absolute_url(source)
     elif isinstance(sitemap, StaticSitemap):
-        yield from _check_names(source, cls)
-    yield from _check_constant(source, cls)
-    yield from _check_hreflang(sitemap, cls)
+        yield from _check_names(source)
+    yield from _check_constant(source)
+    yield from _check_hreflang(sitemap)
 
 
 def _has_own_location(sitemap: AnySitemap) -> bool:
@@ -61,25 +67,24 @@ def _has_own_location(sitemap: AnySitemap) -> bool:
     return any(overridden(sitemap, name) for name in names)
 
 
-def _check_absolute_url(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+def _check_absolute_url(source: SectionSource) -> Iterator[CheckMessage]:
     """E014: nothing says where the items are."""
     items = source.sitemap.items()
     kind = _kind_of(items)
     if kind is None or hasattr(kind, "get_absolute_url"):
         return
-    what = kind.__name__
-    hint = f"Define location(self, item) in {cls.__name__}."
+    what, name = kind.__name__, type(source.sitemap).__name__
+    hint = f"Define location(self, item) in {name}."
     if issubclass(kind, Model):
         hint = (
-            f'Add location = Route("…", pk=F("pk")) to {cls.__name__}, with the name '
-            f"and the parameters of a URL pattern, or define {what}.get_absolute_url()."
+            f'Add location = Route("…", pk=F("pk")) to {name}, with the name and the '
+            f"parameters of a URL pattern, or define {what}.get_absolute_url()."
         )
     yield message(
         "E014",
-        f"Section {source.name!r} lists no URL: {cls.__name__} declares no location, "
-        f"and {what} has no get_absolute_url().",
+        f"Section {source.name!r} lists no URL: {name} declares no location, and "
+        f"{what} has no get_absolute_url().",
         hint,
-        cls,
     )
 
 
@@ -93,10 +98,18 @@ def _kind_of(items: Any) -> type | None:
     return None
 
 
-def _check_names(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+def _check_names(source: SectionSource) -> Iterator[CheckMessage]:
     """E015: names of ``StaticSitemap`` that cannot be reversed."""
     sitemap = source.sitemap
     if type(sitemap).location is not StaticSitemap.location:
+        return
+    if isinstance(sitemap.names, str):
+        yield message(
+            "E015",
+            f"Section {source.name!r}: names is the text {sitemap.names!r}, not a "
+            "list, so each letter would be the name of a URL pattern.",
+            f"Write names = [{sitemap.names!r}].",
+        )
         return
     seen = set()
     for language in source.languages:
@@ -111,7 +124,6 @@ def _check_names(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
                         f"{problem}",
                         "Use the names of URL patterns, with their namespaces; with "
                         'arguments, pairs such as ("page", {"slug": "imprint"}).',
-                        cls,
                     )
 
 
@@ -127,7 +139,7 @@ def _problem_of(sitemap: AnySitemap, item: Any) -> str:
     return ""
 
 
-def _check_constant(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+def _check_constant(source: SectionSource) -> Iterator[CheckMessage]:
     """E016: a location that is the same for all items, and cannot be."""
     value: Any = getattr(source.sitemap, "location", None)
     if is_method(value) or is_expression(value) or isinstance(value, Route):
@@ -139,28 +151,62 @@ def _check_constant(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
             "E016",
             f"Section {source.name!r} can list nothing: {error}.",
             "Set location to a path such as '/about/', to a Route, or to an expression "
-            "such as F('path').",
-            cls,
+            f"such as F('path').{_name_meant(value)}",
+        )
+
+
+def _name_meant(value: Any) -> str:
+    """Return what to write where a location is the name of a URL pattern."""
+    with rendering_context(PLACEHOLDER_SITE):
+        if not isinstance(value, str) or problem_of_name(value):
+            return ""
+    return f" For the URL pattern of that name, write Route({value!r}, …)."
+
+
+def check_same_urls(source: SectionSource) -> Iterator[CheckMessage]:
+    """W014: items that have one URL in all their languages, as the first ones show."""
+    sitemap = source.sitemap
+    if not sitemap.i18n or gives_entries(sitemap):
+        return
+    same = ""
+    try:
+        for item in source.items()[:_LOOKED_AT]:
+            languages = sitemap.get_languages_for_item(item)
+            urls = set()
+            for language in languages:
+                with rendering_context(PLACEHOLDER_SITE, language):
+                    urls.add(str(sitemap._location((item, language))))
+            if len(urls) == len(languages):
+                return
+            same = min(urls)
+    except Exception:  # a bad row, which is reported where it is left out
+        return
+    if same:
+        yield message(
+            "W014",
+            f"Section {source.name!r} lists an item by the same URL in several "
+            f"languages, such as {same!r}.",
+            "Put its URL pattern into i18n_patterns(), or remove i18n = True.",
         )
 
 
 def _refuse(location: Any) -> None:
-    """Raise ``LocationError`` for what is no location of this site."""
+    """Raise ``LocationError`` for what is not a location of this site."""
     site = PLACEHOLDER_SITE
-    given = base_url()
+    given = Site.current().base_url
     if given:
         try:
             site = parse_base_url(given)
         except ConfigurationError:
             return  # E002 says so
     elif isinstance(location, str) and not location.startswith("/"):
-        # Of which host the site is, only a request or the database knows.
+        # Only a request or the database knows the site's host.
         absolute(location, site.origin)
         return
     refuse_outside(local_path(location, site.origin), site.folder)
 
 
-def _check_hreflang(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+def _check_hreflang(sitemap: AnySitemap) -> Iterator[CheckMessage]:
     """E017: languages that no alternate can name."""
     if not (sitemap.i18n and sitemap.alternates):
         return
@@ -175,5 +221,4 @@ def _check_hreflang(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             f"Write {close!r}, in LANGUAGES too."
             if is_language(close)
             else "Use tags such as 'en' and 'pt-br'.",
-            cls,
         )

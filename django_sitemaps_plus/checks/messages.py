@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as CheckWarning
 from django.db import DatabaseError
 
 from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import (
-    declared_sites,
-    named_site,
-    working_for,
-)
+from django_sitemaps_plus.sitemaps.site import Site, working_for
 
-Check = Callable[..., list[CheckMessage]]
+#: Yields what is wrong.
+Check = Callable[..., Iterator[CheckMessage]]
 
 
 def message(number: str, text: str, hint: str, obj: Any = None) -> CheckMessage:
     """Return the error or warning with a number: "E001" is an error."""
-    if site := named_site():
+    if site := Site.current().name:
         text = f"Site {site!r}: {text}"
     kind = Error if number.startswith("E") else CheckWarning
     return kind(text, hint=hint, obj=obj, id=f"sitemaps_plus.{number}")
 
 
-def of_each_site(check: Check) -> Check:
-    """Have a check run for each site that the settings describe."""
+def check(
+    *tags: str, of_each_site: bool = False, deploy: bool = False
+) -> Callable[[Check], Callable[..., list[CheckMessage]]]:
+    """
+    Register a check of this app, to run once or for each site of the settings.
 
-    @wraps(check)
-    def inner(**kwargs: Any) -> list[CheckMessage]:
-        try:
-            sites = declared_sites()
-        except ConfigurationError:
-            return check(**kwargs)  # E001 says so
-        found = []
-        for site in sites:
-            with working_for(site):
-                found += check(**kwargs)
-        return found
+    It may read settings and the registry as if they were right: where they cannot be
+    read it ends, and E001, E002 or E004 says why.
+    """
 
-    return inner
+    def decorate(check: Check) -> Callable[..., list[CheckMessage]]:
+        @wraps(check)
+        def run(**kwargs: Any) -> list[CheckMessage]:
+            sites, messages = [Site.current()], []
+            if of_each_site:
+                with suppress(ConfigurationError):
+                    sites = Site.all()
+            for site in sites:
+                with working_for(site), suppress(ConfigurationError):
+                    for one in check(**kwargs):
+                        messages.append(one)
+            return messages
+
+        register(*tags, "sitemaps_plus", deploy=deploy)(run)
+        return run
+
+    return decorate
+
+
+def section_names_of_all_sites() -> list[str]:
+    """Return the names of the sections of all ``SITES``, as ``section_names`` does."""
+    found: dict[str, None] = {}
+    for site in Site.all():
+        with working_for(site):
+            found |= dict.fromkeys(section_names())
+    return list(found)
 
 
 def section_names() -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.checks import CheckMessage, register
+from django.core.checks import CheckMessage
 from django.core.exceptions import FieldError
 from django.db import router
 from django.db.models import Model, deletion
@@ -17,37 +17,36 @@ from django_sitemaps_plus.db import aliases_of
 from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, object_path_reason
-from django_sitemaps_plus.sitemaps.site import named_site
+from django_sitemaps_plus.sitemaps.site import Site
 
-from .messages import message
+from .messages import check, message
 
 #: What the database itself does when a foreign key's target is deleted (Django 6.1).
 _IN_DATABASE: Any = getattr(deletion, "DatabaseOnDelete", ())
 _DB_CASCADE: Any = getattr(deletion, "DB_CASCADE", None)
 
 
-@register("sitemaps_plus")
-def check_contention(**kwargs: Any) -> list[CheckMessage]:
+@check()
+def check_contention(**kwargs: Any) -> Iterator[CheckMessage]:
     """W024, where a worker is one more process that writes."""
-    return _check_contention() if _has_worker() else []
+    if _has_worker():
+        yield from _check_contention()
 
 
-@register("sitemaps_plus", deploy=True)
-def check_contention_deployed(**kwargs: Any) -> list[CheckMessage]:
+@check(deploy=True)
+def check_contention_deployed(**kwargs: Any) -> Iterator[CheckMessage]:
     """W024, where somebody checks a deployment."""
-    return [] if _has_worker() else _check_contention()
+    if not _has_worker():
+        yield from _check_contention()
 
 
 def _has_worker() -> bool:
-    try:
-        return not isinstance(get_settings().BACKGROUND, bool)
-    except ConfigurationError:
-        return False  # E001 says so
+    return not isinstance(get_settings().BACKGROUND, bool)
 
 
-def _check_contention() -> list[CheckMessage]:
-    return [
-        message(
+def _check_contention() -> Iterator[CheckMessage]:
+    for alias in sorted(receivers.contended()):
+        yield message(
             "W024",
             f"The database {alias!r} is SQLite, and its transactions take the lock "
             "late. While another process writes, deleting listed objects may fail "
@@ -55,13 +54,9 @@ def _check_contention() -> list[CheckMessage]:
             "many-to-many relations are not recorded: the next comparison finds them.",
             f"Add 'transaction_mode': 'IMMEDIATE' to DATABASES[{alias!r}]['OPTIONS'].",
         )
-        for alias in sorted(receivers.contended())
-    ]
 
 
-def check_database(
-    source: SectionSource, key: Key, cls: type
-) -> Iterator[CheckMessage]:
+def check_database(source: SectionSource, key: Key) -> Iterator[CheckMessage]:
     """W023: ``using()`` of a database in which Django does not write the rows."""
     read = source.sitemap.items()._db
     written = router.db_for_write(key.model)
@@ -73,24 +68,22 @@ def check_database(
             "and saves elsewhere are not recorded.",
             f"Remove .using({read!r}) from items(), or silence this check if the "
             f"objects are saved with using={read!r}.",
-            cls,
         )
 
 
-def check_recording(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
-    """W020 and W021: changes that no signal tells of."""
+def check_recording(source: SectionSource) -> Iterator[CheckMessage]:
+    """W020 and W021: changes of which no signal is sent."""
     try:
         found = dependencies(source.sitemap)
     except (ConfigurationError, FieldError, RouteError):
         return  # E007 or E008 says so
-    reason = receivers.unwatched.get((named_site(), source.name))
+    reason = receivers.unwatched.get((Site.current().name, source.name))
     if reason is not None:
         yield message(
             "W020",
             f"Changes of section {source.name!r} are not recorded: its models were "
             f"not known at startup ({reason}).",
             "Let items() return a queryset without asking the database.",
-            cls,
         )
         return
     if found is None or not getattr(source.sitemap, "record_deletes", True):
@@ -103,14 +96,13 @@ def check_recording(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
             f"rows of section {source.name!r} when its target is deleted. Django "
             "sends no signal, so the change shows when the page is next compared.",
             "Use on_delete=CASCADE or SET_NULL, or call touch() after such deletes.",
-            cls,
         )
 
 
 def _silent_foreign_keys(
     found: Dependencies, is_any_field_read: bool
 ) -> Iterator[tuple[type[Model], Any]]:
-    """Yield foreign keys whose targets are deleted without a word about the rows."""
+    """Yield foreign keys whose targets are deleted without a signal for the rows."""
     heard = {
         model for model, related in found.related.items() if related.deletes_matter
     }

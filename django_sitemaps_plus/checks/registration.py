@@ -1,4 +1,4 @@
-"""A check of sitemap classes of which there is no section."""
+"""A check of sitemap classes without a section."""
 
 from __future__ import annotations
 
@@ -9,48 +9,45 @@ from types import ModuleType
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.sitemaps import Sitemap as ContribSitemap
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Tags
 from django.urls import get_resolver
 
 from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.registry import instance, registry
-from django_sitemaps_plus.sitemaps.site import (
-    declared_sites,
-    urlconf,
-    working_for,
-)
+from django_sitemaps_plus.sitemaps.site import Site
 
-from .messages import message
+from .messages import check, message
 
 #: Folders of packages that were installed: what they offer is not theirs to register.
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
-@register(Tags.urls, "sitemaps_plus")
-def check_registration(**kwargs: Any) -> list[CheckMessage]:
+@check(Tags.urls)
+def check_registration(**kwargs: Any) -> Iterator[CheckMessage]:
     """W011: classes in a ``sitemaps.py`` that nobody registered."""
     candidates = [cls for module in _modules() for cls in _declared_in(module)]
     if not candidates:
-        return []
+        return
     try:
         with no_queries():
             used = set(_used())
     except Exception:  # E001, E004 or E005 says so, Django of the URLconf, or nobody
-        return []
-    return [
-        message(
-            "W011",
-            f"{cls.__module__}.{cls.__qualname__} is not registered, so that no "
-            "sitemap lists its items.",
-            "Put @register (from django_sitemaps_plus) above the class, or name the "
-            "dict that has it in SITEMAPS_PLUS['SITEMAPS'].",
-            cls,
-        )
-        for cls in candidates
-        if cls not in used
-    ]
+        return
+    for cls in candidates:
+        if cls not in used:
+            yield message(
+                "W011",
+                f"{cls.__module__}.{cls.__qualname__} is not registered, and no URL "
+                f"pattern of {' or '.join(map(name_of, _urlconfs()))} hands it to a "
+                "view: no sitemap lists its items.",
+                "Put @register (from django_sitemaps_plus) above the class, or name "
+                "the dict that has it in SITEMAPS_PLUS['SITEMAPS']. If another URLconf "
+                "has it, name that one in a setting such as BLOG_URLCONF.",
+                cls,
+            )
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -78,15 +75,35 @@ def _declared_in(module: ModuleType) -> Iterator[type]:
 
 def _used() -> Iterator[type]:
     """Yield the classes of all sections, and those that are handed to views."""
-    for site in declared_sites():
-        with working_for(site):
-            sources = [*registry.sources().values()]
-            for given in _handed_to(get_resolver(urlconf())):
-                if not isinstance(given, dict):
-                    problem = "It is not known what is in it without asking."
-                    raise ConfigurationError(problem)
-                sources += given.values()
-        yield from map(_class_of, sources)
+    sources = [*registry.sources_of_all_sites()]
+    for urlconf in _urlconfs():
+        for given in _handed_to(get_resolver(urlconf)):
+            if not isinstance(given, dict):
+                problem = "It is not known what is in it without asking."
+                raise ConfigurationError(problem)
+            sources += given.values()
+    yield from map(_class_of, sources)
+
+
+def _urlconfs() -> list[Any]:
+    """
+    Return the URLconfs of all sites, and those that the settings name.
+
+    A middleware may choose the one of another host: as django-tenants does
+    ``PUBLIC_SCHEMA_URLCONF``.
+    """
+    names = [name for name in dir(settings) if name.endswith("_URLCONF")]
+    named = [getattr(settings, name) for name in names]
+    given = [*(site.urlconf for site in Site.all()), *named]
+    # A setting of such a name may be something else.
+    return list(
+        dict.fromkeys(one for one in given if isinstance(one, str | ModuleType))
+    )
+
+
+def name_of(urlconf: Any) -> str:
+    """Return the name of a URLconf: a module, or its name."""
+    return str(getattr(urlconf, "__name__", urlconf))
 
 
 def _class_of(source: Any) -> type:

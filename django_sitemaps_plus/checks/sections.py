@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.core.checks import CheckMessage, register
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.checks import CheckMessage
 from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
 from django.db.models import F, QuerySet
@@ -35,10 +36,10 @@ from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.attributes import (
     alias,
     declared,
-    feed_title,
     has_expressions,
     is_expression,
     is_method,
+    item_title,
     moments,
 )
 from django_sitemaps_plus.sitemaps.classes import unqueryable
@@ -56,20 +57,17 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
+from .attributes import check_attributes, check_model
 from .leaving_out import check_left_out, check_news
 from .locations import check_location
-from .messages import message, of_each_site, section_names
+from .messages import check, message, section_names
 from .recording import check_database, check_recording
 
 
-@register("sitemaps_plus")
-@of_each_site
-def check_names(**kwargs: Any) -> list[CheckMessage]:
+@check(of_each_site=True)
+def check_names(**kwargs: Any) -> Iterator[CheckMessage]:
     """E004: names of sections that cannot be told apart; the dict in the settings."""
-    try:
-        get_settings()
-    except ConfigurationError:
-        return []  # E001 says so
+    get_settings()
     try:
         with no_queries():
             names = registry.sources()
@@ -79,48 +77,37 @@ def check_names(**kwargs: Any) -> list[CheckMessage]:
             hint = (
                 "Set SITEMAPS_PLUS['SITEMAPS'] to 'module.name' of a dict of sitemaps."
             )
-        return [message("E004", str(error), hint)]
+        yield message("E004", str(error), hint)
+        return
     except DatabaseError:
-        return []  # check_tables asks the database
-    return [
-        message(
+        return  # check_tables asks the database
+    for name, other, page in ambiguous_names(names):
+        yield message(
             "E004",
             f"/sitemap-{name}.xml could be the section {name!r} or page {page} of "
             f"the section {other!r}.",
             f'Rename one of them, for example @register(name="{other}{page}").',
         )
-        for name, other, page in ambiguous_names(names)
-    ]
 
 
-@register("sitemaps_plus")
-@of_each_site
-def check_sections(**kwargs: Any) -> list[CheckMessage]:
+@check(of_each_site=True)
+def check_sections(**kwargs: Any) -> Iterator[CheckMessage]:
     """E005 to E020 but E018, W002 to W004, W010 to W023: what classes declare."""
-    found: list[CheckMessage] = []
+    seen: list[CheckMessage] = []
     for name in section_names():
         # Of a class that several sections share, once.
-        found += [one for one in _check_without_queries(name) if one not in found]
-    return found
+        new = [one for one in without_queries(name) or () if one not in seen]
+        seen += new
+        yield from new
 
 
-def _check_without_queries(name: str) -> list[CheckMessage]:
-    """Check a section; one that asks the database is left to ``check_tables``."""
+def without_queries(name: str) -> list[CheckMessage] | None:
+    """Check a section; None if that takes a database, as in ``check_tables``."""
     try:
         with no_queries():
             return list(check_section(name))
     except NoQueriesError:
-        return []
-
-
-def asks_database(name: str) -> bool:
-    """Tell whether a section cannot be checked without the database."""
-    try:
-        with no_queries():
-            deque(check_section(name), maxlen=0)
-    except NoQueriesError:
-        return True
-    return False
+        return None
 
 
 def check_section(name: str) -> Iterator[CheckMessage]:
@@ -138,8 +125,18 @@ def check_section(name: str) -> Iterator[CheckMessage]:
         )
         return
     cls = type(sitemap)
+    if not isinstance(sitemap, ContribSitemap):
+        yield message(
+            "E005",
+            f"What is registered as section {name!r} is not a sitemap: it is of the "
+            f"class {cls.__module__}.{cls.__qualname__}.",
+            "Register a subclass of django_sitemaps_plus.Sitemap.",
+        )
+        return
     try:
-        yield from _check_sitemap(name, sitemap, cls)
+        for one in _check_sitemap(name, sitemap):
+            one.obj = cls
+            yield one
     except NoQueriesError:
         raise
     except Exception as error:  # items() may raise whatever it likes
@@ -157,8 +154,9 @@ def unreadable(name: str, error: Exception, cls: type) -> CheckMessage:
     return message("E013", f"{text}{describe(error)}", hint, cls)
 
 
-def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
-    problems = list(check_news(name, sitemap, cls))
+def _check_sitemap(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
+    yield from check_attributes(sitemap)
+    problems = [*check_model(name, sitemap)] or [*check_news(name, sitemap)]
     if problems:
         yield from problems
         return
@@ -166,21 +164,24 @@ def _check_sitemap(name: str, sitemap: AnySitemap, cls: type) -> Iterator[CheckM
         source = source_of(name, sitemap)
     except ConfigurationError as error:
         hint = "Correct page_by, or remove it to page by pk."
-        yield message("E006", str(error), hint, cls)
+        yield message("E006", str(error), hint)
         return
-    yield from _check_route(source, cls)
-    yield from check_location(source, cls)
-    yield from _check_expressions(source, cls)
-    yield from _check_nulls(source, cls)
-    yield from _check_constants(sitemap, cls)
-    yield from _check_languages(sitemap, cls)
-    yield from check_left_out(source, cls)
+    yield from _check_route(source)
+    yield from check_location(source)
+    yield from _check_expressions(source)
+    yield from _check_nulls(source)
+    yield from _check_constants(sitemap)
+    yield from _check_languages(sitemap)
+    yield from check_left_out(source)
     if source.key is not None:
-        yield from check_database(source, source.key, cls)
-        yield from check_recording(source, cls)
+        yield from check_database(source, source.key)
+        yield from check_recording(source)
 
 
-def _check_route(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+_OUR_NAMES = re.compile(rf"\b{alias('')}\w+(, |$)")
+
+
+def _check_route(source: SectionSource) -> Iterator[CheckMessage]:
     location = getattr(source.sitemap, "location", None)
     if not isinstance(location, Route):
         return
@@ -193,22 +194,34 @@ def _check_route(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
             "E007",
             f"Section {source.name!r} has no URLs: {error}",
             "Use the name of a URL pattern, with its namespaces and its parameters.",
-            cls,
+        )
+        return
+    if location.params and not location.expressions and source.key is not None:
+        param = location.params[0]
+        yield message(
+            "W017",
+            f"Section {source.name!r} lists one URL for all items: {location!r} has no "
+            "expression.",
+            f'Name the column, for example {param}=F("{param}").'
+            if isinstance(param, str)
+            else 'Name the column, for example F("slug").',
         )
 
 
-def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+def _check_expressions(source: SectionSource) -> Iterator[CheckMessage]:
     items = items_of(source.sitemap)
     text = hint = ""
     if source.key is not None:
         try:
             RowPlan.make(source.sitemap, items, source.key)
             statements_of(source.sitemap, source.key)
-            others = {**moments(source.sitemap), **feed_title(source.sitemap)}
+            others = {**moments(source.sitemap), **item_title(source.sitemap)}
             items.annotate(**{alias(n): e for n, e in others.items()})
         except FieldError as error:
+            # Names of our own are not for anybody to choose.
+            reason = _OUR_NAMES.sub("", str(error))
             text = (
-                f"An expression of section {source.name!r} cannot be resolved: {error}"
+                f"An expression of section {source.name!r} cannot be resolved: {reason}"
             )
             hint = "Use the names of the model's fields, for example F('slug')."
     elif any(
@@ -220,13 +233,13 @@ def _check_expressions(source: SectionSource, cls: type) -> Iterator[CheckMessag
         )
         hint = "Let items() return an unevaluated queryset, or use methods only."
     if text:
-        yield message("E008", text, hint, cls)
+        yield message("E008", text, hint)
 
 
 # Columns that may be NULL
 
 
-def _check_nulls(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
+def _check_nulls(source: SectionSource) -> Iterator[CheckMessage]:
     """W010: a route's column that may be NULL, which reverse() writes as "None"."""
     location = getattr(source.sitemap, "location", None)
     items = items_of(source.sitemap)
@@ -251,12 +264,11 @@ def _check_nulls(source: SectionSource, cls: type) -> Iterator[CheckMessage]:
                 "Route then contains 'None', as with reverse().",
                 f"Exclude it in items(): .exclude({field}=None), or give another "
                 f"value: Coalesce({field!r}, Value('…')).",
-                cls,
             )
 
 
 def _may_be_null(query: Query, table: str, column: Any) -> bool:
-    """Tell whether a column of a query's rows may be NULL, for all that one sees."""
+    """Return whether a column of a query's rows may be NULL, for all that one sees."""
     if _excludes_null(query.where, table, column):
         return False
     if column.null:
@@ -269,7 +281,7 @@ def _may_be_null(query: Query, table: str, column: Any) -> bool:
 
 
 def _excludes_null(condition: Any, table: str, column: Any, truth: bool = True) -> bool:
-    """Tell whether a column is surely not NULL where a condition is ``truth``."""
+    """Return whether a column is surely not NULL where a condition is ``truth``."""
     if isinstance(condition, WhereNode):
         truth = truth != condition.negated
         found = [
@@ -289,7 +301,7 @@ def _excludes_null(condition: Any, table: str, column: Any, truth: bool = True) 
 
 
 def _constant_lastmod_xml(value: Any) -> str:
-    """Write a lastmod as an entry does, for which None and "" are no lastmod."""
+    """Write a lastmod as an entry does, which leaves out None and ""."""
     if value is None or value == "":
         return ""
     return lastmod_xml(w3c(value, timezone.get_default_timezone()))
@@ -319,7 +331,7 @@ _CONSTANTS: dict[str, tuple[str, Callable[[Any], str], str, str]] = {
 }
 
 
-def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+def _check_constants(sitemap: AnySitemap) -> Iterator[CheckMessage]:
     """E009 to E012, E019, E020: ``limit``, and what is the same for all entries."""
     if not is_legal_limit(sitemap.limit):
         yield message(
@@ -327,16 +339,15 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
             f"limit = {excerpt(sitemap.limit)}: a sitemap may have from 1 to "
             f"{MAX_ENTRIES:,} URLs.",
             f"Set limit to at most {MAX_ENTRIES}, or remove it.",
-            cls,
         )
     if sitemap.protocol and sitemap.protocol not in SCHEMES:
         text = f"protocol must be 'http' or 'https', not {excerpt(sitemap.protocol)}."
-        yield message("E019", text, "Correct it, or remove it to use the site's.", cls)
+        yield message("E019", text, "Correct it, or remove it to use the site's.")
     for name, (number, xml, problem, hint) in _CONSTANTS.items():
         value = getattr(sitemap, name, None)
         if not _is_legal(value, xml):
             text = f"{name} = {excerpt(value)} {problem}."
-            yield message(number, text, hint, cls)
+            yield message(number, text, hint)
     for name in ("appears", "expires"):
         value = getattr(sitemap, name, None)
         if value is not None and not is_expression(value):
@@ -345,17 +356,16 @@ def _check_constants(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
                 f"{name} = {excerpt(value)} is not an expression.",
                 f'Set {name} to the date\'s field, for example F("publish_at"), or '
                 "remove it.",
-                cls,
             )
 
 
 def is_legal_limit(limit: Any) -> bool:
-    """Tell whether a page may have so many entries."""
+    """Return whether a page may have so many entries."""
     return isinstance(limit, int) and 1 <= limit <= MAX_ENTRIES
 
 
 def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
-    """Tell whether a constant can be written; what is not one is left alone."""
+    """Return whether a constant can be written; what is not one is left alone."""
     if is_method(value) or is_expression(value):
         return True
     try:
@@ -365,18 +375,20 @@ def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
     return True
 
 
-def _check_languages(sitemap: AnySitemap, cls: type) -> Iterator[CheckMessage]:
+def _check_languages(sitemap: AnySitemap) -> Iterator[CheckMessage]:
     code = django_settings.LANGUAGE_CODE
-    if not sitemap.i18n:
+    if isinstance(sitemap.languages, str):
+        text = f"languages is the text {sitemap.languages!r}, not a list."
+        yield message("E017", text, f"Write languages = [{sitemap.languages!r}].")
+    elif not sitemap.i18n:
         has_links = sitemap.alternates or sitemap.x_default
         if has_links and not gives_entries(sitemap):
             text = "alternates and x_default do nothing without i18n."
-            yield message("W003", text, "Set i18n = True.", cls)
+            yield message("W003", text, "Set i18n = True.")
     elif sitemap.x_default and code not in sitemap._languages():
         yield message(
             "W004",
             f"x_default does nothing: LANGUAGE_CODE {code!r} is not among the "
             "sitemap's languages.",
             f"Add {code!r} to languages.",
-            cls,
         )

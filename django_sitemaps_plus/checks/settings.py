@@ -2,133 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.apps import apps
-from django.core.checks import CheckMessage, register
+from django.conf import settings as django_settings
+from django.core.checks import CheckMessage
 
 from django_sitemaps_plus.conf import advice, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.locations import resolve
 from django_sitemaps_plus.publishing.extra import may_be_in_index
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import (
-    base_url,
-    parse_base_url,
-    request_decides,
-)
+from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
-from .messages import message, of_each_site, section_names
+from .messages import check, message, section_names
 
 SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
 
 
-@register("sitemaps_plus")
-@of_each_site
-def check_settings(**kwargs: Any) -> list[CheckMessage]:
-    """E001, E002 and W001: ``SITEMAPS_PLUS`` and the site's address."""
+@check(of_each_site=True)
+def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
+    """E001, E002, W001 and W013: ``SITEMAPS_PLUS`` and the site's address."""
     try:
-        given = base_url()
+        given = Site.current().base_url
     except ConfigurationError as error:
-        return [
-            message("E001", str(error), "Correct SITEMAPS_PLUS in the settings module.")
-        ]
+        hint = "Correct SITEMAPS_PLUS in the settings module."
+        yield message("E001", str(error), hint)
+        return
     if not has_address():
         text = (
             "The site's address is not set: links follow the request's Host header, "
             "and build_sitemaps cannot work."
         )
-        return [message("W001", text, SET_BASE_URL)]
-    try:
-        if given:
-            parse_base_url(given)
-    except ConfigurationError as error:
-        return [message("E002", str(error), SET_BASE_URL)]
-    return []
-
-
-@register("sitemaps_plus")
-@of_each_site
-def check_extra_sitemaps(**kwargs: Any) -> list[CheckMessage]:
-    """W063: further sitemaps that the index may not list."""
-    try:
-        given = base_url()
-        site = parse_base_url(given) if given else None
-        extra = get_settings().extra_sitemaps()
-    except ConfigurationError:
-        return []  # E001 or E002 says so
-    if site is None:
-        return []  # of which host the site is, only a request or the database knows
-    wrong = [
-        one.url
-        for one in extra
-        if one.in_index
-        and not may_be_in_index(resolve(one.url, str(site.origin)), site)
-    ]
-    return [
-        message(
-            "W063",
-            f"SITEMAPS_PLUS['EXTRA_SITEMAPS']: the index may list sitemaps in "
-            f"{site.origin}{site.folder} only, so robots.txt lists {url!r}.",
-            'Remove "index", or serve that sitemap there.',
-        )
-        for url in wrong
-    ]
-
-
-@register("sitemaps_plus")
-def check_sites(**kwargs: Any) -> list[CheckMessage]:
-    """E040 and W040: sites that nobody serves, or of which no process takes care."""
-    try:
-        known = get_settings().SITES
-    except ConfigurationError:
-        return []  # E001 says so
-    found = [
-        message(
-            "E040",
-            f"Sitemaps are registered for the site {site!r}, which is not in "
-            f"SITEMAPS_PLUS['SITES']. {advice(site, known, 'sites') if known else ''}",
-            f'Set SITEMAPS_PLUS["SITES"] = {{"{site}": '
-            '{"BASE_URL": "https://blog.example.com", "URLCONF": "…"}}.',
-        )
-        for site in registry.sites()
-        if site not in known
-    ]
-    if request_decides():
-        found.append(
-            message(
-                "W040",
-                "django.contrib.sites is installed, and SITE_ID is not set: each "
-                "request says which Site it is for. So no page is rebuilt in the "
-                "background, no engine is notified, and commands need --site.",
-                "Set SITE_ID = 1 in the settings of each site's processes; or have "
-                "cron run 'manage.py ping_sitemaps --site www.example.com' for each, "
-                "and silence this check.",
+        yield message("W001", text, SET_BASE_URL)
+    elif given:
+        try:
+            origin = parse_base_url(given).origin
+        except ConfigurationError as error:
+            yield message("E002", str(error), SET_BASE_URL)
+            return
+        if origin.scheme == "http" and django_settings.SECURE_SSL_REDIRECT:
+            yield message(
+                "W013",
+                f"BASE_URL is {given!r}, but SECURE_SSL_REDIRECT redirects all that "
+                "sitemaps list to https://.",
+                f'Write "BASE_URL": "https://{origin.host}".',
             )
+
+
+@check()
+def check_extra_sitemaps(**kwargs: Any) -> Iterator[CheckMessage]:
+    """W063: further sitemaps that no site's index may list."""
+    given = [site.base_url for site in Site.all()]
+    # Without an address only a request or the database knows a site's host.
+    sites = [parse_base_url(url) for url in given if url]
+    for extra in get_settings().extra_sitemaps():
+        if not extra.in_index or len(sites) < len(given):
+            continue
+        if not any(
+            may_be_in_index(resolve(extra.url, str(site.origin)), site)
+            for site in sites
+        ):
+            folders = " or ".join(f"{site.origin}{site.folder}" for site in sites)
+            yield message(
+                "W063",
+                f"SITEMAPS_PLUS['EXTRA_SITEMAPS']: the index may list sitemaps in "
+                f"{folders} only, so robots.txt lists {extra.url!r}.",
+                'Remove "index", or serve that sitemap there.',
+            )
+
+
+@check()
+def check_sites(**kwargs: Any) -> Iterator[CheckMessage]:
+    """E040 and W040: sites that nobody serves, or that no process works for."""
+    declared = get_settings().SITES
+    for site in registry.sites():
+        if site not in declared:
+            close = advice(site, declared, "sites") if declared else ""
+            yield message(
+                "E040",
+                f"Sitemaps are registered for the site {site!r}, which is not in "
+                f"SITEMAPS_PLUS['SITES']. {close}",
+                f'Set SITEMAPS_PLUS["SITES"] = {{"{site}": '
+                '{"BASE_URL": "https://blog.example.com", "URLCONF": "…"}}.',
+            )
+    if Site.default().is_chosen_by_request:
+        yield message(
+            "W040",
+            "django.contrib.sites is installed, and SITE_ID is not set: each request "
+            "says which Site it is for. So no page is rebuilt in the background, no "
+            "engine is notified, and commands need --site.",
+            "Set SITE_ID = 1 in the settings of each site's processes; or have cron "
+            "run 'manage.py ping_sitemaps --site www.example.com' for each, and "
+            "silence this check.",
         )
-    return found
 
 
-@register("sitemaps_plus")
-@of_each_site
-def check_formats(**kwargs: Any) -> list[CheckMessage]:
+@check(of_each_site=True)
+def check_formats(**kwargs: Any) -> Iterator[CheckMessage]:
     """E050: a section at whose address another file is served."""
-    try:
-        taken = get_settings().formats.keys() & {"recent"}
-    except ConfigurationError:
-        return []  # E001 says so
-    return [
-        message(
+    taken = get_settings().formats.keys() & {"recent"}
+    for name in taken.intersection(section_names()):
+        yield message(
             "E050",
             f"/sitemap-{name}.xml is what SITEMAPS_PLUS['FORMATS'] serves, so the "
             f"section {name!r} has no address.",
             f'Rename the section, for example @register(name="{name}-pages").',
         )
-        for name in section_names()
-        if name in taken
-    ]
 
 
 def has_address() -> bool:
-    """Tell whether the project says where the site is: by ``BASE_URL`` or by Sites."""
-    return bool(base_url()) or apps.is_installed("django.contrib.sites")
+    """Return whether ``BASE_URL`` or Sites say where the site is."""
+    return bool(Site.current().base_url) or apps.is_installed("django.contrib.sites")

@@ -34,7 +34,7 @@ from wagtail.models import COMMENTS_RELATION_NAME, Page, PageViewRestriction, Si
 from wagtail.signals import page_slug_changed, post_page_move
 
 from django_sitemaps_plus import Sitemap, touch, views
-from django_sitemaps_plus.sitemaps.site import configured
+from django_sitemaps_plus.sitemaps.site import Site as ProjectSite
 
 #: What is saved of a page with the draft of a revision.
 _DRAFT = frozenset(
@@ -154,7 +154,7 @@ def _is_multilingual() -> bool:
 
 def _chosen_site() -> QuerySet[Any]:
     """Return the Wagtail site with this site's address, else the default one."""
-    address = configured()
+    address = ProjectSite.current().address()
     parts = urlsplit("" if address is None else str(address.origin))
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)

@@ -14,7 +14,7 @@ from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.signals import urls_changed
-from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .outbox import locked
 
@@ -32,7 +32,7 @@ def announce(is_over: Callable[[], bool] = lambda: False) -> bool:
 
     Nothing is sent while the site's address is not known, or nobody listens.
     """
-    site = configured()
+    site = Site.current().address()
     if site is None or not urls_changed.has_listeners():
         return True
     using = url_changes().db
@@ -63,14 +63,14 @@ def _send(rows: Iterable[UrlChange], site: SiteAddress) -> None:
     """Send a signal for each section, in which each URL is once."""
     sections: dict[str, dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: row.pk):
-        known = sections.setdefault(row.section, {})
+        latest = sections.setdefault(row.section, {})
         url = site.url(row.location)
-        former = known.pop(url, None)
+        former = latest.pop(url, None)
         is_new = former == Kind.ADDED and row.kind == Kind.CHANGED
-        known[url] = Kind.ADDED if is_new else row.kind
+        latest[url] = Kind.ADDED if is_new else row.kind
     for section, kinds in sections.items():
         lists = {
-            str(kind): [url for url, known in kinds.items() if known == kind]
+            str(kind): [url for url, last in kinds.items() if last == kind]
             for kind in Kind
         }
         urls_changed.send_robust(sender=None, section=section, **lists)

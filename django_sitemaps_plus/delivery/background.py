@@ -21,16 +21,12 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache, partial
-from importlib.util import find_spec
 from typing import Any
 
 from django.core import mail
 from django.db import connections
-from django.utils.module_loading import import_string
 
-from django_sitemaps_plus.changes import url_changes
-from django_sitemaps_plus.changes.hints import look_for_other_sites
-from django_sitemaps_plus.changes.recorder import write_late
+from django_sitemaps_plus.changes.hints import write_late
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.readers import reader_counts
@@ -40,21 +36,14 @@ from django_sitemaps_plus.publishing.refresh import (
     refresh_all,
     report_all,
 )
-from django_sitemaps_plus.publishing.upkeep import tend
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import (
-    SiteAddress,
-    configured,
-    current_site,
-    may_share_database,
-    own_sites,
-    working_for,
-)
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
-from . import guards, outbox, reports
+from . import guards, outbox, reports, workers
 from .announcing import announce
 from .dispatcher import deliver
 from .results import DeliveryOptions, Report
+from .upkeep import tend
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -71,12 +60,6 @@ PAUSE = 0.1
 CONNECTED = 5.0
 #: Seconds for which a process that ends waits for what the thread is doing.
 FINISH = 10.0
-#: Tasks by the value of ``BACKGROUND``. Imported when needed: Celery may be missing,
-#: and Django's ``@task`` asks for the project's backend at once.
-TASKS = {
-    "celery": "django_sitemaps_plus.tasks.enqueue",
-    "tasks": "django_sitemaps_plus.django_tasks.enqueue",
-}
 
 
 class Background:
@@ -90,7 +73,7 @@ class Background:
         self._lock = threading.Lock()
         self._work = threading.Event()
         self._thread: threading.Thread | None = None
-        self._leisure: dict[str, Leisure] = {}
+        self._leisure: dict[Site, Leisure] = {}
         self._ends = False
         self._serves = False
         self._has_run = False
@@ -168,12 +151,10 @@ class Background:
         reader_counts.store()
         if self._notify_at <= now:
             self._notify_at = math.inf
-            if may_share_database():
-                look_for_other_sites()
             how = get_settings().BACKGROUND
-            if how in TASKS:
+            if how in workers.WORKERS:
                 write_late()
-                import_string(TASKS[str(how)])()
+                workers.function(str(how))()
                 return
             self._rebuild_at = now
             wait = notify_all(self._is_ending)
@@ -187,10 +168,10 @@ class Background:
 
     def _rebuild_page(self) -> float | None:
         """Rebuild a page of the current site; return as ``Leisure.step``."""
-        site = configured()
+        site = Site.current().address()
         if site is None or self._is_ending():
             return None
-        leisure = self._leisure.setdefault(current_site(), Leisure())
+        leisure = self._leisure.setdefault(Site.current(), Leisure())
         return leisure.step(all_sources(), site)
 
     def _notify_in(self, seconds: float) -> None:
@@ -236,7 +217,7 @@ class Background:
 
 
 def is_allowed() -> bool:
-    """Tell whether this process may have the thread."""
+    """Return whether this process may have the thread."""
     if hasattr(mail, "outbox"):
         # Django's test environment: a thread would outlive the test's transaction.
         return False
@@ -249,18 +230,14 @@ def is_allowed() -> bool:
 
 
 def _has_address() -> bool:
-    """Tell whether the address of a site is known that this process works for."""
-    for site in own_sites():
-        with working_for(site):
-            if configured() is not None:
-                return True
-    return False
+    """Return whether the address of a site is known that this process works for."""
+    return any(site.address() is not None for site in Site.of_process())
 
 
 def _soonest(work: Callable[[], float | None]) -> float | None:
     """Work for each of this process's sites; return the least of what it returns."""
     waits = []
-    for site in own_sites():
+    for site in Site.of_process():
         with working_for(site):
             waits.append(work())
     return min((wait for wait in waits if wait is not None), default=None)
@@ -276,33 +253,9 @@ def _warn_of_uwsgi() -> None:
     )
 
 
-def missing_package(how: str) -> str:
-    """Return the package that ``BACKGROUND`` needs; empty if it is installed."""
-    packages = ["celery"] if how == "celery" else ["django.tasks", "django_tasks"]
-    return "" if any(map(find_spec, packages)) else packages[-1].replace("_", "-")
-
-
-def problem(how: str) -> str:
-    """Return why the work cannot be handed to a worker; empty if it can."""
-    try:
-        import_string(TASKS[how])
-    except Exception as error:  # a project's backend may raise whatever it likes
-        return f"{type(error).__name__}: {error}"
-    return ""
-
-
-def without_workers(how: str) -> str:
-    """Return the backend of Django Tasks that hands nothing over; empty if it does."""
-    if how != "tasks":
-        return ""
-    module = TASKS[how].rpartition(".")[0]
-    name: str = import_string(f"{module}.backend_without_workers")()
-    return name
-
-
 def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """
-    Notify receivers and engines of what is due for a while, and delete what is old.
+    Notify receivers and engines of what is due for a while.
 
     Return the seconds until more is due, None if nothing waits or may be submitted. It
     stops early where the process ``is_ending``.
@@ -313,13 +266,12 @@ def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
         return wait
     outbox.enqueue()
     deliver(DeliveryOptions(is_over=_for_a_stint(is_ending)))
-    outbox.prune()
     reports.ask()
     return outbox.next_due() if is_announced else wait
 
 
 def _for_a_stint(is_ending: Callable[[], bool]) -> Callable[[], bool]:
-    """Return what tells whether a stint is over that begins now."""
+    """Return a function that says whether a stint that begins now is over."""
     end = time.monotonic() + STINT
     return lambda: is_ending() or time.monotonic() > end
 
@@ -331,11 +283,10 @@ def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
 
 
 def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
-    site = configured()
+    site = Site.current().address()
     if site is None:
         return None
     report_all(all_sources(), site)
-    url_changes.prune()
     tend()
     return notify(is_ending)
 
@@ -351,7 +302,7 @@ def work() -> float | None:
 
 
 def _rebuild_and_notify() -> float | None:
-    site = configured()
+    site = Site.current().address()
     if site is not None:
         sources = all_sources()
         compare_by_position(sources, site)
@@ -372,15 +323,14 @@ def work_as_task(*, is_first: bool) -> float | None:
     return max(1.0, wait) if is_first and wait is not None and wait <= LOOK else None
 
 
-def drain(
-    options: DeliveryOptions,
-    site: SiteAddress,
-    progress: Callable[[int], object] = lambda pages: None,
-) -> Report:
+def prepare(
+    site: SiteAddress, progress: Callable[[int], object] = lambda pages: None
+) -> list[str]:
     """
-    Do everything that can be done now, because somebody requested it.
+    Report changes, rebuild pages and fill the outbox; nothing is sent.
 
-    ``progress`` is called after each page with how many were rebuilt.
+    ``progress`` is called after each page with how many were rebuilt. Returns the
+    sections whose changes could not be reported.
     """
     write_late()
     sources = all_sources()
@@ -389,14 +339,15 @@ def drain(
     report_all(sources, site, unreported)
     compare_by_position(sources, site, at_once=True)
     refresh_all(sources, site, progress=progress)
-    url_changes.prune()
     tend()
+    outbox.enqueue()
+    return unreported
+
+
+def send(options: DeliveryOptions) -> Report:
+    """Notify receivers and engines of all that is due."""
     announce()
-    if options.force or not guards.refusal():
-        outbox.enqueue()
     report = deliver(options)
-    report.unreported = unreported
-    outbox.prune()
     if not report.refusal:
         reports.ask()
     return report

@@ -11,20 +11,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from typing import Protocol, cast
-
-from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.exceptions import NotReady
 from django_sitemaps_plus.publishing.build import build
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
-from django_sitemaps_plus.sitemaps.site import (
-    SiteAddress,
-    configured,
-    current_site,
-    working_for,
-)
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
+
+from . import workers
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -32,15 +26,6 @@ logger = logging.getLogger("django_sitemaps_plus")
 SECONDS = 240.0
 #: Seconds after which a job tries again what another one is dividing into pages.
 AGAIN = 1.0
-#: What enqueues a job, by where to. Imported when needed: Celery may be missing.
-ENQUEUE = {
-    "celery": "django_sitemaps_plus.tasks.enqueue_build",
-    "tasks": "django_sitemaps_plus.django_tasks.enqueue_build",
-}
-
-
-class _Enqueue(Protocol):
-    def __call__(self, sections: list[str], site: str) -> None: ...
 
 
 def enqueue(where: str, sections: Sequence[str], jobs: int) -> None:
@@ -49,16 +34,16 @@ def enqueue(where: str, sections: Sequence[str], jobs: int) -> None:
 
     Raises whatever the broker or the backend of the tasks raises.
     """
-    given = cast(_Enqueue, import_string(ENQUEUE[where]))
+    enqueue_build = workers.function(where, "enqueue_build")
     for _ in range(jobs):
-        given(list(sections), current_site())
+        enqueue_build(list(sections), Site.current().key)
 
 
 def run(sections: Sequence[str], site: str) -> bool:
     """Build pages of some sections for a while; return whether there may be more."""
     end = time.monotonic() + SECONDS
-    with working_for(site):
-        address = configured()
+    with working_for(Site.from_key(site)):
+        address = Site.current().address()
         if address is None:
             logger.error("No page is built: the site's address is not known.")
             return False

@@ -15,32 +15,33 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db.models import F
 
 from django_sitemaps_plus.db import Stopwatch, retrying
+from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import (
-    EXCERPT,
     RENEWED_IN,
     Answer,
     Batch,
     CheckResult,
     Engine,
     Outcome,
-    SitemapStatus,
 )
 from django_sitemaps_plus.engines.errors import NoThread
 from django_sitemaps_plus.publishing import history
 from django_sitemaps_plus.signals import submission_finished
-from django_sitemaps_plus.sitemaps.site import SiteAddress, configured, current_site
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import guards
 from .engines import engines
 from .models import EngineState, Submission, digest_of
 from .outbox import sitemap_notices
-from .queries import states, submissions
+from .queries import states, submissions, with_first_due
 from .results import DeliveryOptions, EngineResult, Report
+from .side_by_side import side_by_side
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -70,57 +71,52 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     """
     Submit what is due.
 
-    An engine that fails does not stop others, nor does a slow one: the engine whose
-    last answer is the oldest comes first.
+    An engine that fails does not stop others, nor does a slow one: they work side by
+    side, and the engine whose last answer is the oldest comes first.
     """
     options = options or DeliveryOptions()
     is_free = options.force or not engines()
     report = Report(refusal="" if is_free else guards.refusal())
-    site = configured()
+    site = Site.current().address()
     if report.refusal or site is None:
         return report
-    chosen = [
-        (engine, state)
-        for alias, engine in engines().items()
-        if not options.engines or alias in options.engines
-        for state in states().filter(engine=alias).order_by("host")
+    aliases = [
+        alias for alias in engines() if not options.engines or alias in options.engines
     ]
-    for engine, state in sorted(chosen, key=lambda pair: pair[1].answered_at):
-        dispatcher = Dispatcher(engine, state, site, options)
-        dispatcher.run()
-        report.results.append(dispatcher.result)
+    chosen = with_first_due(states().filter(engine__in=aliases), options.sections)
+    dispatchers = [
+        Dispatcher(engines()[state.engine], state, site, options)
+        for state in sorted(
+            chosen,
+            key=lambda one: (one.answered_at, aliases.index(one.engine), one.host),
+        )
+        if state.first_due is not None
+    ]
+    of_engine: dict[str, list[Dispatcher]] = {}
+    for dispatcher in dispatchers:
+        of_engine.setdefault(dispatcher.engine.alias, []).append(dispatcher)
+    jobs = [partial(_run_all, some) for some in of_engine.values()]
+    side_by_side(jobs, submissions().db)
+    report.results = [dispatcher.result for dispatcher in dispatchers]
     _count(report)
     return report
 
 
+def _run_all(dispatchers: Iterable[Dispatcher]) -> None:
+    """Notify one engine of its hosts, one after another."""
+    for dispatcher in dispatchers:
+        dispatcher.run()
+
+
 def _count(report: Report) -> None:
     """Count what was settled, for the chart."""
-    site, topic = current_site(), history.Topic.SUBMISSIONS
+    site, topic = Site.current().key, history.Topic.SUBMISSIONS
     done: Counter[history.Name] = Counter()
     for one in report.results:
         for state in (State.ACCEPTED, State.REJECTED, State.FAILED):
             name = history.Name(site, topic, one.engine, state.value)
             done[name] += getattr(one, state.value)
     history.add(done)
-
-
-def check(engine: Engine, origin: str, *, force: bool = False) -> list[CheckResult]:
-    """Check everything that an engine needs, whatever it raises."""
-    try:
-        return engine.check(origin, force=force)
-    except Exception as error:  # a project's own engine may raise anything
-        problem = _text_of(error).rstrip(".")
-        text = engine.redact(f"{engine.name} cannot be checked: {problem}.")
-        return [CheckResult(is_good=False, text=text, fix="Correct its class.")]
-
-
-def status(engine: Engine, locations: Sequence[str]) -> list[SitemapStatus]:
-    """Return an engine's reports on sitemaps, whatever it raises."""
-    try:
-        return engine.status(locations)
-    except Exception as error:  # a project's own engine may raise anything
-        problem = engine.redact(_text_of(error))
-        return [SitemapStatus(location=one, problem=problem) for one in locations]
 
 
 class Dispatcher:
@@ -140,6 +136,8 @@ class Dispatcher:
         self.site = site
         self.origin = _origin(site, state.host)
         self.owner = uuid.uuid4().hex
+        #: How many URLs the engine still takes; None if it did not say.
+        self.left: int | None = None
         self.now = Stopwatch(submissions().db).now
 
     def run(self) -> None:
@@ -170,6 +168,8 @@ class Dispatcher:
             return _retrying(self._due_without_quota)[:count]
         alias, host, only = self.engine.alias, self.state.host, self.options.sections
         due = submissions().due(alias, host, self.now(), only).order_by("due_at")
+        if self.engine.tells_kinds:
+            due = _retrying(due.sent_with_first)
         return _retrying(lambda: list(due.values_list("pk", flat=True)[:count]))
 
     def _due_without_quota(self) -> list[int]:
@@ -180,11 +180,11 @@ class Dispatcher:
         """
         digests = [digest_of(item.url) for item in sitemap_notices(self.site)]
         rows = submissions().filter(digest__in=digests, live=True, due_at__isnull=False)
-        own, now = (self.engine.alias, self.state.host), self.now()
+        place, now = (self.engine.alias, self.state.host), self.now()
         return [
             row.pk
             for row in rows
-            if (row.engine, row.host) == own and (row.due_at or 0.0) <= now
+            if (row.engine, row.host) == place and (row.due_at or 0.0) <= now
         ]
 
     def _is_paused(self) -> bool:
@@ -198,33 +198,26 @@ class Dispatcher:
     # The ownership proof
 
     def _is_verified(self) -> bool:
-        """Tell whether the engine will find the ownership proof."""
+        """Return whether the engine will find the ownership proof."""
         proof, state = self.engine.proof(self.state.host), self.state
-        known = digest_of(proof) if proof else ""
-        if state.verified == known and not state.problem:
+        digest = digest_of(proof) if proof else ""
+        if state.verified == digest and not state.problem:
             return True
-        found = self._verify() if proof else CheckResult(is_good=True, text="")
+        force, result = self.options.force, CheckResult.good("")
+        if proof:
+            result = asking.verify(self.engine, self.origin, force=force)
         now = self.now()
-        if found.is_good:
+        if result.is_good:
             fixed = bool(state.problem)
-            _retrying(lambda: states().verified(state.pk, known, now, fixed=fixed))
+            _retrying(lambda: states().verified(state.pk, digest, now, fixed=fixed))
             if fixed:
                 state.failures = 0
             return True
-        note = self._clean(f"{found.text} {found.fix}")
+        note = f"{result.text} {result.fix}".strip()
         self.result.note = note
         until, failures = now + pause(state.failures), state.failures + 1
-        _retrying(lambda: states().unverified(state.pk, note, until, failures))
+        _retrying(lambda: states().unverified(state.pk, note, until, now, failures))
         return False
-
-    def _verify(self) -> CheckResult:
-        try:
-            return self.engine.verify(self.origin, force=self.options.force)
-        except NoThread:
-            raise
-        except Exception as error:  # a project's own engine may raise anything
-            text = f"{self.engine.name} could not be verified: {_text_of(error)}"
-            return CheckResult(is_good=False, text=text)
 
     # Batches
 
@@ -255,12 +248,15 @@ class Dispatcher:
                 return False
             if time.monotonic() > deadline:
                 break
-            batch = batches.pop()
+            batch = self._next(batches)
             try:
                 answer, said = self._submit(batch)
             except NoThread:
                 self._put_back_untried([batch, *batches], RESTART)
                 raise
+            if answer.outcome == Outcome.EXHAUSTED:
+                batches = self._wait_for_quota([*batches, batch], answer, said)
+                continue
             if answer.taken and answer.taken < len(batch):
                 # As much as the quota allowed. What is left finds out what follows.
                 batches.append(batch[answer.taken :])
@@ -272,21 +268,28 @@ class Dispatcher:
                 continue
             if answer.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
                 self._settle(batch, answer, said)
-                continue
-            if answer.outcome == Outcome.EXHAUSTED:
-                self._wait_for_quota(batch, answer, said)
+                self.left = answer.left
+                if answer.left == 0:
+                    batches = self._wait_for_quota(batches, answer, said)
                 continue
             if answer.outcome == Outcome.DEFERRED:
                 wait = min(AWAY, answer.retry_after or PAUSE)
                 self._put_back(batch, wait, deferred=True, **said)
                 continue
-            rest = [row for other in batches for row in other]
-            self._postpone(batch, rest, answer, said)
+            wait = self._postpone(batch, answer, said)
+            self._put_back_untried(batches, wait)
             return False
-        if batches:
-            # Too many are rejected to find all at once: the rest are fewer now.
-            self._put_back([row for batch in batches for row in batch], PAUSE)
+        # Too many are rejected to find all at once: the rest are fewer now.
+        self._put_back_untried(batches, PAUSE)
         return True
+
+    def _next(self, batches: list[list[Submission]]) -> list[Submission]:
+        """Take the next batch, with as many URLs as the engine said it still takes."""
+        batch = batches.pop()
+        if self.left and _are_urls(batch) and len(batch) > self.left:
+            batches.append(batch[self.left :])
+            return batch[: self.left]
+        return batch
 
     def _submit(self, rows: Sequence[Submission]) -> tuple[Answer, dict[str, Any]]:
         """Send a batch; return the answer, and what is stored of it."""
@@ -296,23 +299,14 @@ class Dispatcher:
             are_sitemaps=rows[0].kind == Submission.Kind.SITEMAP,
             kinds=[str(row.kind) for row in rows],
             deferred=[row.url for row in rows if row.deferred],
+            id=digest_of(" ".join(map(_identity, rows))),
         )
         started = time.monotonic()
-        try:
-            answer = self.engine.submit(batch)
-            if not isinstance(answer, Answer):
-                # As where a project's own engine forgets to return one.
-                raise TypeError(f"submit() returned {type(answer).__name__}")
-        except NoThread:
-            raise
-        except Exception as error:  # a project's own engine may raise anything
-            text = self._clean(_text_of(error))
-            logger.error("Engine %r: %s", self.engine.alias, text)
-            answer = Answer(outcome=Outcome.UNAVAILABLE, message=text)
+        answer = asking.submit(self.engine, batch)
         said: dict[str, Any] = {
             "status": answer.status,
-            "excerpt": self._clean(answer.excerpt)[:EXCERPT],
-            "message": self._clean(answer.message),
+            "excerpt": answer.excerpt,
+            "message": answer.message,
             "seconds": time.monotonic() - started,
             "answered_at": self.now(),
         }
@@ -363,11 +357,14 @@ class Dispatcher:
     def _postpone(
         self,
         rows: Sequence[Submission],
-        rest: Sequence[Submission],
         answer: Answer,
         said: dict[str, Any],
-    ) -> None:
-        """Pause the engine; submit URLs later, or give up those too old."""
+    ) -> float:
+        """
+        Pause the engine; submit URLs later, or give up those too old.
+
+        Return the seconds of the pause.
+        """
         now = self.now()
         wait = pause(self.state.failures)
         if answer.retry_after is not None and answer.retry_after > 0:
@@ -380,21 +377,32 @@ class Dispatcher:
         over = [row for row in rows if _is_over(row, now)]
         if over:
             self._finish(over, State.FAILED, answer, said)
-        # Without an answer it may have been received: nothing twice in the interval.
-        is_known = answer.status or answer.is_unsent
-        later = wait if is_known else max(wait, self.engine.interval)
+        # It may have been received: nothing twice in the interval.
+        is_unknown = not answer.is_unsent and (answer.status or 200) < 300
+        later = max(wait, self.engine.interval) if is_unknown else wait
         self._put_back([row for row in rows if not _is_over(row, now)], later, **said)
-        self._put_back(rest, wait)
+        return wait
 
     def _wait_for_quota(
-        self, rows: Sequence[Submission], answer: Answer, said: dict[str, Any]
-    ) -> None:
-        """Submit no more URLs for a while; nothing was sent, and nothing failed."""
+        self,
+        batches: Sequence[list[Submission]],
+        answer: Answer,
+        said: dict[str, Any],
+    ) -> list[list[Submission]]:
+        """
+        Submit no URLs for a while; nothing of these was sent, and nothing failed.
+
+        Return the batches for which a quota of URLs does not matter.
+        """
         now, wait = self.now(), min(AWAY, answer.retry_after or RENEWED_IN)
         self.state.failures, self.state.exhausted_until = 0, now + wait
         pk, last = self.state.pk, _last(said)
         _retrying(lambda: states().exhausted(pk, now + wait, now, **last))
-        self._put_back(rows, wait, attempts=F("attempts") - 1, **said)
+        urls = [batch for batch in batches if _are_urls(batch)]
+        # Of an answer that accepted others nothing is stored with these.
+        is_theirs = answer.outcome == Outcome.EXHAUSTED
+        self._put_back_untried(urls, wait, **(said if is_theirs else {}))
+        return [batch for batch in batches if not _are_urls(batch)]
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
         due_at, ids = self.now() + wait, _ids(rows)
@@ -402,16 +410,12 @@ class Dispatcher:
         self.result.postponed += len(rows)
 
     def _put_back_untried(
-        self, batches: Sequence[Sequence[Submission]], wait: float
+        self, batches: Iterable[Sequence[Submission]], wait: float, **said: Any
     ) -> None:
-        """Put back what was claimed, which counted an attempt, and not sent."""
+        """Put back what was claimed, which counted an attempt, and not received."""
         rows = [row for batch in batches for row in batch]
-        self._put_back(rows, wait, attempts=F("attempts") - 1)
-
-    def _clean(self, text: str) -> str:
-        """Return an engine's text without secrets, as every database can store it."""
-        legal = text.replace("\0", "").encode("utf-8", "replace").decode()
-        return self.engine.redact(legal).strip()
+        if rows:
+            self._put_back(rows, wait, attempts=F("attempts") - 1, **said)
 
 
 def pause(failures: int) -> float:
@@ -439,6 +443,16 @@ def _batches(rows: Sequence[Submission]) -> list[list[Submission]]:
     return sitemaps + [some for some in (feeds, urls) if some]
 
 
+def _identity(row: Submission) -> str:
+    """Return what is the same as long as a submission says the same."""
+    return f"{row.pk} {row.kind} {row.url}"
+
+
+def _are_urls(rows: Sequence[Submission]) -> bool:
+    kinds = Submission.Kind
+    return rows[0].kind not in (kinds.SITEMAP, kinds.FEED)
+
+
 def _is_over(row: Submission, now: float) -> bool:
     return row.attempts >= ATTEMPTS and now - row.created_at > GIVE_UP
 
@@ -460,7 +474,3 @@ def _origin(site: SiteAddress, host: str) -> str:
 
 def _retrying(action: Callable[[], Result]) -> Result:
     return retrying(submissions().db, action)
-
-
-def _text_of(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -17,7 +17,7 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-from django_sitemaps_plus.conf import NAME, advice, get_settings
+from django_sitemaps_plus.conf import NAME, get_settings, options_of, refusal
 from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.base import REDACTED, Engine
 from django_sitemaps_plus.engines.errors import MissingExtra
@@ -46,26 +46,24 @@ def backend(alias: str) -> type[Engine]:
 
     Raises ``ConfigurationError`` if its entry in the settings names none.
     """
-    entry: Any = get_settings().ENGINES[alias]
+    here = "ENGINES", alias
     if not 0 < len(str(alias)) <= MAX_ALIAS:
-        raise _refusal(alias, "", f"needs a name of 1 to {MAX_ALIAS} characters.")
-    if not isinstance(entry, Mapping) or "BACKEND" not in entry:
-        problem = 'needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'
-        raise _refusal(alias, "", problem)
-    for key in entry:
-        if key not in _KEYS:
-            raise _refusal(alias, f"[{key!r}]", "is unknown; use 'OPTIONS' for it.")
+        raise refusal(f"needs a name of 1 to {MAX_ALIAS} characters.", *here)
+    example = '{"BACKEND": "dotted.path", "OPTIONS": {…}}'
+    entry = options_of(get_settings().ENGINES[alias], _KEYS, "keys", example, *here)
+    if "BACKEND" not in entry:
+        raise refusal(f"needs a 'BACKEND', for example {example}.", *here)
     path = entry["BACKEND"]
     try:
-        found = import_string(path)
+        engine = import_string(path)
     except (ImportError, AttributeError, TypeError) as error:
         problem = f"is {path!r}, which cannot be imported: {error}"
-        raise _refusal(alias, "['BACKEND']", problem) from error
-    if not (isinstance(found, type) and issubclass(found, Engine)):
+        raise refusal(problem, *here, "BACKEND") from error
+    if not (isinstance(engine, type) and issubclass(engine, Engine)):
         base = f"{Engine.__module__}.Engine"
         problem = f"is {path!r}, which is not a subclass of {base}."
-        raise _refusal(alias, "['BACKEND']", problem)
-    return found
+        raise refusal(problem, *here, "BACKEND")
+    return engine
 
 
 def make(alias: str) -> Engine:
@@ -74,35 +72,39 @@ def make(alias: str) -> Engine:
 
     Raises ``ConfigurationError`` for an option that is unknown, missing or refused.
     """
-    engine = backend(alias)
-    options = get_settings().ENGINES[alias].get("OPTIONS", {})
-    if not isinstance(options, Mapping):
-        raise _refusal(alias, "['OPTIONS']", "is not a dict.")
-    _check_names(alias, engine, options)
+    engine, here = backend(alias), ("ENGINES", alias, "OPTIONS")
+    declared = {f.name: f for f in dataclasses.fields(engine) if f.init}
+    del declared["alias"]
+    given = get_settings().ENGINES[alias].get("OPTIONS", {})
+    options = options_of(given, declared, "options", "{…}", *here)
+    for name, option in declared.items():
+        defaults = {option.default, option.default_factory}
+        if defaults == {dataclasses.MISSING} and name not in options:
+            raise refusal(f"is missing; {engine.name} needs it.", *here, name)
     try:
         return engine(alias=alias, **options)
     except (ValueError, TypeError) as error:
         path, problem = _explained(engine, options, error)
     # Not from within: a traceback would lead to the options.
-    raise _refusal(alias, path, problem)
+    raise refusal(problem, "ENGINES", alias, *path)
 
 
 def retired_addresses(engine: Engine) -> Iterator[tuple[str, str]]:
     """Yield options with an address that no longer works, and what to use instead."""
-    for known in dataclasses.fields(engine):
-        value = getattr(engine, known.name)
-        if isinstance(value, str) and not known.metadata.get("secret"):
+    for option in dataclasses.fields(engine):
+        value = getattr(engine, option.name)
+        if isinstance(value, str) and not option.metadata.get("secret"):
             sentence = retired.sentence(value)
             if sentence:
-                yield known.name, sentence
+                yield option.name, sentence
 
 
 def files_of(host: str) -> Mapping[str, str]:
     """Return the files that a host must serve at its root: contents by name."""
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for engine in engines().values():
-        found.update(engine.files(host))
-    return found
+        files.update(engine.files(host))
+    return files
 
 
 @lru_cache(maxsize=1)
@@ -127,34 +129,19 @@ def known_files() -> frozenset[str]:
         return frozenset()
 
 
-def _check_names(alias: str, engine: type[Engine], options: Mapping[Any, Any]) -> None:
-    """Refuse options that the engine does not declare, and missing options."""
-    declared = {f.name: f for f in dataclasses.fields(engine) if f.init}
-    del declared["alias"]
-    for name in options:
-        if name not in declared:
-            problem = f"is not an option. {advice(name, declared, 'options')}"
-            raise _refusal(alias, f"['OPTIONS'][{name!r}]", problem)
-    for name, known in declared.items():
-        defaults = {known.default, known.default_factory}
-        if defaults == {dataclasses.MISSING} and name not in options:
-            problem = f"is missing; {engine.name} needs it."
-            raise _refusal(alias, f"['OPTIONS'][{name!r}]", problem)
-
-
 def _explained(
     engine: type[Engine], options: Mapping[Any, Any], error: Exception
-) -> tuple[str, str]:
+) -> tuple[tuple[str, ...], str]:
     """Return the path of what an engine refuses, and why, without secrets."""
     hidden = [f.name for f in dataclasses.fields(engine) if f.metadata.get("secret")]
     secrets = [options.get(name) for name in hidden]
     option = getattr(error, "option", None)
     if not option:
-        return "['OPTIONS']", f"cannot be used: {_without(str(error), secrets)}"
+        return ("OPTIONS",), f"cannot be used: {_without(str(error), secrets)}"
     # The problem of an OptionError is the end of a sentence.
     problem = _without(getattr(error, "problem", str(error)), secrets)
     is_missing = isinstance(error, MissingExtra)
-    return f"[{option!r}]" if is_missing else f"['OPTIONS'][{option!r}]", problem
+    return (option,) if is_missing else ("OPTIONS", option), problem
 
 
 def _without(text: str, secrets: list[Any]) -> str:
@@ -165,10 +152,6 @@ def _without(text: str, secrets: list[Any]) -> str:
             if part:
                 text = text.replace(str(part), REDACTED)
     return text
-
-
-def _refusal(alias: Any, path: str, problem: str) -> ConfigurationError:
-    return ConfigurationError(f"{NAME}['ENGINES'][{alias!r}]{path} {problem}")
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

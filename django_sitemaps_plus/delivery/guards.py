@@ -8,7 +8,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.protocol.robots import closed
-from django_sitemaps_plus.sitemaps.site import configured
+from django_sitemaps_plus.sitemaps.site import Site
 
 #: What the advice ends with where --force helps.
 _OR_FORCE = ", or use --force."
@@ -20,55 +20,51 @@ def check(*, force: bool = False) -> list[CheckResult]:
 
     With ``force`` it may from everywhere whose address is known.
     """
-    found = [_address(), _debug(), _robots()]
-    return [forced(one) for one in found] if force else found
+    results = [_address(), _debug(), _robots()]
+    return [forced(one) for one in results] if force else results
 
 
-def forced(found: CheckResult) -> CheckResult:
+def forced(result: CheckResult) -> CheckResult:
     """Return what a check finds where somebody uses --force."""
-    if found.is_good or not found.fix.endswith(_OR_FORCE):
-        return found
-    return CheckResult(is_good=True, text=f"{found.text} Ignored by --force.")
+    if result.is_good or not result.fix.endswith(_OR_FORCE):
+        return result
+    return CheckResult.good(f"{result.text} Ignored by --force.")
 
 
 def refusal() -> str:
     """Return why nothing may be submitted; empty if it may."""
-    wrong = [found for found in check() if not found.is_good]
+    wrong = [result for result in check() if not result.is_good]
     return f"{wrong[0].text} {wrong[0].fix}" if wrong else ""
 
 
 def _debug() -> CheckResult:
     if not django_settings.DEBUG:
-        return CheckResult(is_good=True, text="DEBUG is off.")
-    return CheckResult(
-        is_good=False,
-        text="DEBUG is on: this is not a public site.",
-        fix=f"Set DEBUG = False{_OR_FORCE}",
+        return CheckResult.good("DEBUG is off.")
+    return CheckResult.bad(
+        "DEBUG is on: this is not a public site.",
+        f"Set DEBUG = False{_OR_FORCE}",
     )
 
 
 def _address() -> CheckResult:
-    site = configured()
+    site = Site.current().address()
     if site is None:
-        return CheckResult(
-            is_good=False,
-            text="The site's address is not known.",
-            fix="Set SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.",
+        return CheckResult.bad(
+            "The site's address is not known.",
+            "Set SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.",
         )
     if is_private(site.origin.host):
-        return CheckResult(
-            is_good=False,
-            text=f"{site.origin} is not a public address: engines cannot reach it.",
-            fix=f"Set SITEMAPS_PLUS['BASE_URL'] to the public address{_OR_FORCE}",
+        return CheckResult.bad(
+            f"{site.origin} is not a public address: engines cannot reach it.",
+            f"Set SITEMAPS_PLUS['BASE_URL'] to the public address{_OR_FORCE}",
         )
-    return CheckResult(is_good=True, text=f"The site's address is {site.origin}.")
+    return CheckResult.good(f"The site's address is {site.origin}.")
 
 
 def _robots() -> CheckResult:
     if not closed(get_settings().robots_groups()):
-        return CheckResult(is_good=True, text="robots.txt allows crawling.")
-    return CheckResult(
-        is_good=False,
-        text="robots.txt disallows everything.",
-        fix=f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}",
+        return CheckResult.good("robots.txt allows crawling.")
+    return CheckResult.bad(
+        "robots.txt disallows everything.",
+        f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}",
     )

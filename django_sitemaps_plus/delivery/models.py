@@ -16,12 +16,12 @@ from django.db.models import Case, F, Value, When
 from django.db.models.functions import Greatest
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.sitemaps.site import current_site
+from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteQuerySet, SiteRow
 
 #: Rows of one statement.
 ROWS = 500
 #: What a submission takes over from an earlier one of the same URL.
-_REPEATED = ("engine", "url", "digest", "host", "kind", "section")
+_REPEATED = ("engine", "url", "digest", "host", "section")
 
 
 def digest_of(url: str) -> str:
@@ -29,7 +29,7 @@ def digest_of(url: str) -> str:
     return hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
 
 
-class SubmissionQuerySet(models.QuerySet["Submission"]):
+class SubmissionQuerySet(SiteQuerySet["Submission"]):
     """How a submission's state changes."""
 
     def waiting(self, engine: str, host: str) -> SubmissionQuerySet:
@@ -40,8 +40,14 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         self, engine: str, host: str, now: float, sections: Iterable[str] = ()
     ) -> SubmissionQuerySet:
         """Return what may be claimed, of some sections or of all."""
-        found = self.filter(engine=engine, host=host, due_at__lte=now)
-        return found.filter(section__in=list(sections)) if sections else found
+        rows = self.filter(engine=engine, host=host, due_at__lte=now)
+        return rows.filter(section__in=list(sections)) if sections else rows
+
+    def sent_with_first(self) -> SubmissionQuerySet:
+        """Return what was sent together with the first, or all that never was."""
+        for sent_at in self.values_list("sent_at", flat=True)[:1]:
+            return self.filter(sent_at=sent_at)
+        return self
 
     def claim(self, ids: Sequence[int], owner: str, until: float, now: float) -> None:
         """
@@ -57,7 +63,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
                     claimed_by=owner,
                     due_at=until,
                     sent_at=now,
-                    again=False,
+                    again="",
                     attempts=F("attempts") + 1,
                 )
 
@@ -81,29 +87,41 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         with transaction.atomic(using=self.db):
             for some in _chunks(ids):
                 mine = self.filter(pk__in=some, claimed_by=owner)
-                mine.filter(again=False).update(**final)
+                mine.filter(again="").update(**final)
                 # What is left changed again while it was being sent.
-                rows = list(mine.values(*_REPEATED))
+                rows = list(mine.values(*_REPEATED, "again"))
                 if rows:
                     mine.update(**final)
                     now = answer["answered_at"]
-                    again = {"created_at": now, "due_at": now + interval}
+                    later = {"created_at": now, "due_at": now + interval}
                     self.bulk_create(
-                        (Submission(**row, **again) for row in rows),
+                        (
+                            Submission(kind=row.pop("again"), **row, **later)
+                            for row in rows
+                        ),
                         ignore_conflicts=True,
                     )
 
     def put_back(
         self, ids: Sequence[int], owner: str, due_at: float, **answer: Any
     ) -> None:
-        """Give back what was claimed and not settled: it waits until ``due_at``."""
+        """
+        Give back what was claimed and not settled: it waits until ``due_at``.
+
+        What happened meanwhile counts, but nobody has heard yet that a URL was added.
+        """
+        kinds = Submission.Kind
+        is_same = models.Q(again__in=["", kinds.REQUESTED])
+        is_same |= models.Q(kind=kinds.ADDED, again=kinds.CHANGED)
         with transaction.atomic(using=self.db):
             for some in _chunks(ids):
-                self.filter(pk__in=some, claimed_by=owner).update(
+                mine = self.filter(pk__in=some, claimed_by=owner)
+                mine.exclude(is_same).update(kind=F("again"))
+                mine.update(
                     state=Submission.State.PENDING,
                     due_at=due_at,
                     claimed_by="",
-                    again=False,
+                    again="",
                     **answer,
                 )
 
@@ -112,7 +130,7 @@ def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
     return (ids[start : start + ROWS] for start in range(0, len(ids), ROWS))
 
 
-class Submission(models.Model):
+class Submission(SiteRow):
     """
     One URL for one engine, and its answer.
 
@@ -139,44 +157,42 @@ class Submission(models.Model):
         REJECTED = "rejected", _("rejected")
         FAILED = "failed", _("given up")
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
     #: The alias in the settings.
-    engine = models.CharField(max_length=100)
+    engine = models.CharField(_("engine"), max_length=100)
     url = models.TextField("URL")
     #: Of the URL, for the index.
     digest = models.CharField(max_length=32)
     #: With the port, unless it is the scheme's default.
-    host = models.CharField(max_length=255)
+    host = models.CharField(_("host"), max_length=255)
     kind = models.CharField(max_length=9, choices=Kind.choices)
-    section = models.CharField(max_length=100, blank=True, default="")
+    section = models.CharField(_("section"), max_length=100, blank=True, default="")
 
-    state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
+    state = models.CharField(
+        _("state"), max_length=8, choices=State.choices, default=State.PENDING
+    )
     #: True until the answer is final, then null, which the constraint ignores.
     live = models.BooleanField(null=True, default=True)
     #: When it may be claimed, or when its claim ends; null once it is settled.
     due_at = models.FloatField(null=True, blank=True)
     claimed_by = models.CharField(max_length=32, blank=True, default="")
-    #: The URL changed again while it was being sent.
-    again = models.BooleanField(default=False)
+    #: What happened to the URL while it was being sent; empty for nothing.
+    again = models.CharField(max_length=9, blank=True, default="")
     #: The engine looked at the URL, and wants to look again before it is submitted.
     deferred = models.BooleanField(default=False)
-    attempts = models.PositiveIntegerField(default=0)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
 
     created_at = models.FloatField()
     sent_at = models.FloatField(null=True, blank=True)
     answered_at = models.FloatField(null=True, blank=True)
 
     #: The last answer: HTTP status, the start of its body, and what it means.
-    status = models.PositiveSmallIntegerField(null=True, blank=True)
+    status = models.PositiveSmallIntegerField(_("status"), null=True, blank=True)
     excerpt = models.TextField(blank=True, default="")
-    message = models.TextField(blank=True, default="")
+    message = models.TextField(_("message"), blank=True, default="")
     #: How long the request took.
     seconds = models.FloatField(null=True, blank=True)
 
-    objects: ClassVar[models.Manager[Submission]] = models.Manager.from_queryset(
-        SubmissionQuerySet
-    )()
+    objects = SiteManager.from_queryset(SubmissionQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
     class Meta:
         app_label = "sitemaps_plus"
@@ -200,14 +216,14 @@ class Submission(models.Model):
         return f"{self.engine}: {self.url}"
 
 
-class EngineStateQuerySet(models.QuerySet["EngineState"]):
+class EngineStateQuerySet(SiteQuerySet["EngineState"]):
     """How an engine's state changes."""
 
     def ensure(self, engine: str, hosts: Iterable[str]) -> None:
         """Create the rows that do not exist yet."""
         wanted = set(hosts)
-        known = self.filter(engine=engine, host__in=wanted)
-        missing = wanted - set(known.values_list("host", flat=True))
+        existing = self.filter(engine=engine, host__in=wanted)
+        missing = wanted - set(existing.values_list("host", flat=True))
         if missing:
             self.bulk_create(
                 (EngineState(engine=engine, host=host) for host in sorted(missing)),
@@ -221,19 +237,16 @@ class EngineStateQuerySet(models.QuerySet["EngineState"]):
         ``fixed`` ends the pause of a proof that was missing before. The pauses of an
         engine that refuses all the same go on growing.
         """
-        rest = {"problem": "", "failures": 0, "paused_until": 0} if fixed else {}
+        rest: dict[str, Any] = {}
+        if fixed:
+            rest = {"problem": "", "paused_until": 0, "failures": 0, "failing_since": 0}
         self.filter(pk=pk).update(verified=proof, verified_at=now, **rest)
 
     def unverified(
-        self, pk: int, problem: str, paused_until: float, failures: int
+        self, pk: int, problem: str, until: float, now: float, failures: int
     ) -> None:
-        """Pause: the engine would not find the ownership proof."""
-        self.filter(pk=pk).update(
-            verified="",
-            problem=problem,
-            failures=failures,
-            paused_until=Greatest("paused_until", Value(paused_until)),
-        )
+        """Pause, as ``pause``: the engine would not find the ownership proof."""
+        self._pause(pk, until, now, failures, verified="", problem=problem)
 
     def answered(self, pk: int, *, succeeded: bool, now: float, **answer: Any) -> None:
         """
@@ -247,6 +260,7 @@ class EngineStateQuerySet(models.QuerySet["EngineState"]):
         self.filter(pk=pk).update(
             answered_at=now,
             failures=0,
+            failing_since=0,
             paused_until=Case(paused, default=Value(0.0)),
             **answer,
         )
@@ -263,11 +277,17 @@ class EngineStateQuerySet(models.QuerySet["EngineState"]):
         if answer["status"] in (401, 403):
             # Access was denied: the ownership proof has to be verified again.
             answer["verified"] = ""
+        self._pause(pk, until, now, failures, answered_at=now, **answer)
+
+    def _pause(
+        self, pk: int, until: float, now: float, failures: int, **values: Any
+    ) -> None:
+        was_failing = When(failing_since__gt=0, then=F("failing_since"))
         self.filter(pk=pk).update(
-            answered_at=now,
             failures=failures,
+            failing_since=Case(was_failing, default=Value(now)),
             paused_until=Greatest("paused_until", Value(until)),
-            **answer,
+            **values,
         )
 
     def exhausted(self, pk: int, until: float, now: float, **answer: Any) -> None:
@@ -275,22 +295,21 @@ class EngineStateQuerySet(models.QuerySet["EngineState"]):
         self.filter(pk=pk).update(
             answered_at=now,
             failures=0,
+            failing_since=0,
             exhausted_until=Greatest("exhausted_until", Value(until)),
             **answer,
         )
 
     def is_paused(self, pk: int, now: float) -> bool:
-        """Tell whether an engine is paused, perhaps since a moment ago."""
+        """Return whether an engine is paused, perhaps since a moment ago."""
         return self.filter(pk=pk, paused_until__gt=now).exists()
 
 
-class EngineState(models.Model):
+class EngineState(SiteRow):
     """How one engine is doing for one of the site's hosts."""
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
-    engine = models.CharField(max_length=100)
-    host = models.CharField(max_length=255)
+    engine = models.CharField(_("engine"), max_length=100)
+    host = models.CharField(_("host"), max_length=255)
     #: A digest of the ownership proof that was verified; empty if none was.
     verified = models.CharField(max_length=32, blank=True, default="")
     verified_at = models.FloatField(default=0)
@@ -299,19 +318,18 @@ class EngineState(models.Model):
     paused_until = models.FloatField(default=0)
     #: Until when no URLs are submitted, though sitemaps are: the quota is used up.
     exhausted_until = models.FloatField(default=0)
-    #: Failures in a row: each makes the pause longer.
-    failures = models.PositiveIntegerField(default=0)
+    #: Failures in a row, of which each makes the pause longer, and since when.
+    failures = models.PositiveIntegerField(_("failures in a row"), default=0)
+    failing_since = models.FloatField(default=0)
     #: The last answer.
     answered_at = models.FloatField(default=0)
-    status = models.PositiveSmallIntegerField(null=True, blank=True)
-    message = models.TextField(blank=True, default="")
+    status = models.PositiveSmallIntegerField(_("status"), null=True, blank=True)
+    message = models.TextField(_("message"), blank=True, default="")
     succeeded_at = models.FloatField(default=0)
     #: When it was last asked what it says of the site's sitemaps.
     asked_at = models.FloatField(default=0)
 
-    objects: ClassVar[models.Manager[EngineState]] = models.Manager.from_queryset(
-        EngineStateQuerySet
-    )()
+    objects = SiteManager.from_queryset(EngineStateQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
     class Meta:
         app_label = "sitemaps_plus"
@@ -327,11 +345,9 @@ class EngineState(models.Model):
         return f"{self.engine} ({self.host})"
 
 
-class SitemapReport(models.Model):
+class SitemapReport(SiteRow):
     """What an engine said of one of the site's sitemaps when it was last asked."""
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
     engine = models.CharField(max_length=100)
     location = models.TextField()
     #: Of the location, for the index.

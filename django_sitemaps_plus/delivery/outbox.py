@@ -1,8 +1,9 @@
 """
 Into the outbox: what happened to URLs becomes a submission for each engine.
 
-A URL waits once for each engine: further changes join the submission that waits. A URL
-that was submitted within the engine's interval waits until that is over.
+A URL waits once for each engine: further changes join the submission that waits, which
+says what happened since the engine was last notified. A URL that was submitted within
+the engine's interval waits until that is over.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from django.db.models.functions import Coalesce
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP, ROWS
-from django_sitemaps_plus.db import database_time, retrying
+from django_sitemaps_plus.db import database_time, delete_old, retrying
 from django_sitemaps_plus.engines.base import Engine
 from django_sitemaps_plus.pagination.queries import (
     of_sections,
@@ -31,11 +32,11 @@ from django_sitemaps_plus.pagination.queries import (
     sections,
 )
 from django_sitemaps_plus.publishing import index
-from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .engines import engines
-from .models import EngineState, Submission, SubmissionQuerySet, digest_of
-from .queries import states, submissions, submissions_of_all_sites
+from .models import Submission, SubmissionQuerySet, digest_of
+from .queries import states, submissions, with_first_due
 
 Kind = Submission.Kind
 State = Submission.State
@@ -67,21 +68,6 @@ class Notice:
     late: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backlog:
-    """What waits for one engine and one host."""
-
-    engine: str
-    host: str
-    count: int
-    #: When the first may be sent: seconds since the epoch, by the database's clock.
-    due_at: float
-    #: Why it could not be sent so far; empty if it waits for its time only.
-    problem: str
-    #: How often in a row.
-    failures: int
-
-
 # What happened to URLs
 
 
@@ -92,7 +78,7 @@ def enqueue() -> int:
     Nothing is done while the site's address is not known. Several processes may call
     it at the same time.
     """
-    site = configured()
+    site = Site.current().address()
     if site is None or not engines():
         return 0
     sitemaps = sitemap_notices(site)
@@ -104,26 +90,28 @@ def enqueue() -> int:
             return done
 
 
-def unqueued() -> QuerySet[UrlChange]:
-    """Return the changes of URLs that are to be submitted, and are not yet queued."""
+def _unqueued() -> QuerySet[UrlChange]:
+    """Return the changes of URLs that are to be queued."""
     # As an expression, which gives "on_hold = false": NOT is looked up in no index
     # where there is no boolean type, and IN is sorted.
-    found = url_changes().filter(queued_at=None, on_hold=Value(False))
+    rows = url_changes().filter(queued_at=None, on_hold=Value(False))
+    return rows.order_by(*_ORDER.get(connections[rows.db].vendor, _WHOLE))
+
+
+def _without_errors() -> QuerySet[UrlChange]:
+    """Return the same, but of sections in error: something larger is wrong there."""
     broken = pages().filter(of_sections()).exclude(error="").order_by()
     names = list(broken.values_list("section__name", flat=True).distinct())
-    if names:
-        # Something larger is wrong there: nothing of it is submitted until it is fixed.
-        found = found.exclude(section__in=names)
-    return found.order_by(*_ORDER.get(connections[found.db].vendor, _WHOLE))
+    return _unqueued().exclude(section__in=names) if names else _unqueued()
 
 
 def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice]) -> int:
     """Queue the next changes, all or none of them."""
-    if unqueued().first() is None:
+    if _unqueued().first() is None or _without_errors().first() is None:
         return 0
     with locked() as now:
         # Read while nobody else queues them.
-        some = list(unqueued()[:CHUNK])
+        some = list(_without_errors()[:CHUNK])
         if some:
             notices = [notice_of(change, site) for change in some]
             put([*notices, *sitemaps], now)
@@ -134,8 +122,8 @@ def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice]) -> int:
 
 def notice_of(change: UrlChange, site: SiteAddress) -> Notice:
     """Return the notice of what happened to a URL."""
-    found = notice(change.location, site, Kind(change.kind), change.section)
-    return replace(found, late=change.late)
+    of_location = notice(change.location, site, Kind(change.kind), change.section)
+    return replace(of_location, late=change.late)
 
 
 def notice(
@@ -150,22 +138,22 @@ def notice(
 
 def sitemap_notices(site: SiteAddress) -> list[Notice]:
     """Return the notices of the site's sitemap and feeds that engines take."""
-    found = [
+    notices = [
         replace(notice(feed, site, Kind.FEED, ""), only=alias)
         for alias, engine in engines().items()
         for feed in engine.feeds_of_site()
     ]
     if any(engine.takes_sitemaps for engine in engines().values()):
         host = site.origin.host
-        found += [Notice(url, host, Kind.SITEMAP) for url in index.addresses(site)]
-    return found
+        notices += [Notice(url, host, Kind.SITEMAP) for url in index.addresses(site)]
+    return notices
 
 
 # What somebody requests
 
 
 def request(
-    found: Iterable[tuple[str, str]],
+    asked: Iterable[tuple[str, str]],
     site: SiteAddress,
     aliases: Iterable[str],
     progress: Callable[[int], object] = lambda done: None,
@@ -177,7 +165,7 @@ def request(
     submitted within an engine's interval waits until that is over.
     """
     chosen = {alias: engines()[alias] for alias in aliases}
-    rest = iter(found)
+    rest = iter(asked)
     done = 0
     while some := list(islice(rest, CHUNK)):
         notices = [notice(url, site, Kind.REQUESTED, section) for url, section in some]
@@ -192,7 +180,7 @@ def _put_now(notices: Sequence[Notice], chosen: Mapping[str, Engine]) -> None:
         put(notices, now, chosen)
 
 
-def retry(found: QuerySet[Submission]) -> int:
+def retry(chosen: QuerySet[Submission]) -> int:
     """
     Submit once more what was rejected or failed; return how many.
 
@@ -200,7 +188,7 @@ def retry(found: QuerySet[Submission]) -> int:
     have been received, and a URL may have been accepted since: these wait for the
     interval.
     """
-    over = found.filter(state__in=(State.REJECTED, State.FAILED))
+    over = chosen.filter(state__in=(State.REJECTED, State.FAILED))
     done = 0
     with locked() as now:
         for alias, engine in engines().items():
@@ -251,18 +239,67 @@ def put(
     """
     added = 0
     for alias, engine in (engines() if chosen is None else chosen).items():
-        own = {digest_of(item.url): item for item in notices if takes(engine, item)}
-        if own:
-            states().ensure(alias, {item.host for item in own.values()})
-            waiting = _join(alias, own)
-            new = {key: item for key, item in own.items() if key not in waiting}
+        wanted = _wanted(engine, notices)
+        if wanted:
+            states().ensure(alias, {item.host for item in wanted.values()})
+            waiting = _join(engine, wanted)
+            new = {key: item for key, item in wanted.items() if key not in waiting}
             _add(alias, engine, new, now)
             added += len(new)
     return added
 
 
-def takes(engine: Engine, item: Notice) -> bool:
-    """Tell whether an engine takes a notice, and is to be notified of such."""
+def new_of(
+    alias: str, notices: Sequence[Notice], now: float
+) -> Iterator[tuple[Notice, float]]:
+    """Yield the notices that ``put`` would add for an engine, and when each is due."""
+    engine = engines()[alias]
+    wanted = _wanted(engine, notices)
+    rows = _live(wanted).values_list("engine", "digest")
+    waiting = {digest for name, digest in rows if name == alias}
+    new = {key: item for key, item in wanted.items() if key not in waiting}
+    for digest, due_at in _due_times(alias, engine, new, now).items():
+        yield new[digest], due_at
+
+
+def _wanted(engine: Engine, notices: Sequence[Notice]) -> dict[str, Notice]:
+    """Return the notices that an engine takes, by the digests of their URLs."""
+    wanted: dict[str, Notice] = {}
+    for item in notices:
+        if _takes(engine, item):
+            digest = digest_of(item.url)
+            former = wanted.get(digest)
+            kind = item.kind if former is None else _merged(engine, former.kind, item)
+            if kind:
+                wanted[digest] = replace(item, kind=kind)
+            else:
+                wanted.pop(digest, None)
+    return wanted
+
+
+def _merged(
+    engine: Engine, former: str, item: Notice, *, is_heard: bool = False
+) -> Submission.Kind | None:
+    """
+    Return what to tell an engine of a URL that waits as ``former``; None for nothing.
+
+    ``is_heard`` is whether it may have heard of that already. Then, and for an engine
+    that does not pass it on, the last event counts.
+    """
+    if item.kind == Kind.REQUESTED or (former, item.kind) == (Kind.ADDED, Kind.CHANGED):
+        return Kind(former)
+    if is_heard or not engine.tells_kinds:
+        return item.kind
+    if (former, item.kind) == (Kind.ADDED, Kind.REMOVED):
+        return None
+    if former in (Kind.CHANGED, Kind.REMOVED) and item.kind == Kind.ADDED:
+        # It was there before, for those who were notified.
+        return Kind.CHANGED if engine.wants(item.section, Kind.CHANGED.value) else None
+    return item.kind
+
+
+def _takes(engine: Engine, item: Notice) -> bool:
+    """Return whether an engine takes a notice, and is to be notified of such."""
     if item.only:
         return item.only == engine.alias
     if item.kind == Kind.SITEMAP:
@@ -272,25 +309,41 @@ def takes(engine: Engine, item: Notice) -> bool:
     return engine.takes_urls and engine.wants(item.section, item.kind.value)
 
 
-def _join(alias: str, notices: Mapping[str, Notice]) -> set[str]:
+def _join(engine: Engine, notices: Mapping[str, Notice]) -> set[str]:
     """Join the submissions that wait already; return their digests."""
-    # By the digest alone: where PostgreSQL has not counted the rows yet, it looks all
-    # of an engine's up in another index.
-    found = submissions().filter(digest__in=list(notices), live=True)
-    locked_rows = found.order_by("pk").select_for_update()
-    rows = [row for row in locked_rows if row.engine == alias]
-    for row in rows:
-        item = notices[row.digest]
-        row.kind, row.section = item.kind, item.section
-        # It may have been sent before this change.
-        row.again = row.state == State.SENDING
+    locked_rows = _live(notices).order_by("pk").select_for_update()
+    rows = [row for row in locked_rows if row.engine == engine.alias]
+    over = [row.pk for row in rows if not _joins(row, engine, notices[row.digest])]
+    submissions().filter(pk__in=over).delete()
     submissions().bulk_update(rows, ["kind", "section", "again"], batch_size=ROWS)
     return {row.digest for row in rows}
 
 
+def _joins(row: Submission, engine: Engine, item: Notice) -> bool:
+    """Add a notice to a submission; return whether there is still something to say."""
+    row.section = item.section
+    if row.state == State.SENDING:
+        # It may have been sent before this change.
+        row.again = _merged(engine, row.again, item) or "" if row.again else item.kind
+        return True
+    kind = _merged(engine, row.kind, item, is_heard=row.attempts > 0)
+    row.kind = kind or row.kind
+    return kind is not None
+
+
+def _live(digests: Iterable[str]) -> SubmissionQuerySet:
+    """
+    Return what waits, or is being sent, of some URLs, whatever the engine.
+
+    By the digest alone: where PostgreSQL has not counted the rows yet, it looks all of
+    an engine's up in another index.
+    """
+    return submissions().filter(digest__in=list(digests), live=True)
+
+
 def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
-    due_at = due_times(alias, engine, notices, now)
+    due_at = _due_times(alias, engine, notices, now)
     submissions().bulk_create(
         (
             Submission(
@@ -310,7 +363,7 @@ def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) 
     )
 
 
-def due_times(
+def _due_times(
     alias: str, engine: Engine, notices: Mapping[str, Notice], now: float
 ) -> dict[str, float]:
     """Return when each notice may be sent, by digest: now, or after its interval."""
@@ -330,78 +383,28 @@ def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float
     """Return when URLs were last sent, by digest; only what was sent ``since``."""
     rows = submissions().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
-    found = rows.order_by().values_list("engine", "digest").annotate(last=last)
+    last_sent = rows.order_by().values_list("engine", "digest").annotate(last=last)
     return {
         digest: at
-        for engine, digest, at in found
+        for engine, digest, at in last_sent
         if engine == alias and at is not None and at > since
     }
 
 
-# What waits
-
-
-def queues(
-    aliases: Iterable[str] | None = None,
-) -> Iterator[tuple[EngineState, SubmissionQuerySet]]:
-    """
-    Yield what waits for each engine and host, with the engine's state.
-
-    By host, because that is how the index finds it among all that was submitted.
-    """
-    names = list(engines() if aliases is None else aliases)
-    for state in states().filter(engine__in=names).order_by("engine", "host"):
-        yield state, submissions().waiting(state.engine, state.host)
-
-
 def next_due() -> float | None:
     """Return the seconds until something is due; None if nothing waits."""
-    soonest = None
-    for state, rows in queues():
-        due = rows.order_by("due_at").values_list("due_at", flat=True).first()
-        if due is not None:
-            at = max(due, state.paused_until, state.exhausted_until)
-            soonest = at if soonest is None else min(soonest, at)
+    waiting = with_first_due(states().filter(engine__in=list(engines())))
+    soonest: float | None = min(
+        (
+            max(state.first_due, state.paused_until, state.exhausted_until)
+            for state in waiting
+            if state.first_due is not None
+        ),
+        default=None,
+    )
     if soonest is None:
         return None
     return max(0.0, soonest - database_time(submissions().db))
-
-
-def backlog(
-    aliases: Iterable[str] | None = None, sections: Sequence[str] = ()
-) -> list[Backlog]:
-    """Return how much waits for each engine and host, for which anything does."""
-    found = []
-    for state, rows in queues(aliases):
-        chosen = rows.filter(section__in=sections) if sections else rows
-        # Two statements: by one, SQLite reads all rows.
-        count = chosen.count()
-        if count:
-            due = chosen.order_by("due_at").values_list("due_at", flat=True).first()
-            own = Backlog(
-                engine=state.engine,
-                host=state.host,
-                count=count,
-                due_at=max(due or 0.0, state.paused_until, state.exhausted_until),
-                problem=state.problem or (state.message if state.failures else ""),
-                failures=state.failures,
-            )
-            found.append(own)
-    return found
-
-
-def late(seconds: float) -> int:
-    """
-    Return how many submissions have been due for longer than some seconds.
-
-    What waits for an engine's quota is not late.
-    """
-    before = database_time(submissions().db) - seconds
-    return sum(
-        rows.filter(due_at__lt=before).count()
-        for state, rows in queues()
-        if state.exhausted_until <= before
-    )
 
 
 def prune() -> int:
@@ -410,12 +413,5 @@ def prune() -> int:
 
     Of all sites: one of them may not be there any more.
     """
-    deleted = 0
-    while True:
-        every = submissions_of_all_sites()
-        rows = every.order_by("pk").values_list("pk", "created_at")
-        since = time.time() - KEEP
-        old = [pk for pk, created in rows[:ROWS] if created < since]
-        if not old:
-            return deleted
-        deleted += every.filter(pk__in=old).delete()[0]
+    every = Submission.objects.of_all_sites()
+    return delete_old(every, "created_at", time.time() - KEEP)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from django.db import router
-from django.db.models import QuerySet
+from collections.abc import Sequence
+from typing import Any
 
-from django_sitemaps_plus.sitemaps.site import current_site
+from django.db.models import Case, Count, OuterRef, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce, Greatest
+
+from django_sitemaps_plus.db import DatabaseTime
 
 from .models import (
     EngineState,
@@ -18,24 +21,73 @@ from .models import (
 
 def submissions() -> SubmissionQuerySet:
     """Return the site's submissions, in the database for writing."""
-    return submissions_of_all_sites().filter(site=current_site())
-
-
-def submissions_of_all_sites() -> SubmissionQuerySet:
-    """Return the submissions of whichever site."""
-    using = router.db_for_write(Submission)
-    found: SubmissionQuerySet = Submission.objects.using(using).all()
-    return found
+    return Submission.objects.on_site()
 
 
 def states() -> EngineStateQuerySet:
     """Return the states of the site's engines, in the database for writing."""
-    using = router.db_for_write(EngineState)
-    every: EngineStateQuerySet = EngineState.objects.using(using).all()
-    return every.filter(site=current_site())
+    return EngineState.objects.on_site()
+
+
+def with_pause(rows: SubmissionQuerySet) -> QuerySet[Any]:
+    """Add to submissions until when their engine takes none, as ``paused_until``."""
+    engine = states().filter(engine=OuterRef("engine"), host=OuterRef("host"))
+    of_urls = engine.values(until=Greatest("paused_until", "exhausted_until"))
+    until = Case(
+        # Sitemaps have no quota.
+        When(kind=Submission.Kind.SITEMAP, then=engine.values("paused_until")),
+        default=Subquery(of_urls),
+    )
+    found: QuerySet[Any] = rows.annotate(paused_until=until)
+    return found
+
+
+def of_engine() -> SubmissionQuerySet:
+    """Return the submissions to the engine and the host of an outer query."""
+    return submissions().filter(engine=OuterRef("engine"), host=OuterRef("host"))
+
+
+def counted(rows: SubmissionQuerySet) -> Coalesce:
+    """Return how many submissions to an engine there are, as an expression."""
+    grouped = rows.order_by().values("engine").annotate(n=Count("pk"))
+    return Coalesce(Subquery(grouped.values("n")), 0)
+
+
+def with_first_due(
+    rows: EngineStateQuerySet, sections: Sequence[str] = ()
+) -> QuerySet[Any]:
+    """
+    Add to states when the first submission that waits may be sent, as ``first_due``.
+
+    Of some sections, or of all. None where nothing waits.
+    """
+    first = _waiting(sections).order_by("due_at").values("due_at")[:1]
+    found: QuerySet[Any] = rows.annotate(first_due=Subquery(first))
+    return found
+
+
+def with_waiting(
+    rows: EngineStateQuerySet, late: float, sections: Sequence[str] = ()
+) -> QuerySet[Any]:
+    """
+    Add to states how many submissions wait, as ``waiting_n``, and ``first_due``.
+
+    ``late_n`` have been due for ``late`` seconds.
+    """
+    # Subqueries of their own: by one, SQLite reads all rows.
+    waiting = _waiting(sections)
+    overdue = waiting.filter(due_at__lt=DatabaseTime() - late)
+    found: QuerySet[Any] = with_first_due(rows, sections).annotate(
+        waiting_n=counted(waiting), late_n=counted(overdue)
+    )
+    return found
+
+
+def _waiting(sections: Sequence[str]) -> SubmissionQuerySet:
+    rows = of_engine().filter(due_at__isnull=False)
+    return rows.filter(section__in=sections) if sections else rows
 
 
 def reports() -> QuerySet[SitemapReport]:
     """Return what engines said of the site's sitemaps, in the database for writing."""
-    using = router.db_for_write(SitemapReport)
-    return SitemapReport.objects.using(using).filter(site=current_site())
+    return SitemapReport.objects.on_site()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.db import transaction
+from django.utils.dateparse import parse_datetime
 
 from django_sitemaps_plus.db import database_time, retrying
+from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import Engine, SitemapStatus
 from django_sitemaps_plus.publishing import index
-from django_sitemaps_plus.sitemaps.site import configured
+from django_sitemaps_plus.sitemaps.site import Site
 
-from . import dispatcher
 from .engines import engines
 from .models import SitemapReport, digest_of
 from .queries import reports, states
@@ -22,8 +25,20 @@ _TIME = 40
 
 
 def has_reports(engine: Engine) -> bool:
-    """Tell whether an engine can say anything of sitemaps."""
+    """Return whether an engine can say anything of sitemaps."""
     return type(engine).status is not Engine.status
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Return a time as an engine writes it (RFC 3339); None for what is not one."""
+    try:
+        moment = parse_datetime(text or "")
+    except ValueError:
+        return None
+    if moment is None:
+        return None
+    aware: dt.datetime = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return aware.timestamp()
 
 
 def ask(*, at_once: bool = False) -> None:
@@ -33,7 +48,7 @@ def ask(*, at_once: bool = False) -> None:
     An engine is asked every six hours, by one process; ``at_once`` where somebody
     wants to know now. Engines are not asked within a transaction of somebody else's.
     """
-    site = configured()
+    site = Site.current().address()
     able = [one for one in engines().items() if has_reports(one[1])]
     if site is None or not able:
         return
@@ -46,7 +61,7 @@ def ask(*, at_once: bool = False) -> None:
         if not mine.update(asked_at=now):
             # Another process has asked, or is asking.
             continue
-        said = dispatcher.status(engine, locations)
+        said = asking.status(engine, locations)
         store(alias, said, now)
         if any(one.problem for one in said):
             row.update(asked_at=now - EVERY + SOON)

@@ -28,8 +28,6 @@ class Report:
 
     #: Why nothing at all may be submitted.
     refusal: str = ""
-    #: Sections whose changes could not be reported.
-    unreported: list[str] = field(default_factory=list)
     results: list[EngineResult] = field(default_factory=list)
 
     def total(self, name: str) -> int:

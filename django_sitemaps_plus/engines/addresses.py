@@ -1,4 +1,4 @@
-"""Parse the URLs of requests, and tell public from private hosts."""
+"""Parse the URLs of requests, and distinguish public from private hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _URL = re.compile(r"[!-~]+")
 _PRIVATE = (".localhost", ".local", ".test", ".invalid", ".internal", ".alt", ".lan")
 #: RFC 6052: IPv4 addresses as DNS64 writes them.
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-#: Networks of which some versions of Python think that they are public.
+#: Networks that some versions of Python take for public ones.
 #: https://www.iana.org/assignments/iana-ipv6-special-registry
 _RESERVED = tuple(
     map(

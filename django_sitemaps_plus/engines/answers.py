@@ -1,66 +1,130 @@
-"""Read answers: statuses where there is no more, JSON of which nothing is certain."""
+"""
+Read answers: what a status means, and JSON that may hold anything.
+
+A status alone proves nothing: firewalls, logins and parked domains answer 200, and
+proxies answer 400. So ``explained()`` believes a success, or a refusal for good, only
+with the body that the protocol promises.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from .base import Outcome
+from .base import CheckResult, Outcome
 from .http import Response
 
+Part = TypeVar("Part")
 
-def of_status(
-    status: int,
+#: Names under which JSON says that something failed, whatever the status.
+_ERRORS = ("error", "errors", "error_code", "ErrorCode")
+#: Too large: it may come from a proxy, whose page is as good as the engine's own.
+_TOO_LARGE = 413
+
+
+def explained(
+    response: Response,
+    name: str,
     what: str,
     *,
-    missing: str,
-    option: str,
-    rejected: Collection[int] = (400, 413, 422),
+    code: str = "",
+    option: str = "endpoint",
+    proof: str = "",
+    rejected: Collection[int] = (400, _TOO_LARGE, 422),
+    promised: bool | None = None,
+    pages: bool = False,
 ) -> tuple[Outcome, str]:
     """
-    Return what a status means where any 2xx is a success, for a text after the name.
+    Return what a response means by its status, and the sentence that says it.
 
-    ``what`` was sent; ``missing`` says that nothing takes it at the address, which
-    ``option`` has.
+    ``what`` was sent to ``name``, at the address that ``option`` has, and proved by the
+    option ``proof``. ``code`` is what the engine itself calls an error. ``promised`` is
+    whether the body is what the protocol promises with this status, None if it promises
+    none, and ``pages`` whether that may be a web page.
     """
-    if 200 <= status < 300:
-        return Outcome.ACCEPTED, f"accepted {what}."
+    status = response.status
+    shown = f"{status} {code}".strip()
+    if response.is_success or (status in rejected and status != _TOO_LARGE):
+        doubt = _doubt(response, shown, option, promised=promised, pages=pages)
+        if doubt:
+            return Outcome.UNAVAILABLE, f"{name} {doubt}"
+    if response.is_success:
+        return Outcome.ACCEPTED, f"{name} accepted {what}."
     if status == 429:
-        return Outcome.THROTTLED, "asks for fewer requests (429)."
+        return Outcome.THROTTLED, f"{name} asks for fewer requests ({shown})."
     if status in rejected:
-        return Outcome.REJECTED, f"rejected {what} ({status})."
-    if 300 <= status < 400:
-        problem = f"redirects ({status}): set {option!r} to the new address."
+        return Outcome.REJECTED, f"{name} rejects {what} ({shown})."
+    if status in (401, 403) and proof:
+        problem = f"rejects the {proof} ({shown}): check {proof!r}."
+    elif 300 <= status < 400:
+        problem = f"answers with a redirect ({shown}): check {option!r}."
     elif status in (404, 405, 410):
-        problem = f"{missing} at this address ({status}): check {option!r}."
+        problem = f"does not take {what} at this address ({shown}): check {option!r}."
     elif status >= 500:
-        problem = f"has an internal error ({status})."
+        problem = f"has an internal error ({shown})."
     else:
-        problem = f"refuses the request ({status})."
-    return Outcome.UNAVAILABLE, problem
+        problem = f"refuses the request ({shown})."
+    return Outcome.UNAVAILABLE, f"{name} {problem}"
 
 
-def json_object(response: Response) -> dict[str, Any] | None:
-    """Return the JSON object in a body; None if there is none."""
+def _doubt(
+    response: Response, shown: str, option: str, *, promised: bool | None, pages: bool
+) -> str:
+    """Return why an answer is not the engine's word; empty if it may be."""
+    if response.flaw:
+        return f"answers ({shown}), but not to the end. {response.flaw}"
+    if promised is None:
+        promised = not response.is_success or not _denies(json_object(response))
+    if response.is_login:
+        problem = "with a login page"
+    elif response.is_html and not pages:
+        problem = "with a web page"
+    elif not promised:
+        problem = "not as its protocol says"
+    else:
+        return ""
+    return f"answers {problem} ({shown}): check {option!r}."
+
+
+def _denies(said: Mapping[str, object]) -> bool:
+    """Return whether a JSON object says that something failed."""
+    return any(said.get(name) for name in _ERRORS) or not said.get("success", True)
+
+
+def of_account(
+    name: str, site: str, verified: Mapping[str, object], option: str
+) -> CheckResult:
+    """
+    Return whether an account has a site, and may submit for it.
+
+    ``verified`` says of each of its sites whether it is; ``option`` names the site.
+    """
+    if verified.get(site):
+        return CheckResult.good(f"{site} is verified at {name}.")
+    if site in verified:
+        return CheckResult.bad(f"{site} is not verified at {name}.", "Verify it there.")
+    seen = ", ".join(sorted(verified)[:20]) or "none"
+    return CheckResult.bad(
+        f"The account does not have the site {site} at {name}, but {seen}.",
+        f"Add it there, or set {option!r} to one of these, letter for letter.",
+    )
+
+
+def json_object(response: Response) -> dict[str, Any]:
+    """Return the JSON object in a body; empty if there is none."""
     try:
         said = json.loads(response.body)
     except (ValueError, RecursionError):
-        return None
-    return said if isinstance(said, dict) else None
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
-def as_mappings(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects of a list; empty if it is none."""
+def parts_of(value: object, kind: type[Part]) -> list[Part]:
+    """Return the items of a list that are of a kind; empty if it is not a list."""
     parts = value if isinstance(value, list) else []
-    return [part for part in parts if isinstance(part, dict)]
-
-
-def as_texts(value: object) -> list[str]:
-    """Return the texts of a list; empty if it is none."""
-    parts = value if isinstance(value, list) else []
-    return [part for part in parts if isinstance(part, str)]
+    return [part for part in parts if isinstance(part, kind)]
 
 
 def as_count(value: object) -> int | None:

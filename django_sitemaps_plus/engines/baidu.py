@@ -2,27 +2,33 @@
 Baidu's push interface: submit URLs.
 
 https://ziyuan.baidu.com/linksubmit/index (in Chinese, and only with an account). It
-exists with plain http only, so whoever is on the way can read the token; with it one
-can submit URLs of the site, and no more.
+exists with plain http only, so anybody on the way can read the token, which
+allows to submit URLs of the site and nothing else.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import time
 import urllib.parse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from . import http
 from .addresses import check_url
-from .answers import as_count, as_text, as_texts, json_object
+from .answers import as_count, as_text, explained, json_object, parts_of
 from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
-from .errors import OptionError, TransportError
+from .errors import OptionError
 
 ENDPOINT = "http://data.zz.baidu.com/urls"
 
 #: Messages of the status 400, word for word.
 _OVER_QUOTA, _TOO_MANY = "over quota", "only 2000 urls are allowed once"
 _OF_THE_SITE = ("site error", "site init fail")
+#: A quota is for a day in Beijing, eight hours before UTC. Ten minutes more, because
+#: clocks differ: asked too early, we would wait for one more day.
+_DAY, _BEGINS = 86_400.0, -8 * 3_600.0 + 600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,93 +63,93 @@ class Baidu(Engine):
         check_url("endpoint", self.endpoint, plain=True)
 
     def wants(self, section: str, event: str) -> bool:
-        """Tell whether it is to be notified of an event: not of removed URLs."""
+        """Return whether it is to be notified of an event: not of removed URLs."""
         return event != "removed" and super().wants(section, event)
 
     def submit(self, batch: Batch) -> Answer:
         """Push URLs; those that are not of the site, or no URLs, are refused alone."""
-        query = urllib.parse.urlencode({"site": self.site, "token": self.token})
-        try:
-            response = http.send(
-                "POST",
-                f"{self.endpoint}?{query}",
-                headers={"Content-Type": "text/plain"},
-                body="\n".join(batch.urls).encode(),
-                timeout=self.timeout,
-                plain=True,
-            )
-        except TransportError as error:
-            return self._unreachable(error)
-        if response.is_success:
-            return self._accepted(batch, response)
-        return self._refused(batch, response)
+        urls = batch.urls
+        response = self._push(urls)
+        if _message(response) == _OVER_QUOTA and len(urls) > 1:
+            # It does not say how many are left, except of URLs that it takes.
+            urls = urls[:1]
+            response = self._push(urls)
+        return dataclasses.replace(self._read(urls, response), taken=len(urls))
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the site is this one; Baidu has nothing that could be asked."""
-        own = urllib.parse.urlsplit(origin).hostname
-        if _host(self.site) != own:
-            text = f"'site' is {self.site}, which is not the host {own}."
-            return [self._finding(text, "Correct 'site'.")]
+        host = urllib.parse.urlsplit(origin).hostname
+        if _host(self.site) != host:
+            text = f"'site' is {self.site}, but the host of the site is {host}."
+            return [CheckResult.bad(text, "Correct 'site'.")]
         text = "Baidu says only of a submission whether site and token are right."
-        return [CheckResult(is_good=True, text=text)]
+        return [CheckResult.good(text)]
 
-    def _accepted(self, batch: Batch, response: http.Response) -> Answer:
-        said = json_object(response) or {}
-        other, invalid = said.get("not_same_site"), said.get("not_valid")
-        refused = {*as_texts(other), *as_texts(invalid)}
-        own = [url for url in batch.urls if url in refused]
-        good, all_urls = len(batch.urls) - len(own), len(batch.urls)
-        parts = [f"Baidu accepted {good:,} of {all_urls:,} URLs."]
-        if own:
+    def _push(self, urls: Sequence[str]) -> http.Response:
+        query = urllib.parse.urlencode({"site": self.site, "token": self.token})
+        return http.send(
+            "POST",
+            f"{self.endpoint}?{query}",
+            headers={"Content-Type": "text/plain"},
+            body="\n".join(urls).encode(),
+            timeout=self.timeout,
+            plain=True,
+        )
+
+    def _read(self, urls: Sequence[str], response: http.Response) -> Answer:
+        """Return what an answer means; it has to account for each URL."""
+        message, said = _message(response), json_object(response)
+        if message == _OVER_QUOTA:
+            return self._exhausted(response, "the day", _until_tomorrow())
+        named = (said.get("not_same_site"), said.get("not_valid"))
+        refused = {url for urls in named for url in parts_of(urls, str)}
+        refused_urls = [url for url in urls if url in refused]
+        accepted = as_count(said.get("success"))
+        is_whole = accepted == len(urls) - len(refused_urls)
+        outcome, text = explained(
+            response,
+            "Baidu",
+            "the URLs",
+            code=message,
+            proof="token",
+            promised=is_whole if response.is_success else bool(message),
+        )
+        if outcome == Outcome.ACCEPTED:
+            return self._accepted(urls, refused_urls, response)
+        if message in _OF_THE_SITE:
+            outcome = Outcome.UNAVAILABLE
+            text = f"Baidu does not know the site ({message}): check 'site'."
+        is_too_much = message == _TOO_MANY or response.status == 413
+        return self._answer_to(response, outcome, text, is_divisible=is_too_much)
+
+    def _accepted(
+        self, urls: Sequence[str], refused: Sequence[str], response: http.Response
+    ) -> Answer:
+        accepted = len(urls) - len(refused)
+        left = as_count(json_object(response).get("remain"))
+        parts = [f"Baidu accepted {accepted:,} of {len(urls):,} URLs."]
+        if refused:
             parts.append(f"The others are not of the site {self.site}.")
-        left = as_count(said.get("remain"))
         if left is not None:
             parts.append(f"It takes {left:,} more today.")
-        return self._answer(
-            Outcome.REJECTED if len(own) == len(batch.urls) else Outcome.ACCEPTED,
-            " ".join(parts),
-            status=response.status,
-            body=response.text,
-            refused=own,
-        )
-
-    def _refused(self, batch: Batch, response: http.Response) -> Answer:
-        """Explain a refusal, which concerns all URLs of the batch."""
-        status, said = response.status, json_object(response) or {}
-        message = as_text(said.get("message")) or ""
-        if message == _OVER_QUOTA and len(batch.urls) == 1:
-            text = "Baidu takes no more URLs: the quota of the day is used up."
-            return self._exhausted(text, status=status, body=response.text)
-        # It does not say how many are left, so that halves of the batch may pass.
-        is_too_much = message in (_OVER_QUOTA, _TOO_MANY) or status == 413
-        outcome, text = _explained(status, message)
         return self._answer_to(
             response,
-            Outcome.REJECTED if is_too_much else outcome,
-            text,
-            is_divisible=is_too_much,
+            Outcome.ACCEPTED if accepted else Outcome.REJECTED,
+            " ".join(parts),
+            refused=refused,
+            left=left,
+            retry_after=_until_tomorrow() if left == 0 else None,
         )
 
 
-def _explained(status: int, message: str) -> tuple[Outcome, str]:
-    shown = f"{status} {message}".strip()
-    if status == 429:
-        return Outcome.THROTTLED, "Baidu asks for fewer requests (429)."
-    if message in _OF_THE_SITE:
-        problem = f"Baidu does not know the site ({shown}): check 'site'."
-    elif status == 400:
-        return Outcome.REJECTED, f"Baidu cannot use the request ({shown})."
-    elif status in (401, 403):
-        problem = f"Baidu rejects the token ({shown}): check 'token'."
-    elif status in (404, 405, 410):
-        problem = f"Baidu takes no URLs at this address ({shown}): check 'endpoint'."
-    elif 300 <= status < 400:
-        problem = f"Baidu answers with a redirect ({shown}): check 'endpoint'."
-    elif status >= 500:
-        problem = f"Baidu has an internal error ({shown})."
-    else:
-        problem = f"Baidu refuses the request ({shown})."
-    return Outcome.UNAVAILABLE, problem
+def _message(response: http.Response) -> str:
+    """Return what Baidu says of an error; empty if it says nothing."""
+    return as_text(json_object(response).get("message")) or ""
+
+
+def _until_tomorrow() -> float:
+    """Return the seconds until the next day's quota is certainly there."""
+    return _DAY - (time.time() - _BEGINS) % _DAY
 
 
 def _host(site: str) -> str:

@@ -11,14 +11,13 @@ from __future__ import annotations
 import dataclasses
 import enum
 import urllib.parse
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django_sitemaps_plus.protocol.errors import printable
-
-from .errors import NoToken, OptionError, TransportError
+from .errors import OptionError
 
 if TYPE_CHECKING:
     # Not urllib3, where nothing is sent.
@@ -46,9 +45,9 @@ class Outcome(enum.Enum):
     THROTTLED = "throttled"
     #: Not now: the network or the engine fails, or somebody has to fix something.
     UNAVAILABLE = "unavailable"
-    #: The quota is used up, which is no failure: retry when it may be renewed.
+    #: The quota is used up. Not a failure: retry when it may be renewed.
     EXHAUSTED = "exhausted"
-    #: Not submitted yet, which is no failure: other URLs do not wait for these.
+    #: Not submitted yet. Not a failure: other URLs do not wait for these.
     DEFERRED = "deferred"
 
 
@@ -59,7 +58,7 @@ class Answer:
     outcome: Outcome
     #: The HTTP status; None if there was no answer.
     status: int | None = None
-    #: The beginning of the body, without secrets.
+    #: The beginning of the body; an engine may give all of it, with secrets.
     excerpt: str = ""
     #: What it means and what to do about it, in a sentence or two.
     message: str = ""
@@ -74,6 +73,9 @@ class Answer:
     taken: int | None = None
     #: URLs that were refused for good, although the others were accepted.
     refused: Collection[str] = ()
+    #: How many URLs it takes after these; None if it does not say. If none, the next
+    #: are submitted after ``retry_after``.
+    left: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,8 @@ class Batch:
     kinds: Sequence[str] = ()
     #: The URLs that the engine has deferred before.
     deferred: Collection[str] = ()
+    #: The same for each attempt to submit this and nothing else, and for nothing else.
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +108,16 @@ class CheckResult:
     text: str
     #: What to do next; empty if nothing is wrong.
     fix: str = ""
+
+    @classmethod
+    def good(cls, text: str) -> CheckResult:
+        """Return that nothing is wrong."""
+        return cls(is_good=True, text=text)
+
+    @classmethod
+    def bad(cls, text: str, fix: str = "") -> CheckResult:
+        """Return what is wrong, and what to do next."""
+        return cls(is_good=False, text=text, fix=fix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,12 +156,16 @@ class Engine(ABC):
     takes_feeds: ClassVar[bool] = False
     #: The most URLs per request.
     max_urls: ClassVar[int] = 1
+    #: Whether it passes on what happened to each URL. It is then told nothing of a URL
+    #: that was added and removed before it was notified, and what failed is submitted
+    #: again as one batch, without other URLs.
+    tells_kinds: ClassVar[bool] = False
 
     #: The key in ``ENGINES``.
     alias: str
     #: The least seconds between two submissions of the same URL.
     interval: float = 600.0
-    #: The most seconds for each stage of a request.
+    #: The most seconds for a request.
     timeout: float = 10.0
     #: The sections whose URLs it is notified of; empty for all.
     sections: Sequence[str] = ()
@@ -174,8 +192,8 @@ class Engine(ABC):
             self._check_texts(option, getattr(self, option))
         unknown = [event for event in self.events if event not in EVENTS]
         if unknown:
-            known = ", ".join(map(repr, EVENTS))
-            raise OptionError("events", f"has {unknown[0]!r}; use some of {known}.")
+            events = ", ".join(map(repr, EVENTS))
+            raise OptionError("events", f"has {unknown[0]!r}; use some of {events}.")
 
     def _check_texts(self, option: str, value: object) -> None:
         parts = value if isinstance(value, (list, tuple)) else [None]
@@ -186,7 +204,7 @@ class Engine(ABC):
             raise OptionError(option, problem)
 
     def _has_text(self, option: str) -> bool:
-        """Tell whether an option is a text with more than spaces."""
+        """Return whether an option is a text with more than spaces."""
         value: object = getattr(self, option)
         return isinstance(value, str) and bool(value.strip())
 
@@ -196,9 +214,9 @@ class Engine(ABC):
 
     def wants(self, section: str, event: str) -> bool:
         """
-        Tell whether it is to be notified of an event in a section.
+        Return whether it is to be notified of an event in a section.
 
-        What is no event of a section, as a URL that somebody requested, it is.
+        It is notified of URLs that somebody requested, whatever the options say.
         """
         if section and section in self.exclude:
             return False
@@ -215,8 +233,8 @@ class Engine(ABC):
         """
         Submit URLs, or a sitemap, and return the answer.
 
-        Never raises an error because of the network or the engine. The answer contains
-        no secrets.
+        Called by ``asking.submit()``, which removes secrets and answers for the errors
+        of ``http.send()``.
         """
 
     def files(self, host: str) -> Mapping[str, str]:
@@ -242,7 +260,7 @@ class Engine(ABC):
 
         ``force`` allows private addresses.
         """
-        return CheckResult(is_good=True, text=f"{self.name} needs no ownership proof.")
+        return CheckResult.good(f"{self.name} needs no ownership proof.")
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check everything that submissions need."""
@@ -265,82 +283,39 @@ class Engine(ABC):
             text = text.replace(value, REDACTED)
         return text
 
-    def _answer(
-        self,
-        outcome: Outcome,
-        message: str,
-        *,
-        status: int | None = None,
-        body: str = "",
-        retry_after: float | None = None,
-        is_divisible: bool = False,
-        is_unsent: bool = False,
-        taken: int | None = None,
-        refused: Collection[str] = (),
-    ) -> Answer:
-        """Return an answer without secrets; the excerpt is the start of ``body``."""
-        return Answer(
-            outcome=outcome,
-            status=status,
-            # Redacted before it is cut: half a secret would not be found.
-            excerpt=printable(self.redact(body))[:EXCERPT],
-            message=printable(self.redact(message)),
-            retry_after=retry_after,
-            is_divisible=is_divisible,
-            is_unsent=is_unsent,
-            taken=taken,
-            refused=refused,
-        )
-
     def _answer_to(
-        self,
-        response: Response,
-        outcome: Outcome,
-        message: str,
-        *,
-        is_divisible: bool = False,
+        self, response: Response, outcome: Outcome, message: str, **details: Any
     ) -> Answer:
-        """Return what a response means; when to retry, unless it is a success."""
-        is_over = response.is_success or outcome == Outcome.ACCEPTED
-        return self._answer(
-            outcome,
-            message,
-            status=response.status,
-            body=response.text,
-            retry_after=None if is_over else response.retry_after,
-            is_divisible=is_divisible,
-        )
+        """
+        Return what a response means; when to retry, unless it is a success.
+
+        ``details`` are further fields of the answer, or others in place of these.
+        """
+        is_over = outcome == Outcome.ACCEPTED
+        fields = {
+            "status": response.status,
+            "excerpt": response.text,
+            "retry_after": None if is_over else response.retry_after,
+        }
+        return Answer(outcome=outcome, message=message, **{**fields, **details})
 
     def _exhausted(
-        self, message: str, *, status: int | None = None, body: str = ""
+        self, response: Response, what: str, wait: float = RENEWED_IN
     ) -> Answer:
-        """Return what is said where the quota is used up: nothing was submitted."""
-        return self._answer(
+        """Return what is said where the quota of ``what`` is used up: nothing sent."""
+        return self._answer_to(
+            response,
             Outcome.EXHAUSTED,
-            message,
-            status=status,
-            body=body,
-            retry_after=RENEWED_IN,
+            f"{self.name} accepts no more URLs: the quota of {what} is used up.",
+            retry_after=wait,
             is_unsent=True,
-        )
-
-    def _unreachable(self, error: TransportError | NoToken) -> Answer:
-        """Return what is said where no answer came."""
-        return self._answer(Outcome.UNAVAILABLE, str(error), is_unsent=error.is_unsent)
-
-    def _finding(self, problem: str, fix: str = "") -> CheckResult:
-        """Return a problem without secrets."""
-        return CheckResult(
-            is_good=False,
-            text=printable(self.redact(problem)),
-            fix=printable(self.redact(fix)),
         )
 
     def _secrets(self) -> Iterable[str]:
         """Yield the values of the options that ``secret()`` declares."""
-        for known in dataclasses.fields(self):
-            if known.metadata.get("secret"):
-                yield from _leaves(getattr(self, known.name))
+        for option in dataclasses.fields(self):
+            if option.metadata.get("secret"):
+                yield from _leaves(getattr(self, option.name))
 
 
 def _leaves(value: object) -> Iterator[str]:

@@ -8,7 +8,6 @@ not been retired.
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
@@ -18,9 +17,9 @@ from typing import Any, ClassVar
 
 from . import http
 from .addresses import check_url
-from .answers import as_count, as_mappings, as_text, json_object
+from .answers import as_count, as_text, explained, json_object, of_account, parts_of
 from .base import Answer, Batch, CheckResult, Engine, Outcome, SitemapStatus, secret
-from .errors import OptionError, TransportError
+from .errors import OptionError, Refused
 
 ENDPOINT = "https://ssl.bing.com/webmaster/api.svc/json"
 
@@ -81,88 +80,80 @@ class BingWebmaster(Engine):
         check_url("endpoint", self.endpoint)
 
     def wants(self, section: str, event: str) -> bool:
-        """Tell whether it is to be notified of an event in a section."""
+        """Return whether it is to be notified of an event in a section."""
         return self.urls and super().wants(section, event)
 
     def submit(self, batch: Batch) -> Answer:
         """Submit a sitemap, or as many URLs as the quota allows."""
         host = urllib.parse.urlsplit(batch.origin).hostname
         if host != urllib.parse.urlsplit(self.site).hostname:
-            return self._answer(
-                Outcome.REJECTED,
-                f"{batch.origin} is not part of the site {self.site}.",
+            return Answer(
+                outcome=Outcome.REJECTED,
+                message=f"{batch.origin} is not part of the site {self.site}.",
             )
-        try:
-            if batch.are_sitemaps:
-                feed = {"siteUrl": self.site, "feedUrl": batch.urls[0]}
-                return self._read(self._ask("SubmitFeed", body=feed), "the sitemap")
-            return self._submit_urls(batch)
-        except TransportError as error:
-            return self._unreachable(error)
-
-    def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
-        """Check that the site is verified, and what its quota is."""
-        try:
-            response = self._ask("GetUserSites")
-            answer = self._read(response, "the question")
-            if answer.outcome != Outcome.ACCEPTED:
-                return [self._finding(answer.message, "Correct 'key'.")]
-            known = as_mappings((json_object(response) or {}).get("d"))
-            found = [self._site_result(known)]
-            if found[0].is_good and self.urls:
-                found.append(self._quota_result())
-            return found
-        except TransportError as error:
-            return [self._finding(str(error), "Check 'endpoint' and the network.")]
-
-    def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
-        """Return Bing's reports on sitemaps, which it gives all at once."""
-        problem, feeds = "", dict[str, Mapping[str, Any]]()
-        try:
-            response = self._ask("GetFeeds", siteUrl=self.site)
-            answer = self._read(response, "the question")
-            if answer.outcome != Outcome.ACCEPTED:
-                problem = answer.message
-            listed = as_mappings((json_object(response) or {}).get("d"))
-            feeds = {str(feed.get("Url")): feed for feed in listed}
-        except TransportError as error:
-            problem = self.redact(str(error))
-        return [_status(one, feeds.get(one), problem) for one in locations]
-
-    # Requests
-
-    def _submit_urls(self, batch: Batch) -> Answer:
-        response = self._ask("GetUrlSubmissionQuota", siteUrl=self.site)
-        answer = self._read(response, "the question")
-        if answer.outcome != Outcome.ACCEPTED:
-            return dataclasses.replace(answer, is_unsent=True)
+        if batch.are_sitemaps:
+            feed = {"siteUrl": self.site, "feedUrl": batch.urls[0]}
+            return self._read(self._ask("SubmitFeed", feed), "the sitemap")
+        response = self._question("GetUrlSubmissionQuota", siteUrl=self.site)
         quota = _quota(response)
         if quota is None:
             problem = "Bing's answer does not say how many URLs it takes."
-            return self._answer(Outcome.UNAVAILABLE, problem, is_unsent=True)
+            return self._answer_to(
+                response, Outcome.UNAVAILABLE, problem, is_unsent=True
+            )
         if min(quota) < 1:
-            text = "Bing takes no more URLs: the quota of the site is used up."
-            return self._exhausted(text, status=response.status, body=response.text)
+            return self._exhausted(response, "the site")
         urls = list(batch.urls[: min(quota)])
         body = {"siteUrl": self.site, "urlList": urls}
-        answer = self._read(self._ask("SubmitUrlBatch", body=body), "the URLs")
+        answer = self._read(self._ask("SubmitUrlBatch", body), "the URLs")
         return dataclasses.replace(answer, taken=len(urls))
 
+    def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
+        """Check that the site is verified, and what its quota is."""
+        sites = parts_of(json_object(self._question("GetUserSites")).get("d"), dict)
+        verified = {str(one.get("Url")): one.get("IsVerified") for one in sites}
+        results = [of_account("Bing", self.site, verified, "site")]
+        if results[0].is_good and self.urls:
+            results.append(self._quota_result())
+        return results
+
+    def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
+        """Return Bing's reports on sitemaps, which it gives together."""
+        said = json_object(self._question("GetFeeds", siteUrl=self.site))
+        feeds = {str(feed.get("Url")): feed for feed in parts_of(said.get("d"), dict)}
+        return [_status(one, feeds.get(one)) for one in locations]
+
+    # Requests
+
+    def _question(self, method: str, **query: str) -> http.Response:
+        """
+        Return the answer to a question.
+
+        Raises:
+            Refused: Bing does not answer it.
+            TransportError: There is no answer.
+        """
+        response = self._ask(method, None, **query)
+        answer = self._read(response, "the question")
+        if answer.outcome != Outcome.ACCEPTED:
+            raise Refused(answer, "Correct 'key'.")
+        return response
+
     def _ask(
-        self, method: str, body: Mapping[str, Any] | None = None, **query: str
+        self, method: str, document: Mapping[str, Any] | None, **query: str
     ) -> http.Response:
         """
-        Call a method of the API: with a body by POST.
+        Call a method of the API: with a document by POST.
 
         Raises:
             TransportError: There is no answer.
         """
         asked = urllib.parse.urlencode({**query, "apikey": self.key})
         return http.send(
-            "GET" if body is None else "POST",
+            "GET" if document is None else "POST",
             f"{self.endpoint.rstrip('/')}/{method}?{asked}",
             headers={"Content-Type": "application/json; charset=utf-8"},
-            body=None if body is None else json.dumps(body).encode(),
+            document=document,
             timeout=self.timeout,
         )
 
@@ -170,51 +161,33 @@ class BingWebmaster(Engine):
 
     def _read(self, response: http.Response, what: str) -> Answer:
         """Return what an answer means; faults also come with the status 200."""
-        fault = json_object(response) or {}
-        code, said = as_count(fault.get("ErrorCode")), str(fault.get("Message", ""))
-        if code == _INVALID_PARAMETER and _QUOTA in said.lower():
-            text = "Bing takes no more URLs: the quota of the site is used up."
-            return self._exhausted(text, status=response.status, body=response.text)
-        status = response.status
+        said = json_object(response)
+        fault = said["d"] if isinstance(said.get("d"), dict) else said
+        code, text = as_count(fault.get("ErrorCode")), str(fault.get("Message", ""))
+        if code == _INVALID_PARAMETER and _QUOTA in text.lower():
+            return self._exhausted(response, "the site")
         if code:
             outcome, message = _of_code(code, what)
-        elif response.is_success:
-            outcome, message = Outcome.ACCEPTED, f"Bing accepted {what}."
         else:
-            outcome, message = _of_status(status, what)
-        wait = None if outcome == Outcome.ACCEPTED else response.retry_after
-        if code in _THROTTLED and wait is None:
-            wait = _THROTTLED_FOR
-        return self._answer(
-            outcome,
-            message,
-            status=status,
-            body=response.text,
-            retry_after=wait,
-            is_divisible=outcome == Outcome.REJECTED,
+            promised = response.is_success and "d" in said
+            outcome, message = explained(
+                response, "Bing", what, proof="key", promised=promised
+            )
+        answer = self._answer_to(
+            response, outcome, message, is_divisible=outcome == Outcome.REJECTED
         )
-
-    def _site_result(self, known: Sequence[Mapping[str, Any]]) -> CheckResult:
-        """Say whether the user has the site, under the name that the option has."""
-        verified = {str(one.get("Url")): one.get("IsVerified") for one in known}
-        if verified.get(self.site):
-            text = f"Bing knows {self.site}, which is verified."
-            return CheckResult(is_good=True, text=text)
-        if self.site in verified:
-            text = f"{self.site} is not verified."
-            return self._finding(text, "Verify it in Bing Webmaster Tools.")
-        seen = ", ".join(sorted(verified)[:20]) or "none"
-        text = f"The user of this key does not have the site {self.site}, but {seen}."
-        return self._finding(text, "Set 'site' to one of them, letter for letter.")
+        if code in _THROTTLED and answer.retry_after is None:
+            answer = dataclasses.replace(answer, retry_after=_THROTTLED_FOR)
+        return answer
 
     def _quota_result(self) -> CheckResult:
-        response = self._ask("GetUrlSubmissionQuota", siteUrl=self.site)
+        response = self._ask("GetUrlSubmissionQuota", None, siteUrl=self.site)
         quota = _quota(response)
         if quota is None:
             text = "Bing does not say how many URLs it takes."
-            return self._finding(text, "Try again later, or set 'urls' to False.")
+            return CheckResult.bad(text, "Try again later, or set 'urls' to False.")
         text = f"Bing takes {quota[0]:,} more URLs today, and {quota[1]:,} this month."
-        return CheckResult(is_good=True, text=text)
+        return CheckResult.good(text)
 
 
 def _of_code(code: int, what: str) -> tuple[Outcome, str]:
@@ -236,35 +209,17 @@ def _of_code(code: int, what: str) -> tuple[Outcome, str]:
     return Outcome.UNAVAILABLE, f"Bing refuses {what} (error {code})."
 
 
-def _of_status(status: int, what: str) -> tuple[Outcome, str]:
-    if status == 429:
-        return Outcome.THROTTLED, "Bing asks for fewer requests (429)."
-    if status in (400, 413):
-        return Outcome.REJECTED, f"Bing cannot read the request ({status})."
-    if status in (401, 403):
-        problem = f"Bing rejects the API key ({status}): check 'key'."
-    elif 300 <= status < 400:
-        problem = f"Bing's API answers with a redirect ({status}): check 'endpoint'."
-    elif status >= 500:
-        problem = f"Bing has an internal error ({status})."
-    else:
-        problem = f"Bing refuses {what} ({status})."
-    return Outcome.UNAVAILABLE, problem
-
-
 def _quota(response: http.Response) -> tuple[int, int] | None:
     """Return how many URLs are left today and this month."""
-    said = (json_object(response) or {}).get("d")
-    found = said if isinstance(said, dict) else {}
-    daily, monthly = (as_count(found.get(n)) for n in ("DailyQuota", "MonthlyQuota"))
+    said = json_object(response).get("d")
+    quota = said if isinstance(said, dict) else {}
+    daily, monthly = (as_count(quota.get(n)) for n in ("DailyQuota", "MonthlyQuota"))
     return None if daily is None or monthly is None else (daily, monthly)
 
 
-def _status(
-    location: str, feed: Mapping[str, Any] | None, problem: str
-) -> SitemapStatus:
+def _status(location: str, feed: Mapping[str, Any] | None) -> SitemapStatus:
     if feed is None:
-        problem = problem or "The sitemap was never submitted to Bing."
+        problem = "The sitemap was never submitted to Bing."
         return SitemapStatus(location=location, problem=problem)
     state, urls = as_text(feed.get("Status")) or "", as_count(feed.get("UrlCount"))
     is_known = state in ("Success", "Pending")
@@ -280,11 +235,11 @@ def _status(
 
 def _moment(value: object) -> str | None:
     """Return a date as RFC 3339 has it; the year 1 means never."""
-    found = _DATE.fullmatch(str(value))
-    if found is None:
+    match = _DATE.fullmatch(str(value))
+    if match is None:
         return None
     try:
-        moment = _EPOCH + timedelta(milliseconds=int(found[1]))
+        moment = _EPOCH + timedelta(milliseconds=int(match[1]))
     except OverflowError:
         return None
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -24,4 +24,5 @@ class Console(Engine):
         lines = [f"[{self.alias}] {kind} {url}\n" for url in batch.urls]
         sys.stdout.write("".join(lines))
         sys.stdout.flush()
-        return self._answer(Outcome.ACCEPTED, "Printed to the standard output.")
+        message = "Printed to the standard output."
+        return Answer(outcome=Outcome.ACCEPTED, message=message)

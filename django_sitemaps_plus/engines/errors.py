@@ -8,13 +8,20 @@ Errors of the engines.
     │   └── MissingExtra                   a package that the engine needs is missing
     ├── NoThread                           this process can send nothing any more
     ├── NoToken                            an engine wants a token, and there is none
+    ├── Refused                            what had to be asked first was refused
     └── TransportError                     a request that got no answer
 
-``OptionError`` leaves an engine from its constructor only. ``submit()`` returns an
-answer, whatever the network does; it raises ``NoThread`` where nothing was sent.
+An engine's constructor raises ``OptionError``, and nothing else does. Its methods may
+raise the others: ``asking`` turns them into answers, except ``NoThread``, where nothing
+was sent.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .base import Answer
 
 
 class EngineError(Exception):
@@ -53,6 +60,21 @@ class NoToken(EngineError):
 
     #: Whether the engine cannot have received the request.
     is_unsent = True
+    #: What to do about it.
+    fix = "Check the option 'credentials'."
+
+
+class Refused(EngineError):
+    """
+    A question was refused without whose answer nothing can be submitted.
+
+    ``answer`` says why, ``fix`` what to do about it.
+    """
+
+    def __init__(self, answer: Answer, fix: str) -> None:
+        super().__init__(answer.message)
+        self.answer = answer
+        self.fix = fix
 
 
 class TransportError(EngineError):
@@ -62,6 +84,9 @@ class TransportError(EngineError):
     ``stage`` is where the request failed: "url", "name", "connection", "tls",
     "request" or "answer". In the last two the engine may have received it.
     """
+
+    #: What to do about it.
+    fix = "Check 'endpoint' and the network."
 
     def __init__(self, stage: str, message: str) -> None:
         super().__init__(message)

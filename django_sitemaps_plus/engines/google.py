@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from . import http
-from .answers import as_count, as_mappings, as_text, json_object
+from .answers import as_count, as_text, json_object, parts_of
 from .base import Answer, Batch, CheckResult, Outcome, SitemapStatus
 from .errors import NoToken, OptionError, TransportError
-from .google_auth import SCOPE, GoogleEngine
+from .google_auth import GoogleEngine
 
 ENDPOINT = "https://www.googleapis.com/webmasters/v3"
 
 _PREFIX = re.compile(r"https?://[^/?#@]+/([^?#]*/)?")
 _DOMAIN = re.compile(r"sc-domain:[a-z0-9.-]+")
-_TOO_MANY = ("quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded")
-_SERVICE_OFF = ("accessNotConfigured", "SERVICE_DISABLED")
-_NO_SCOPE = ("insufficientPermissions", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
-
 _ADD_OWNER = (
     "The account must be an owner of the property. Search Console's dialog "
     '"Users and permissions" refuses service accounts: add the account at '
@@ -35,7 +31,7 @@ _ADD_OWNER = (
 )
 _FORMS = (
     "The properties 'sc-domain:example.com' and 'https://www.example.com/' are "
-    "different, and an owner of one need not own the other."
+    "different, and owning one does not make the account an owner of the other."
 )
 
 
@@ -45,6 +41,8 @@ class SearchConsole(GoogleEngine):
 
     name: ClassVar[str] = "Google Search Console"
     takes_sitemaps: ClassVar[bool] = True
+    api: ClassVar[str] = "Google Search Console API"
+    scope: ClassVar[str] = "https://www.googleapis.com/auth/webmasters"
 
     #: The property, as Search Console lists it: ``https://www.example.com/`` or
     #: ``sc-domain:example.com``.
@@ -69,19 +67,15 @@ class SearchConsole(GoogleEngine):
             raise OptionError("site", problem)
 
     def submit(self, batch: Batch) -> Answer:
-        """Submit a sitemap, or submit it again; any 2xx status is a success."""
+        """Submit a sitemap, or submit it again; a success has no body."""
         (location,) = batch.urls
         if not self._covers(location):
-            return self._answer(
-                Outcome.REJECTED,
-                f"The sitemap is not part of the property {self.site}. {_FORMS}",
-            )
-        try:
-            response = self._ask("PUT", self._path(location))
-        except (NoToken, TransportError) as error:
-            return self._unreachable(error)
-        outcome, message = self._explain(response)
-        return self._answer_to(response, outcome, message)
+            problem = f"The sitemap is not part of the property {self.site}. {_FORMS}"
+            return Answer(outcome=Outcome.REJECTED, message=problem)
+        response = self._ask("PUT", self._path(location))
+        promised = response.text.strip() in ("", "{}")
+        explained = self._explain(response, "the sitemap", promised=promised)
+        return self._answer_to(response, *explained)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the account may submit sitemaps for the property."""
@@ -89,32 +83,35 @@ class SearchConsole(GoogleEngine):
         is_folder = self.site.startswith(f"{origin}/")
         if not is_folder and not self._covers(f"{origin}/"):
             text = f"{origin} is not part of the property {self.site}."
-            return [self._finding(text, f"Correct 'site'. {_FORMS}")]
-        try:
-            response = self._ask("GET", "/sites")
-        except (NoToken, TransportError) as error:
-            return [self._finding(str(error), "Check the option 'credentials'.")]
-        if not response.is_success:
-            return [self._finding(self._explain(response)[1])]
-        sites = as_mappings((json_object(response) or {}).get("siteEntry"))
-        return [self._permission(sites)]
+            return [CheckResult.bad(text, f"Correct 'site'. {_FORMS}")]
+        response = self._ask("GET", "/sites")
+        said = json_object(response)
+        # Without a property it is an empty object.
+        promised = not said or "siteEntry" in said
+        outcome, problem = self._explain(response, "the question", promised=promised)
+        if outcome != Outcome.ACCEPTED:
+            return [CheckResult.bad(problem)]
+        return [self._permission(parts_of(said.get("siteEntry"), dict))]
 
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
         """Return Google's reports on sitemaps; a failure ends the requests."""
-        found: list[SitemapStatus] = []
+        reports: list[SitemapStatus] = []
         for location in locations:
             try:
                 response = self._ask("GET", self._path(location))
             except (NoToken, TransportError) as error:
-                problem = self.redact(str(error))
+                problem = str(error)
             else:
-                if response.is_success or response.status == 404:
-                    found.append(self._status(location, response))
+                said = json_object(response)
+                outcome, problem = self._explain(
+                    response, "the question", promised="path" in said
+                )
+                if outcome == Outcome.ACCEPTED or response.status == 404:
+                    reports.append(self._status(location, response.status, said))
                     continue
-                problem = self.redact(self._explain(response)[1])
-            rest = locations[len(found) :]
-            return found + [SitemapStatus(location=r, problem=problem) for r in rest]
-        return found
+            rest, problem = locations[len(reports) :], self.redact(problem)
+            return reports + [SitemapStatus(location=r, problem=problem) for r in rest]
+        return reports
 
     # Requests
 
@@ -132,37 +129,17 @@ class SearchConsole(GoogleEngine):
             return host == domain or host.endswith(f".{domain}")
         return url.startswith(self.site) or f"{url}/" == self.site
 
-    def _explain(self, response: http.Response) -> tuple[Outcome, str]:
-        status, text = response.status, response.text
-        if response.is_success:
-            return Outcome.ACCEPTED, "Google accepted the sitemap submission."
-        if status == 429 or (status == 403 and _has(text, _TOO_MANY)):
-            return Outcome.THROTTLED, f"Google asks for fewer requests ({status})."
-        if status == 400:
-            return Outcome.REJECTED, "Google cannot read the request (400)."
-        return Outcome.UNAVAILABLE, self._trouble(status, text)
+    def _explain(
+        self, response: http.Response, what: str, *, promised: bool
+    ) -> tuple[Outcome, str]:
+        if response.status == 404:
+            problem = f"Google does not know the property {self.site} (404). {_FORMS}"
+            return Outcome.UNAVAILABLE, problem
+        return super()._explain(response, what, promised=promised)
 
-    def _trouble(self, status: int, text: str) -> str:
-        """Explain a failure, and what to do if somebody has to act."""
-        if status == 401:
-            return "Google rejects the access token of these credentials (401)."
-        if status == 403 and _has(text, _SERVICE_OFF):
-            return (
-                "The Google Search Console API is not enabled (403): enable it in the "
-                "account's Cloud project."
-            )
-        if status == 403 and _has(text, _NO_SCOPE):
-            return f"The token lacks the scope {SCOPE} (403)."
-        if status == 403:
-            denied = f"The account has no permission for {self.site} (403)."
-            return f"{denied} {_ADD_OWNER} {_FORMS}"
-        if status == 404:
-            return f"Google does not know the property {self.site} (404). {_FORMS}"
-        if 300 <= status < 400:
-            return f"Google's API answers with a redirect ({status}): check 'endpoint'."
-        if status >= 500:
-            return f"Google has an internal error ({status})."
-        return f"Google refuses the request ({status})."
+    def _denied(self, response: http.Response) -> str:
+        denied = f"The account has no permission for {self.site} (403)."
+        return f"{denied} {_ADD_OWNER} {_FORMS}"
 
     def _permission(self, entries: Sequence[Mapping[str, Any]]) -> CheckResult:
         """Report the account's permission for the property."""
@@ -170,24 +147,22 @@ class SearchConsole(GoogleEngine):
         level = levels.get(self.site)
         if level == "siteOwner":
             text = f"The account is an owner of {self.site}."
-            return CheckResult(is_good=True, text=text)
+            return CheckResult.good(text)
         if level is not None:
-            return self._finding(
+            return CheckResult.bad(
                 f"The account is not an owner of {self.site}, but {level}.", _ADD_OWNER
             )
         seen = ", ".join(sorted(levels)[:20]) or "no property"
-        return self._finding(
+        return CheckResult.bad(
             f"The account does not see the property {self.site}. It sees: {seen}.",
             f"Correct 'site', or add the account. {_ADD_OWNER} {_FORMS}",
         )
 
-    def _status(self, location: str, response: http.Response) -> SitemapStatus:
-        if response.status == 404:
+    def _status(
+        self, location: str, status: int, said: Mapping[str, Any]
+    ) -> SitemapStatus:
+        if status == 404:
             problem = f"The sitemap was never submitted for {self.site}."
-            return SitemapStatus(location=location, problem=problem)
-        said = json_object(response)
-        if said is None:
-            problem = "Google's answer is not a JSON object."
             return SitemapStatus(location=location, problem=problem)
         pending = said.get("isPending")
         return SitemapStatus(
@@ -207,13 +182,9 @@ def _is_property(value: object) -> bool:
     )
 
 
-def _has(text: str, words: Iterable[str]) -> bool:
-    return any(word in text for word in words)
-
-
 def _contents(value: object) -> Iterator[tuple[str, int]]:
     """Yield the kinds of content, normalized: "web", "rssfeed"."""
-    for part in as_mappings(value):
+    for part in parts_of(value, dict):
         submitted = as_count(part.get("submitted"))
         if submitted is not None:
             yield str(part.get("type", "")).replace("_", "").lower(), submitted

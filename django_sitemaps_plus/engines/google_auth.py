@@ -10,15 +10,19 @@ import json
 import os
 import re
 import urllib.parse
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 from . import http
 from .addresses import check_url
-from .base import REDACTED, CheckResult, Engine, secret
+from .answers import explained, json_object
+from .base import REDACTED, CheckResult, Engine, Outcome, secret
 from .errors import MissingExtra, NoToken, OptionError, TransportError
 
 #: google-auth, or None if the extra "google" is not installed.
@@ -33,11 +37,6 @@ try:
     from google.oauth2 import service_account as _services
 except ImportError:
     _auth = None
-
-#: The scope for submitting sitemaps, and for reading their status.
-SCOPE = "https://www.googleapis.com/auth/webmasters"
-#: The scope of the Indexing API.
-INDEXING_SCOPE = "https://www.googleapis.com/auth/indexing"
 
 #: How to install google-auth.
 INSTALL = (
@@ -56,92 +55,24 @@ _MALFORMED = "The credentials are malformed: use the JSON file as Google issued 
 _TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+(\.[\w-]+)?|ya29\.[\w.-]+|\b1//[\w-]{16,}")
 _SECRET = ("private_key", "private_key_id", "client_secret", "refresh_token")
 
+#: What the body of an error has in it, by what is wrong.
+_TOO_MANY = ("quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded")
+_SERVICE_OFF = ("accessNotConfigured", "SERVICE_DISABLED")
+_NO_SCOPE = ("insufficientPermissions", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
+
 
 def is_installed() -> bool:
     """Return whether google-auth is installed."""
     return _auth is not None
 
 
-class Tokens:
-    """The access token of one engine, reused until it expires."""
-
-    def __init__(self, scope: str = SCOPE) -> None:
-        self._scopes = [scope]
-        self._credentials: Any = None
-        self._info: Mapping[str, Any] = {}
-
-    def headers(
-        self,
-        credentials: Credentials,
-        endpoint: str | None,
-        *,
-        timeout: float,
-        renew: bool = False,
-    ) -> dict[str, str]:
-        """
-        Return the headers of a request; with ``renew``, for a new token.
-
-        Raises:
-            NoToken: There is no token.
-        """
-        self.load(credentials, endpoint, timeout=timeout)
-        with _explained():
-            if renew or not self._credentials.valid:
-                self._credentials.refresh(_Fetch(timeout))
-        headers: dict[str, str] = {}
-        # The token and, if the credentials name one, the project to charge.
-        self._credentials.apply(headers)
-        return headers
-
-    def load(
-        self, credentials: Credentials, endpoint: str | None, *, timeout: float
-    ) -> None:
-        """
-        Read the credentials once, without asking anybody if they are given.
-
-        Raises:
-            NoToken: They cannot be read, or are malformed.
-        """
-        if self._credentials is None:
-            with _explained():
-                self._credentials = self._load(credentials, endpoint, timeout)
-
-    def secrets(self, credentials: Credentials) -> Iterator[str]:
-        """Yield the values that must not be shown."""
-        given = credentials if isinstance(credentials, Mapping) else {}
-        for info in (given, self._info):
-            for name in _SECRET:
-                yield from _lines(info.get(name))
-        for name in ("token", *_SECRET):
-            yield from _lines(getattr(self._credentials, name, None))
-
-    def _load(
-        self, credentials: Credentials, endpoint: str | None, timeout: float
-    ) -> Any:
-        """Return credentials of google-auth."""
-        if credentials is None:
-            return _auth.default(scopes=self._scopes, request=_Fetch(timeout))[0]
-        info = _read(credentials)
-        self._info = info
-        if endpoint is not None:
-            info["token_uri"] = endpoint
-        kind = info.get("type")
-        if kind == "service_account":
-            account = _services.Credentials
-            return account.from_service_account_info(info, scopes=self._scopes)
-        if kind == "authorized_user":
-            users = _users.Credentials
-            user = users.from_authorized_user_info(info, scopes=self._scopes)
-            # google-auth ignores the URL in the file.
-            uri = info.get("token_uri")
-            return user.with_token_uri(uri) if uri else user
-        msg = "The 'type' of the credentials is not 'service_account' or "
-        raise NoToken(f"{msg}'authorized_user'.")
-
-
 @dataclass(frozen=True, kw_only=True)
 class GoogleEngine(Engine):
     """An engine whose requests have an access token of Google's."""
+
+    #: The API's own name, and the scope of its tokens.
+    api: ClassVar[str]
+    scope: ClassVar[str]
 
     #: The path of a JSON file, or its contents, for a service account or an authorized
     #: user. None: Google's application default credentials.
@@ -150,10 +81,6 @@ class GoogleEngine(Engine):
     endpoint: str
     #: The URL that issues tokens. None: the one in the credentials.
     token_endpoint: str | None = None
-
-    _tokens: Tokens = field(
-        default_factory=Tokens, init=False, repr=False, compare=False
-    )
 
     def __post_init__(self) -> None:
         """
@@ -178,21 +105,18 @@ class GoogleEngine(Engine):
         """Check that the credentials can be read, if they are given."""
         if self.credentials is None:
             return []  # the machine's own: finding them asks Google
-        endpoint, timeout = self.token_endpoint, self.timeout
         try:
-            self._tokens.load(self.credentials, endpoint, timeout=timeout)
+            self._read_account()
         except NoToken as error:
             fix = "Set 'credentials' to the path of the JSON file that Google issued."
-            return [self._finding(str(error), fix)]
+            return [CheckResult.bad(str(error), fix)]
         return []
 
     def redact(self, text: str) -> str:
         """Return a text without secrets of the credentials and without tokens."""
         return _TOKEN.sub(REDACTED, super().redact(text))
 
-    def _ask(
-        self, method: str, path: str, document: Mapping[str, str] | None = None
-    ) -> http.Response:
+    def _ask(self, method: str, path: str, document: object = None) -> http.Response:
         """
         Send a request with a token; if that is refused, with a new one once.
 
@@ -200,27 +124,112 @@ class GoogleEngine(Engine):
             NoToken: There is no token.
             TransportError: There is no answer.
         """
-        body = None if document is None else json.dumps(document).encode()
+        url = f"{self.endpoint.rstrip('/')}{path}"
         for renew in (False, True):
-            headers = self._headers(renew=renew)
-            if body is not None:
-                headers["Content-Type"] = "application/json"
-            url = f"{self.endpoint.rstrip('/')}{path}"
             response = http.send(
-                method, url, headers=headers, body=body, timeout=self.timeout
+                method,
+                url,
+                headers=self._headers(renew=renew),
+                document=document,
+                timeout=self.timeout,
             )
             if response.status != 401:
                 break
         return response
 
     def _headers(self, *, renew: bool = False) -> dict[str, str]:
-        """Return the headers with a token; raises ``NoToken`` if there is none."""
-        return self._tokens.headers(
-            self.credentials, self.token_endpoint, timeout=self.timeout, renew=renew
-        )
+        """
+        Return the headers of a request, with a token that is reused until it expires.
 
-    def _secrets(self) -> Iterable[str]:
-        return self._tokens.secrets(self.credentials)
+        With ``renew`` a new one. Raises ``NoToken`` if there is none.
+        """
+        account = self._account
+        with _as_no_token("The token endpoint's answer is not a token."):
+            if renew or not account.valid:
+                account.refresh(_Fetch(self.timeout))
+        headers: dict[str, str] = {}
+        # The token and, if the credentials name one, the project to charge.
+        account.apply(headers)
+        return headers
+
+    @cached_property
+    def _account(self) -> Any:
+        """The credentials, as google-auth has them."""
+        return self._read_account()
+
+    def _read_account(self) -> Any:
+        """
+        Read the credentials, without asking anybody if they are given.
+
+        Raises:
+            NoToken: They cannot be read, or are malformed.
+        """
+        scopes = [self.scope]
+        with _as_no_token():
+            if self.credentials is None:
+                return _auth.default(scopes=scopes, request=_Fetch(self.timeout))[0]
+            info = self._info
+            kind = info.get("type")
+            if kind == "service_account":
+                account = _services.Credentials
+                return account.from_service_account_info(info, scopes=scopes)
+            if kind == "authorized_user":
+                users = _users.Credentials
+                user = users.from_authorized_user_info(info, scopes=scopes)
+                # google-auth ignores the URL in the file.
+                uri = info.get("token_uri")
+                return user.with_token_uri(uri) if uri else user
+        msg = "The 'type' of the credentials is not 'service_account' or "
+        raise NoToken(f"{msg}'authorized_user'.")
+
+    @cached_property
+    def _info(self) -> Mapping[str, Any]:
+        """What the JSON file says."""
+        info = _read(self.credentials)
+        given = self.token_endpoint
+        return info if given is None else {**info, "token_uri": given}
+
+    def _secrets(self) -> Iterator[str]:
+        """Yield the values that must not be shown, of what was read so far."""
+        state = vars(self)
+        given = self.credentials if isinstance(self.credentials, Mapping) else {}
+        for info in (given, state.get("_info", {})):
+            for name in _SECRET:
+                yield from _lines(info.get(name))
+        for name in ("token", *_SECRET):
+            yield from _lines(getattr(state.get("_account"), name, None))
+
+    # Answers
+
+    def _explain(
+        self, response: http.Response, what: str, *, promised: bool
+    ) -> tuple[Outcome, str]:
+        """
+        Return what a response means, and what to do if somebody has to act.
+
+        ``promised`` is whether a success has the body of one.
+        """
+        status, text = response.status, response.text
+        if status == 403 and _has(text, _TOO_MANY):
+            return Outcome.THROTTLED, "Google asks for fewer requests (403)."
+        if status == 401:
+            problem = "Google rejects the access token of these credentials (401)."
+        elif status == 403 and _has(text, _SERVICE_OFF):
+            enable = "enable it in the account's Cloud project."
+            problem = f"The {self.api} is not enabled (403): {enable}"
+        elif status == 403 and _has(text, _NO_SCOPE):
+            problem = f"The token lacks the scope {self.scope} (403)."
+        elif status == 403:
+            problem = self._denied(response)
+        else:
+            if not response.is_success:
+                promised = "error" in json_object(response)
+            return explained(response, "Google", what, promised=promised)
+        return Outcome.UNAVAILABLE, problem
+
+    @abstractmethod
+    def _denied(self, response: http.Response) -> str:
+        """Return what a 403 means that is about the site."""
 
 
 class _Fetch:
@@ -237,7 +246,7 @@ class _Fetch:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         **kwargs: Any,
-    ) -> _Fetched:
+    ) -> SimpleNamespace:
         # google-auth sets a short timeout to find out whether it runs at Google.
         seconds = self._timeout if timeout is None else min(timeout, self._timeout)
         data = body.encode() if isinstance(body, str) else body
@@ -252,34 +261,29 @@ class _Fetch:
             )
         except TransportError as error:
             raise _exceptions.TransportError(str(error)) from error
-        if response.status == 429 or response.status >= 500:
+        if response.status == 429 or response.status >= 500 or response.is_html:
             # google-auth would sleep and retry, but retries are up to the outbox.
-            msg = f"The token endpoint is unavailable ({response.status})."
+            page = ": it answers with a web page" if response.is_html else ""
+            msg = f"The token endpoint is unavailable ({response.status}){page}."
             raise _exceptions.TransportError(msg)
-        return _Fetched(response)
-
-
-class _Fetched:
-    """An answer for google-auth: a ``google.auth.transport.Response``."""
-
-    def __init__(self, response: http.Response) -> None:
-        self.status = response.status
-        self.headers = response.headers
-        self.data = response.body
+        # A google.auth.transport.Response.
+        return SimpleNamespace(
+            status=response.status, headers=response.headers, data=response.body
+        )
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Raise ``NoToken`` in place of google-auth's errors."""
+def _as_no_token(problem: str = _MALFORMED) -> Iterator[None]:
+    """Raise ``NoToken`` in place of google-auth's errors, and of those of Python."""
     try:
         yield
     except _exceptions.GoogleAuthError as error:
         raise NoToken(_why(error)) from error
     except (ValueError, TypeError, KeyError) as error:
-        raise NoToken(_MALFORMED) from error
+        raise NoToken(problem) from error
 
 
-def _read(credentials: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
+def _read(credentials: Any) -> dict[str, Any]:
     """Return the contents of the JSON file."""
     if isinstance(credentials, Mapping):
         return dict(credentials)
@@ -316,6 +320,10 @@ def _why(error: Exception) -> str:
             f"while the app's consent screen is in testing. {text}"
         )
     return f"Google issues no token for these credentials. {text}"
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    return any(word in text for word in words)
 
 
 def _lines(value: object) -> Iterator[str]:

@@ -11,14 +11,15 @@ to be applied for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from typing import ClassVar
 
 from . import http, structured_data
 from .answers import json_object
 from .base import Answer, Batch, CheckResult, Outcome
-from .errors import NoToken, OptionError, TransportError
-from .google_auth import INDEXING_SCOPE, GoogleEngine, Tokens
+from .errors import OptionError, Refused, TransportError
+from .google_auth import GoogleEngine
 
 ENDPOINT = "https://indexing.googleapis.com/v3"
 #: The types that Google reads the API for.
@@ -34,7 +35,10 @@ _ONLY = (
     "such pages only"
 )
 _EXHAUSTED = "RESOURCE_EXHAUSTED"
-_OFF = ("accessNotConfigured", "SERVICE_DISABLED")
+#: Of which quota that is: "…PerMinutePerProject", "… requests per day".
+_MINUTE, _DAY = (
+    re.compile(f"per ?{unit}", re.IGNORECASE) for unit in ("minute", "day")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +51,11 @@ class GoogleIndexing(GoogleEngine):
 
     name: ClassVar[str] = "Google Indexing API"
     takes_urls: ClassVar[bool] = True
+    api: ClassVar[str] = "Web Search Indexing API"
+    scope: ClassVar[str] = "https://www.googleapis.com/auth/indexing"
 
     #: The URL of the API.
     endpoint: str = ENDPOINT
-
-    _tokens: Tokens = field(
-        default_factory=lambda: Tokens(INDEXING_SCOPE),
-        init=False,
-        repr=False,
-        compare=False,
-    )
 
     def __post_init__(self) -> None:
         """
@@ -77,92 +76,71 @@ class GoogleIndexing(GoogleEngine):
     def submit(self, batch: Batch) -> Answer:
         """Fetch a page, and submit it if the API is for it, or if it is gone."""
         (url,) = batch.urls
-        try:
-            is_gone = url in batch.deferred or "removed" in batch.kinds
-            kind = self._kind(url, is_gone=is_gone)
-            if isinstance(kind, Answer):
-                return kind
-            notification = {"url": url, "type": kind}
-            response = self._ask("POST", "/urlNotifications:publish", notification)
-        except (NoToken, TransportError) as error:
-            return self._unreachable(error)
-        if response.status == 429 and _EXHAUSTED in response.text:
-            text = "Google takes no more URLs: the quota of the day is used up."
-            return self._exhausted(text, status=429, body=response.text)
-        outcome, message = _explained(response)
-        return self._answer_to(response, outcome, message)
+        is_gone = url in batch.deferred or "removed" in batch.kinds
+        notification = {"url": url, "type": self._kind(url, is_gone=is_gone)}
+        response = self._ask("POST", "/urlNotifications:publish", notification)
+        text, wait = response.text, response.retry_after
+        if response.status == 429 and _EXHAUSTED in text:
+            is_short = wait is not None or _MINUTE.search(text)
+            if _DAY.search(text) or not is_short:
+                return self._exhausted(response, "the day")
+        metadata = json_object(response).get("urlNotificationMetadata")
+        explained = self._explain(
+            response, "the notification", promised=isinstance(metadata, dict)
+        )
+        return self._answer_to(response, *explained)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that there is a token; Google says only of a page if it may be sent."""
-        try:
-            self._headers()
-        except NoToken as error:
-            return [self._finding(str(error), "Check the option 'credentials'.")]
+        self._headers()
         names = ", ".join(self.sections)
         text = (
             f"Google issues a token. Of the pages of {names}, those that declare "
             "JobPosting or BroadcastEvent are submitted, and no others."
         )
-        return [CheckResult(is_good=True, text=text)]
+        return [CheckResult.good(text)]
 
-    def _kind(self, url: str, *, is_gone: bool) -> str | Answer:
+    def _denied(self, response: http.Response) -> str:
+        said = json_object(response).get("error")
+        reason = said.get("message", "") if isinstance(said, dict) else ""
+        return (
+            f"The account is not an owner of the site (403). {reason} "
+            "Add it as an owner at https://www.google.com/webmasters/verification/home."
+        )
+
+    def _kind(self, url: str, *, is_gone: bool) -> str:
         """
-        Return what to say of a page, by what the site answers; or why nothing.
+        Return what to say of a page, by what the site answers.
 
         ``is_gone`` tells that it was removed, or not found some minutes ago.
+
+        Raises:
+            Refused: The page is not to be submitted; the answer says why.
         """
         try:
             page = http.send("GET", url, timeout=self.timeout, limit=LIMIT, plain=True)
         except TransportError as error:
-            text = f"The page cannot be fetched. {error}"
-            return self._answer(Outcome.UNAVAILABLE, text, is_unsent=True)
+            problem = f"The page cannot be fetched. {error}"
+            raise _refused(Outcome.UNAVAILABLE, problem) from error
         if page.status in (404, 410):
             if is_gone:
                 return "URL_DELETED"
-            text = (
+            problem = (
                 f"The page answers with status {page.status}, though no sitemap lost "
                 "it: it is fetched again before it is submitted as deleted."
             )
-            return self._answer(Outcome.DEFERRED, text, retry_after=LOOK_AGAIN)
+            raise _refused(Outcome.DEFERRED, problem, LOOK_AGAIN)
         if page.status != 200:
-            text = f"The page answers with status {page.status}: not submitted."
-            return self._answer(
-                Outcome.REJECTED if page.status < 500 else Outcome.UNAVAILABLE,
-                text,
-                is_unsent=True,
+            problem = f"The page answers with status {page.status}: not submitted."
+            is_down = page.status >= 500
+            raise _refused(
+                Outcome.UNAVAILABLE if is_down else Outcome.REJECTED, problem
             )
         if TYPES.isdisjoint(structured_data.types_in(page.text)):
-            text = f"The page {_ONLY}: not submitted."
-            return self._answer(Outcome.REJECTED, text, is_unsent=True)
+            raise _refused(Outcome.REJECTED, f"The page {_ONLY}: not submitted.")
         return "URL_UPDATED"
 
 
-def _explained(response: http.Response) -> tuple[Outcome, str]:
-    status, text = response.status, response.text
-    if response.is_success:
-        return Outcome.ACCEPTED, "Google accepted the notification."
-    if status == 429:
-        return Outcome.THROTTLED, "Google asks for fewer requests (429)."
-    if status == 400:
-        return Outcome.REJECTED, "Google cannot read the request (400)."
-    if status == 401:
-        problem = "Google rejects the access token of these credentials (401)."
-    elif status == 403 and any(word in text for word in _OFF):
-        problem = (
-            "The Web Search Indexing API is not enabled (403): enable it in the "
-            "account's Cloud project."
-        )
-    elif status == 403:
-        said = (json_object(response) or {}).get("error")
-        reason = said.get("message", "") if isinstance(said, dict) else ""
-        problem = (
-            f"The account is not an owner of the site (403). {reason} Add it as an "
-            "owner at https://www.google.com/webmasters/verification/home."
-        )
-    elif 300 <= status < 400:
-        problem = f"Google's API answers with a redirect ({status}): check 'endpoint'."
-    elif status >= 500:
-        problem = f"Google has an internal error ({status})."
-    else:
-        problem = f"Google refuses the request ({status})."
-    return Outcome.UNAVAILABLE, problem
+def _refused(outcome: Outcome, problem: str, wait: float | None = None) -> Refused:
+    """Return why a page is not submitted."""
+    return Refused(Answer(outcome=outcome, message=problem, retry_after=wait), "")

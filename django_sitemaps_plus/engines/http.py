@@ -1,15 +1,17 @@
 """
 HTTP for engines: one request, one answer.
 
-Redirects are not followed and proxies are not used. Each stage (name, connection, TLS,
-request, answer) has a timeout and so has the whole, and at most ``limit`` bytes of a
-body are read. Errors name the host, but no path or query: these may contain a key.
+Redirects are not followed and proxies are not used. The timeout is that of the whole
+request, from the name to the last byte, and at most ``limit`` bytes of a body are read.
+Errors name the host, but no path or query: these may contain a key.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+import re
 import socket
 import ssl
 import threading
@@ -27,6 +29,8 @@ from urllib3.exceptions import HTTPError
 from urllib3.response import HTTPResponse
 from urllib3.util import Retry
 
+from django_sitemaps_plus.protocol.crawlers import OURS
+
 from .addresses import Target, is_private
 from .errors import NoThread, TransportError
 
@@ -35,9 +39,11 @@ LIMIT = 65_536
 #: The longest ``Retry-After`` that is believed, in seconds: a day.
 MAX_RETRY_AFTER = 86_400
 #: The header of every request.
-USER_AGENT = "django-sitemaps-plus"
+USER_AGENT = OURS
 with contextlib.suppress(metadata.PackageNotFoundError):  # in a plain source tree
     USER_AGENT += f"/{metadata.version('django-sitemaps-plus')}"
+
+_PASSWORD = re.compile(rb"""<input\b[^>]*\btype\s*=\s*["']?password""", re.IGNORECASE)
 
 #: Whether urllib3 works for us: its warning of malformed headers contains the URL.
 _is_ours = ContextVar("_is_ours", default=False)
@@ -55,6 +61,9 @@ class Response:
     body: bytes
     #: Why the body is incomplete; empty if it is complete.
     flaw: str = ""
+    #: From when until when the certificate is valid, in seconds since the epoch; None
+    #: without TLS.
+    valid: tuple[float, float] | None = None
 
     @property
     def text(self) -> str:
@@ -86,6 +95,11 @@ class Response:
             kind in ("text/html", "application/xhtml+xml") and start.startswith("<")
         )
 
+    @property
+    def is_login(self) -> bool:
+        """Whether the body is a web page that asks for a password."""
+        return self.is_html and bool(_PASSWORD.search(self.body))
+
 
 def send(
     method: str,
@@ -93,18 +107,19 @@ def send(
     *,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
+    document: object = None,
     timeout: float = 10.0,
-    total: float | None = None,
     limit: int = LIMIT,
     plain: bool = False,
     public: bool = False,
+    family: str = "",
 ) -> Response:
     """
     Send a request and return the answer, whatever its status.
 
-    Each stage may take ``timeout`` seconds and all of them ``total``, by default three
-    times as many. ``plain`` allows http to other hosts than this one; ``public``
-    refuses private addresses.
+    ``document`` is sent as JSON in place of ``body``. The whole may take ``timeout``
+    seconds. ``plain`` allows http to other hosts than this one; ``public`` refuses
+    private addresses. ``family`` is "IPv4" or "IPv6"; empty: any address.
 
     Raises:
         TransportError: There is no answer.
@@ -114,11 +129,14 @@ def send(
         target = Target.parse(url, plain=plain)
     except ValueError as error:
         raise TransportError("url", f"The URL {error}.") from error
-    clock = _Clock(target.authority, timeout, 3 * timeout if total is None else total)
+    clock = _Clock(target.authority, timeout)
     sent = {"Host": target.authority, "User-Agent": USER_AGENT, "Connection": "close"}
+    if document is not None:
+        sent["Content-Type"], body = "application/json", json.dumps(document).encode()
     sent.update(headers or {})
     raw = {"preload_content": False, "decode_content": False}
-    connection = _connect(target, clock, public)
+    connection = _connect(target, clock, public, family)
+    valid = _validity(connection.sock)
     with contextlib.closing(connection), clock.alarm(connection.sock):
         # A server may answer and hang up before it has read everything.
         hung_up = contextlib.suppress(BrokenPipeError, ConnectionResetError)
@@ -127,38 +145,61 @@ def send(
         with clock.stage("answer", "did not answer"):
             response = connection.getresponse()
         data, flaw = _read(response, limit, clock)
-    known = {name.lower(): value for name, value in response.headers.items()}
-    return Response(status=response.status, headers=known, body=data, flaw=flaw)
+    # Of a header that is sent twice, both values.
+    joined = {name.lower(): response.headers[name] for name in response.headers}
+    return Response(
+        status=response.status, headers=joined, body=data, flaw=flaw, valid=valid
+    )
+
+
+def families(host: str, timeout: float = 5.0) -> list[str]:
+    """
+    Return which of "IPv4" and "IPv6" a host has an address of.
+
+    Raises ``TransportError`` for a name that cannot be resolved.
+    """
+    with _Clock(host, timeout).stage("name", "could not be resolved"):
+        return sorted({_family(one) for one in _resolve(host, timeout)})
+
+
+def _family(address: str) -> str:
+    return "IPv6" if ":" in address else "IPv4"
 
 
 class _Clock:
-    """The time limits of a request, and the messages of its failures."""
+    """The time limit of a request, and the messages of its failures."""
 
-    def __init__(self, where: str, timeout: float, total: float) -> None:
-        self._where, self._timeout, self._total = where, timeout, total
-        self._end = time.monotonic() + total
+    def __init__(self, where: str, timeout: float) -> None:
+        self._where, self._timeout = where, timeout
+        self._end = time.monotonic() + timeout
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left; never 0, which sockets take for another mode."""
+        return max(self._end - time.monotonic(), 0.001)
 
     @contextlib.contextmanager
-    def stage(self, name: str, failed: str) -> Iterator[float]:
-        """Yield the seconds of a stage; turn its errors into a TransportError."""
-        seconds = min(self._timeout, max(self._end - time.monotonic(), 0.001))
+    def stage(self, name: str, failed: str) -> Iterator[None]:
+        """Turn the errors of a stage into a TransportError."""
         token = _is_ours.set(True)
         failure: Exception | None = None
         try:
-            yield seconds
+            yield
         except (HTTPError, HTTPException, OSError, ValueError) as error:
             failure = error
         finally:
             _is_ours.reset(token)
-        if time.monotonic() >= self._end:
-            msg = f"{self._where} was too slow: more than {self._total:.3g} s in all."
-            raise TransportError(name, msg) from failure
-        if failure:
-            if name == "connection" and failure.__cause__ is None:
-                # urllib3 wraps all other errors while connecting.
-                name, failed = "tls", "did not finish the TLS handshake"
-            why = _why(failure.__cause__ or failure, seconds)
-            raise TransportError(name, f"{self._where} {failed}{why}.") from failure
+        if failure and name == "connection" and failure.__cause__ is None:
+            # urllib3 wraps all other errors while connecting.
+            name, failed = "tls", "did not finish the TLS handshake"
+        cause = failure and (failure.__cause__ or failure)
+        if time.monotonic() >= self._end or isinstance(cause, TimeoutError):
+            why = f" within {self._timeout:.3g} s"
+        elif cause:
+            why = _why(cause)
+        else:
+            return
+        raise TransportError(name, f"{self._where} {failed}{why}.") from failure
 
     @contextlib.contextmanager
     def alarm(self, sock: socket.socket) -> Iterator[None]:
@@ -174,7 +215,8 @@ class _Clock:
                 # SSLSocket's method would take TLS away from a read in progress.
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
-        timer = threading.Timer(self._end - time.monotonic(), shut)
+        sock.settimeout(self.left)
+        timer = threading.Timer(self.left, shut)
         _start(timer)
         try:
             yield
@@ -185,9 +227,7 @@ class _Clock:
                 socket.close(sock.detach())
 
 
-def _why(cause: BaseException, seconds: float) -> str:
-    if isinstance(cause, TimeoutError):
-        return f" within {seconds:.3g} s"
+def _why(cause: BaseException) -> str:
     if not isinstance(cause, (OSError, UnicodeError)):
         return ": malformed or incomplete HTTP"  # its own text may quote a secret
     names = ("verify_message", "reason", "strerror")
@@ -195,10 +235,25 @@ def _why(cause: BaseException, seconds: float) -> str:
     return f": {next(reasons, cause)}"
 
 
-def _connect(target: Target, clock: _Clock, public: bool) -> HTTPConnection:
+def _validity(sock: socket.socket) -> tuple[float, float] | None:
+    """Return from when until when the server's certificate is valid."""
+    if not isinstance(sock, ssl.SSLSocket):
+        return None
+    certificate: Any = sock.getpeercert()
+    since, until = certificate["notBefore"], certificate["notAfter"]
+    return ssl.cert_time_to_seconds(since), ssl.cert_time_to_seconds(until)
+
+
+def _connect(
+    target: Target, clock: _Clock, public: bool, family: str
+) -> HTTPConnection:
     """Connect to a host's first address that accepts it, or to none if private."""
-    with clock.stage("name", "could not be resolved") as seconds:
-        addresses = _resolve(target.host, seconds)
+    with clock.stage("name", "could not be resolved"):
+        addresses = _resolve(target.host, clock.left)
+        if family:
+            addresses = [one for one in addresses if _family(one) == family]
+        if not addresses:
+            raise OSError(f"no {family} address")
     for address in addresses if public else ():
         if is_private(address):
             shown = "" if address == target.host else f" ({address})"
@@ -211,9 +266,11 @@ def _connect(target: Target, clock: _Clock, public: bool) -> HTTPConnection:
         options["ssl_context"] = ssl.create_default_context()
     for address in addresses:
         connection = connect(address, target.port, **options)
-        stage = clock.stage("connection", "did not accept a connection")
+        # Half of the time for each address but the last: the next one may work.
+        share = 1.0 if address == addresses[-1] else 0.5
+        connection.timeout = share * clock.left
         try:
-            with stage as connection.timeout:
+            with clock.stage("connection", "did not accept a connection"):
                 connection.connect()
             return connection
         except TransportError as error:
@@ -224,17 +281,17 @@ def _connect(target: Target, clock: _Clock, public: bool) -> HTTPConnection:
 
 def _resolve(host: str, seconds: float) -> list[str]:
     """Resolve a name on a thread of its own: getaddrinfo() has no timeout."""
-    found: Future[list[str]] = Future()
+    addresses: Future[list[str]] = Future()
 
     def look_up() -> None:
         try:
             infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-            found.set_result([str(info[4][0]) for info in infos])
+            addresses.set_result([str(info[4][0]) for info in infos])
         except Exception as error:
-            found.set_exception(error)
+            addresses.set_exception(error)
 
     _start(threading.Thread(target=look_up))
-    return found.result(seconds)
+    return addresses.result(seconds)
 
 
 def _start(thread: threading.Thread) -> None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import re
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from django_sitemaps_plus.protocol.values import matches
+
 from . import http, keyfile, robots_check
 from .addresses import Target, check_url
+from .answers import explained
 from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
 from .errors import OptionError, TransportError
 
@@ -26,8 +28,6 @@ ENDPOINT = "https://api.indexnow.org/indexnow"
 #: Used in this order if the endpoint fails. https://www.indexnow.org/searchengines.json
 FALLBACKS = ("https://yandex.com/indexnow", "https://search.seznam.cz/indexnow")
 
-#: https://www.indexnow.org/documentation: 8 to 128 of a-z, A-Z, 0-9 and "-".
-_KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 _LOCATION = re.compile(r"/[!-~]*")
 
 #: Seconds to wait after a 429 without ``Retry-After``: the least time between two
@@ -57,15 +57,6 @@ _KEY_FILE_IS_GOOD = (
     "refuses the key (403), although the key file looks correct from here. Check that "
     "no firewall blocks crawlers."
 )
-_ACCEPTED = {
-    200: "{name} accepted the URLs.",
-    202: "{name} accepted the URLs; the key file has yet to be verified.",
-}
-_REJECTED = {
-    400: "{name} cannot read the request (400).",
-    413: "{name} finds the request too large (413).",
-    422: "{name} finds URLs of another host in the request (422).",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +96,7 @@ class IndexNow(Engine):
         for address in self.fallbacks or ():
             check_url("fallbacks", address)
         location = self.key_location
-        if location is not None and not _is_match(_LOCATION, location):
+        if location is not None and not matches(location, _LOCATION):
             problem = f"is {location!r}; use a path, for example '/indexnow.txt'."
             raise OptionError("key_location", problem)
 
@@ -118,18 +109,16 @@ class IndexNow(Engine):
         host = _host(batch.origin)
         if not self._key_of(host):
             text = f"There is no key for {host}. {_CREATE}"
-            return self._answer(Outcome.UNAVAILABLE, text, is_unsent=True)
+            return Answer(outcome=Outcome.UNAVAILABLE, message=text, is_unsent=True)
         if refusal := self._outside(batch):
             return refusal
         answers: list[Answer] = []
-        is_final = False
         for endpoint in self._endpoints():
             answer, is_final = self._post(endpoint, batch)
             answers.append(answer)
-            if is_final:
+            if is_final:  # it counts; otherwise that of the first endpoint does
+                answers.reverse()
                 break
-        if is_final:  # the last answer counts; otherwise the endpoint's own does
-            answers.reverse()
         return dataclasses.replace(
             answers[0],
             message=" ".join(answer.message for answer in answers),
@@ -139,7 +128,7 @@ class IndexNow(Engine):
     def files(self, host: str) -> Mapping[str, str]:
         """Return the key files of a host, including old ones: contents by name."""
         key = self._key_of(_host_of(host))
-        files = {f"{known}.txt": known for known in (key, *self.old_keys) if known}
+        files = {f"{name}.txt": name for name in (key, *self.old_keys) if name}
         location = (self.key_location or "").removeprefix("/")
         if location and "/" not in location and key:
             files[location] = key
@@ -151,8 +140,8 @@ class IndexNow(Engine):
 
     def proof(self, host: str) -> str:
         """Return a hash of a host's key and the location of its file."""
-        known = f"{self._key_of(_host_of(host))} {self.key_location or ''}"
-        return hashlib.sha256(known.encode()).hexdigest()[:32]
+        proof = f"{self._key_of(_host_of(host))} {self.key_location or ''}"
+        return hashlib.sha256(proof.encode()).hexdigest()[:32]
 
     def verify(self, origin: str, *, force: bool = False) -> CheckResult:
         """
@@ -163,20 +152,18 @@ class IndexNow(Engine):
         """
         key = self._key_of(_host(origin))
         if not key:
-            return self._finding(f"There is no key for {_host(origin)}.", _CREATE)
-        found = keyfile.check(
+            return CheckResult.bad(f"There is no key for {_host(origin)}.", _CREATE)
+        result = keyfile.check(
             f"{origin}{self.key_location or f'/{key}.txt'}",
             key,
             old_keys=self.old_keys,
             timeout=VERIFY_TIMEOUT,
             force=force,
         )
-        if found.is_good and not force:
+        if result.is_good and not force:
             crawling = robots_check.check(origin, timeout=VERIFY_TIMEOUT)
-            found = found if crawling.is_good else crawling
-        if not found.is_good:
-            return self._finding(found.text, found.fix)
-        return CheckResult(is_good=True, text=self.redact(found.text))
+            result = result if crawling.is_good else crawling
+        return result
 
     def _check_keys(self) -> None:
         if not self.key and not self.keys:
@@ -189,13 +176,13 @@ class IndexNow(Engine):
         named += [("keys", key) for key in self.keys.values()]
         named += [("old_keys", key) for key in self.old_keys]
         for option, key in named:
-            if not _is_match(_KEY, key):
+            if not matches(key, keyfile.KEY):
                 problem = "contains a key that is not 8 to 128 of a-z, A-Z, 0-9 and -."
                 raise OptionError(option, f"{problem} {_CREATE}")
 
     def _key_of(self, host: str) -> str:
-        for known, key in self.keys.items():
-            if _host_of(known) == host:
+        for named, key in self.keys.items():
+            if _host_of(named) == host:
                 return key
         return self.key
 
@@ -213,27 +200,32 @@ class IndexNow(Engine):
         below = sum(_path(url).startswith(folder) for url in batch.urls)
         if below == len(batch.urls):
             return None
-        return self._answer(
-            Outcome.REJECTED,
+        problem = (
             f"{len(batch.urls) - below} of {len(batch.urls)} URLs are not below "
-            f"{folder}, where alone this key file is valid. Serve it at the root: "
-            "remove 'key_location'.",
-            is_divisible=below > 0,
+            f"{folder}, and this key file is valid only there. Serve it at the root: "
+            "remove 'key_location'."
         )
+        return Answer(outcome=Outcome.REJECTED, message=problem, is_divisible=below > 0)
 
     def _post(self, endpoint: str, batch: Batch) -> tuple[Answer, bool]:
         """Return an endpoint's answer, and whether it is final."""
         name = Target.parse(endpoint).authority
+        payload = self._payload(batch)
         try:
             response = http.send(
                 "POST",
                 endpoint,
                 headers={"Content-Type": "application/json; charset=utf-8"},
-                body=json.dumps(self._payload(batch)).encode(),
+                document=payload,
                 timeout=self.timeout,
             )
         except TransportError as error:
-            return self._unreachable(error), False
+            answer = Answer(
+                outcome=Outcome.UNAVAILABLE,
+                message=str(error),
+                is_unsent=error.is_unsent,
+            )
+            return answer, False
         return self._read(name, response, batch.origin)
 
     def _payload(self, batch: Batch) -> dict[str, Any]:
@@ -246,13 +238,16 @@ class IndexNow(Engine):
     def _read(
         self, name: str, response: http.Response, origin: str
     ) -> tuple[Answer, bool]:
-        status = response.status
+        status, text = response.status, response.text.lower()
         wait: float | None = response.retry_after
-        outcome, is_final, is_divisible = Outcome.UNAVAILABLE, False, False
-        if response.is_success and not response.is_html:
-            outcome, is_final, wait = Outcome.ACCEPTED, True, None
-            message = _ACCEPTED.get(status, _ACCEPTED[200]).format(name=name)
-        elif status == 403 and "SiteVerificationNotCompleted" in response.text:
+        outcome, message = explained(response, name, "the URLs")
+        is_final, is_divisible = outcome != Outcome.UNAVAILABLE, False
+        if outcome == Outcome.ACCEPTED:
+            wait = None
+            if status == 202:
+                problem = "accepted the URLs; the key file has yet to be verified."
+                message = f"{name} {problem}"
+        elif status == 403 and "siteverificationnotcompleted" in text:
             is_final, wait = True, max(wait or 0.0, VALIDATED_IN)
             message = (
                 f"{name} has not fetched the key file yet. This is normal for a new "
@@ -260,27 +255,16 @@ class IndexNow(Engine):
             )
         elif status == 403:
             message, is_final = self._forbidden(name, response, origin)
-        elif status == 422 and _is_of_the_key(response.text):
-            is_final = True
+        elif status == 422 and any(words in text for words in _NOT_THE_URLS):
+            outcome = Outcome.UNAVAILABLE
             message = f"{name} rejects the key, or where its file is (422)."
-        elif status in (400, 413, 422):
-            outcome, is_final = Outcome.REJECTED, True
+        elif outcome == Outcome.REJECTED:
             # If the form of the request is wrong, it is so for every half.
-            is_divisible = status != 400 or _NAMES_URLS in response.text.lower()
-            message = _REJECTED[status].format(name=name)
-        elif status == 429:
-            outcome, is_final = Outcome.THROTTLED, True
-            wait = THROTTLED_FOR if wait is None else wait
-            message = f"{name} asks for fewer requests (429: potential spam)."
-        else:
-            message = _other(name, response)
-        answer = self._answer(
-            outcome,
-            message,
-            status=status,
-            body=response.text,
-            retry_after=wait,
-            is_divisible=is_divisible,
+            is_divisible = status != 400 or _NAMES_URLS in text
+        elif outcome == Outcome.THROTTLED and wait is None:
+            wait = THROTTLED_FOR
+        answer = self._answer_to(
+            response, outcome, message, retry_after=wait, is_divisible=is_divisible
         )
         return answer, is_final
 
@@ -296,27 +280,6 @@ class IndexNow(Engine):
         if "UserForbid" in response.text:
             return f"{name} {_STICKY} {_SEE}", False
         return f"{name} {_KEY_FILE_IS_GOOD} {_SEE}", False
-
-
-def _other(name: str, response: http.Response) -> str:
-    status = response.status
-    if response.is_success:
-        return f"{name} answers with a web page. Is this the endpoint of an engine?"
-    if 300 <= status < 400:
-        return f"{name} answers with a redirect ({status}), so it is not an endpoint."
-    if status in (404, 405, 410):
-        return f"{name} has no IndexNow endpoint here ({status}): check 'endpoint'."
-    if status >= 500:
-        return f"{name} has an internal error ({status})."
-    return f"{name} refuses the request ({status})."
-
-
-def _is_of_the_key(text: str) -> bool:
-    return any(words in text.lower() for words in _NOT_THE_URLS)
-
-
-def _is_match(pattern: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _host(origin: str) -> str:

@@ -15,7 +15,8 @@ from . import http
 from .base import CheckResult
 from .errors import TransportError
 
-_KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
+#: https://www.indexnow.org/documentation: 8 to 128 of a-z, A-Z, 0-9 and "-".
+KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 _BOM = b"\xef\xbb\xbf"
 
 _INCLUDE = 'include("django_sitemaps_plus.urls") at the root of the URLconf'
@@ -26,50 +27,48 @@ def check(
 ) -> CheckResult:
     """Fetch a key file and compare it with the key; ``force`` allows any address."""
     try:
-        response = http.send(
-            "GET", url, timeout=timeout, total=timeout, plain=True, public=not force
-        )
+        response = http.send("GET", url, timeout=timeout, plain=True, public=not force)
     except TransportError as error:
-        return _bad(
+        return CheckResult.bad(
             f"The key file cannot be fetched. {error}", _fix(error, force=force)
         )
     if response.status != 200:
         return _refused(response)
     if response.flaw:
-        return _bad(
+        return CheckResult.bad(
             f"The key file is incomplete. {response.flaw}",
             "Serve a short file with the key and nothing else.",
         )
     if response.body != key.encode():
         return _different(response, key, old_keys)
-    return CheckResult(is_good=True, text=f"The key file is at {url}.")
+    return CheckResult.good(f"The key file is at {url}.")
 
 
 def _refused(response: http.Response) -> CheckResult:
     status = response.status
     if 300 <= status < 400:
         where = response.headers.get("location", "nowhere")[:200]
-        return _bad(
+        return CheckResult.bad(
             f"The key file redirects ({status}) to {where}.",
             "Set BASE_URL to an address that does not redirect, or exclude the key "
             "file from the redirect.",
         )
     if status in (404, 410):
-        return _bad(
+        return CheckResult.bad(
             f"The key file was not found ({status}).",
             f"Add {_INCLUDE}, and make the web server pass .txt files to Django.",
         )
     if status in (401, 403, 407, 429):
-        return _bad(
+        return CheckResult.bad(
             f"Access to the key file is denied ({status}).",
             "Make it public: no login, firewall or challenge may come first.",
         )
     if status >= 500:
-        return _bad(
+        return CheckResult.bad(
             f"The site fails to serve the key file ({status}).",
             "Check the site's log.",
         )
-    return _bad(f"The key file has status {status}.", "It must be 200.")
+    return CheckResult.bad(f"The key file has status {status}.", "It must be 200.")
 
 
 def _different(
@@ -79,34 +78,34 @@ def _different(
     body = response.body
     text = response.text.strip()
     if response.is_html:
-        return _bad(
+        return CheckResult.bad(
             "There is a web page instead of the key file.",
             f"Add {_INCLUDE}, above the pattern that matches every path.",
         )
     if response.headers.get("content-encoding", "identity") != "identity":
-        return _bad(
+        return CheckResult.bad(
             "The key file is compressed, although the request did not allow it.",
             "Serve it uncompressed.",
         )
     if not text:
-        return _bad("The key file is empty.", f"Add {_INCLUDE}.")
+        return CheckResult.bad("The key file is empty.", f"Add {_INCLUDE}.")
     if body.removeprefix(_BOM).decode("utf-8", "replace").strip() == key:
-        return _bad(
+        return CheckResult.bad(
             "The key file contains more than the key: a newline, a space or a byte "
             "order mark. Some engines accept that, but Bing has refused it.",
             "Write the key alone: printf %s KEY > KEY.txt.",
         )
     if text in old_keys:
-        return _bad(
+        return CheckResult.bad(
             "The key file contains an old key.",
             "Clear the site's cache and restart its processes.",
         )
-    if _KEY.fullmatch(text):
-        return _bad(
+    if KEY.fullmatch(text):
+        return CheckResult.bad(
             "The key file contains another key.",
             "Use the same 'key' in every process, and restart them.",
         )
-    return _bad("The key file contains something else.", f"Add {_INCLUDE}.")
+    return CheckResult.bad("The key file contains something else.", f"Add {_INCLUDE}.")
 
 
 def _fix(error: TransportError, *, force: bool) -> str:
@@ -116,7 +115,3 @@ def _fix(error: TransportError, *, force: bool) -> str:
     if error.stage == "tls":
         return "Renew the certificate, or make the server send the whole chain."
     return "Make the site reachable from this machine at BASE_URL."
-
-
-def _bad(text: str, fix: str) -> CheckResult:
-    return CheckResult(is_good=False, text=text, fix=fix)

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 from . import http, retired
 from .addresses import Target, check_url
-from .answers import of_status
+from .answers import explained
 from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
-from .errors import OptionError, TransportError
+from .errors import OptionError
 
 _PLACEHOLDER = "{sitemap}"
 _TOKEN = "{token}"  # noqa: S105 (stands for one)
@@ -30,7 +30,7 @@ _SECRET_FROM = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Ping(Engine):
-    """Send the URL of a sitemap in a query; any 2xx status is a success."""
+    """Send the URL of a sitemap in a query; a 2xx status is a success."""
 
     name: ClassVar[str] = "Ping"
     takes_sitemaps: ClassVar[bool] = True
@@ -74,28 +74,24 @@ class Ping(Engine):
     def submit(self, batch: Batch) -> Answer:
         """Request the URL, unless it is known to be retired."""
         if reason := retired.sentence(self.url):
-            return self._answer(Outcome.REJECTED, reason)
+            return Answer(outcome=Outcome.REJECTED, message=reason)
         (location,) = batch.urls
-        try:
-            response = http.send(
-                "GET", self._address(location), timeout=self.timeout, plain=True
-            )
-        except TransportError as error:
-            return self._unreachable(error)
-        outcome, problem = of_status(
-            response.status,
+        address = self._address(location)
+        response = http.send("GET", address, timeout=self.timeout, plain=True)
+        outcome, message = explained(
+            response,
+            Target.parse(self.url, plain=True).authority,
             "the sitemap",
-            missing="takes no pings",
             option="url",
             rejected=(400, 413, 414, 422),
+            pages=True,
         )
-        name = Target.parse(self.url, plain=True).authority
-        return self._answer_to(response, outcome, f"{name} {problem}")
+        return self._answer_to(response, outcome, message)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the URL is not known to be retired."""
         if reason := retired.sentence(self.url):
-            return [self._finding(reason, "Remove it from ENGINES.")]
+            return [CheckResult.bad(reason, "Remove it from ENGINES.")]
         return super().check(origin, force=force)
 
     def _address(self, location: str) -> str:

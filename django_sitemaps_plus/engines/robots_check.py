@@ -25,28 +25,24 @@ def check(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
             "GET",
             f"{origin}/robots.txt",
             timeout=timeout,
-            total=timeout,
             limit=MAX_ROBOTS_BYTES,
             plain=True,
             public=not private,
         )
     except TransportError as error:
-        return CheckResult(
-            is_good=False,
-            text=f"robots.txt cannot be fetched. {error}",
-            fix="Make the site reachable from this machine at BASE_URL.",
+        return CheckResult.bad(
+            f"robots.txt cannot be fetched. {error}",
+            "Make the site reachable from this machine at BASE_URL.",
         )
     if response.status >= 500:
-        return CheckResult(
-            is_good=False,
-            text=f"robots.txt fails with status {response.status}, so crawlers stay "
+        return CheckResult.bad(
+            f"robots.txt fails with status {response.status}, so crawlers stay "
             "away from the whole site.",
-            fix="Check the site's log.",
+            "Check the site's log.",
         )
     if response.status == 200 and closed(read(response.text)):
-        return CheckResult(
-            is_good=False,
-            text="The site's live robots.txt blocks all crawlers.",
-            fix="Allow crawling in it, or use --force.",
+        return CheckResult.bad(
+            "The site's live robots.txt blocks all crawlers.",
+            "Allow crawling in it, or use --force.",
         )
-    return CheckResult(is_good=True, text="The site's live robots.txt allows crawling.")
+    return CheckResult.good("The site's live robots.txt allows crawling.")

@@ -16,12 +16,15 @@ from typing import ClassVar
 
 from . import http
 from .addresses import Target, check_url
-from .answers import of_status
+from .answers import explained
 from .base import Answer, Batch, Engine, secret
-from .errors import OptionError, TransportError
+from .errors import OptionError
 
 #: The header of the signature: ``t=<seconds since the epoch>,v1=<hexadecimal digits>``.
 HEADER = "X-Sitemaps-Plus-Signature"
+#: The header of the delivery's id, the same for each attempt. Its name is that of
+#: https://www.standardwebhooks.com.
+ID = "Webhook-Id"
 #: The shortest secret: half of what ``secrets.token_hex(16)`` gives.
 SHORTEST = 16
 
@@ -30,11 +33,12 @@ _KINDS = ("added", "changed", "removed", "requested")
 
 @dataclass(frozen=True, kw_only=True)
 class Webhook(Engine):
-    """Send what happened to URLs as JSON; any 2xx status is a success."""
+    """Send what happened to URLs as JSON; a 2xx status is a success."""
 
     name: ClassVar[str] = "Webhook"
     takes_urls: ClassVar[bool] = True
     max_urls: ClassVar[int] = 1_000
+    tells_kinds: ClassVar[bool] = True
 
     #: The URL to send requests to.
     url: str
@@ -58,42 +62,34 @@ class Webhook(Engine):
             )
 
     def submit(self, batch: Batch) -> Answer:
-        """Send a batch, signed with the time of the request."""
+        """Send a batch, signed with its id and the time of the request."""
         body = json.dumps(_document(batch)).encode()
         headers = {
             "Content-Type": "application/json",
-            HEADER: signature(self.secret, body, int(time.time())),
+            ID: batch.id,
+            HEADER: signature(self.secret, batch.id, int(time.time()), body),
         }
-        try:
-            response = http.send(
-                "POST",
-                self.url,
-                headers=headers,
-                body=body,
-                timeout=self.timeout,
-                plain=True,
-            )
-        except TransportError as error:
-            return self._unreachable(error)
-        status = response.status
-        outcome, problem = of_status(
-            status, "the changes", missing="takes no changes", option="url"
+        response = http.send(
+            "POST",
+            self.url,
+            headers=headers,
+            body=body,
+            timeout=self.timeout,
+            plain=True,
         )
-        if status in (401, 403):
+        name = Target.parse(self.url, plain=True).authority
+        outcome, message = explained(response, name, "the changes", option="url")
+        if response.status in (401, 403):
             fix = "check 'secret', and the clocks."
-            problem = f"refuses the signature ({status}): {fix}"
-        return self._answer_to(
-            response,
-            outcome,
-            f"{Target.parse(self.url, plain=True).authority} {problem}",
-            # Too large a whole may have halves that are not.
-            is_divisible=status == 413,
-        )
+            message = f"{name} refuses the signature ({response.status}): {fix}"
+        # Too large a whole may have halves that are not.
+        is_divisible = response.status == 413
+        return self._answer_to(response, outcome, message, is_divisible=is_divisible)
 
 
-def signature(secret: str, body: bytes, seconds: int) -> str:
-    """Return the value of the header for a body that is sent at a time."""
-    signed = f"{seconds}.".encode() + body
+def signature(secret: str, delivery: str, seconds: int, body: bytes) -> str:
+    """Return the value of the header for a delivery that is sent at a time."""
+    signed = f"{delivery}.{seconds}.".encode() + body
     digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     return f"t={seconds},v1={digest}"
 
@@ -105,5 +101,5 @@ def _is_secret(value: object) -> bool:
 def _document(batch: Batch) -> dict[str, object]:
     kinds = batch.kinds or ["requested"] * len(batch.urls)
     urls = list(zip(kinds, batch.urls, strict=True))
-    by_kind = {kind: [url for known, url in urls if known == kind] for kind in _KINDS}
+    by_kind = {kind: [url for of_url, url in urls if of_url == kind] for kind in _KINDS}
     return {"site": batch.origin, **by_kind}

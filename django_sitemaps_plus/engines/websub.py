@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from . import http
 from .addresses import Target, check_url
-from .answers import of_status
+from .answers import explained
 from .base import Answer, Batch, CheckResult, Engine, Outcome
 from .errors import OptionError, TransportError
 
@@ -70,26 +70,18 @@ class WebSub(Engine):
     def submit(self, batch: Batch) -> Answer:
         """Publish feeds."""
         form = [("hub.mode", "publish"), *(("hub.url", url) for url in batch.urls)]
-        try:
-            response = http.send(
-                "POST",
-                self.hub,
-                headers={"Content-Type": "application/x-www-form-urlencoded"},
-                body=urllib.parse.urlencode(form).encode(),
-                timeout=self.timeout,
-            )
-        except TransportError as error:
-            return self._unreachable(error)
-        outcome, problem = of_status(
-            response.status, "the feeds", missing="is not a hub", option="hub"
+        response = http.send(
+            "POST",
+            self.hub,
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+            body=urllib.parse.urlencode(form).encode(),
+            timeout=self.timeout,
         )
-        return self._answer_to(
-            response,
-            outcome,
-            f"{Target.parse(self.hub).authority} {problem}",
-            # One feed that the hub cannot read may be to blame.
-            is_divisible=outcome == Outcome.REJECTED,
-        )
+        name = Target.parse(self.hub).authority
+        outcome, message = explained(response, name, "the feeds", option="hub")
+        # One feed that the hub cannot read may be to blame.
+        is_divisible = outcome == Outcome.REJECTED
+        return self._answer_to(response, outcome, message, is_divisible=is_divisible)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that each feed can be read and names the hub, and itself."""
@@ -107,29 +99,29 @@ class WebSub(Engine):
                 public=not force,
             )
         except TransportError as error:
-            return self._finding(str(error), "Make the feed reachable.")
+            return CheckResult.bad(str(error), "Make the feed reachable.")
         if response.status != 200:
             text = f"The feed {feed} answers with status {response.status}."
-            return self._finding(text, "Correct 'feeds'.")
+            return CheckResult.bad(text, "Correct 'feeds'.")
         links = _links(response.text)
         if ("hub", self.hub) not in links:
             text = f"The feed {feed} has no link to the hub {self.hub}."
-            return self._finding(
+            return CheckResult.bad(
                 text, f'Add <link rel="hub" href="{self.hub}"/> to it.'
             )
         if not any(rel == "self" for rel, _ in links):
             text = f"The feed {feed} has no link to itself."
-            return self._finding(text, 'Add <link rel="self" href="…"/> to it.')
-        return CheckResult(is_good=True, text=f"The feed {feed} names the hub.")
+            return CheckResult.bad(text, 'Add <link rel="self" href="…"/> to it.')
+        return CheckResult.good(f"The feed {feed} names the hub.")
 
 
 def _links(text: str) -> set[tuple[str, str]]:
     """Return the relation and the address of each link in a feed."""
-    found = set()
+    links = set()
     for link in _LINK.findall(text):
         named = {
             name.lower(): html.unescape(value[1:-1])
             for name, value in _ATTRIBUTE.findall(link)
         }
-        found |= {(rel, named.get("href", "")) for rel in named.get("rel", "").split()}
-    return found
+        links |= {(rel, named.get("href", "")) for rel in named.get("rel", "").split()}
+    return links

@@ -8,24 +8,33 @@ reaches Yandex without one, so it is used only if ``recrawl`` is set.
 
 from __future__ import annotations
 
-import json
+import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar
 
 from . import http
-from .addresses import check_url
-from .answers import as_count, as_mappings, as_text, json_object
-from .base import Answer, Batch, CheckResult, Engine, Outcome, SitemapStatus, secret
-from .errors import OptionError, TransportError
+from .addresses import Target, check_url
+from .answers import as_count, as_text, explained, json_object, of_account, parts_of
+from .base import (
+    RENEWED_IN,
+    Answer,
+    Batch,
+    CheckResult,
+    Engine,
+    Outcome,
+    SitemapStatus,
+    secret,
+)
+from .errors import OptionError, Refused
 
 ENDPOINT = "https://api.webmaster.yandex.net/v4"
-#: Seconds between two registrations of the same sitemap, of which one is enough: a day,
-#: in case that somebody deleted it.
+#: Seconds between two registrations of the same sitemap. One would be enough, unless
+#: somebody deleted it.
 REGISTERED_FOR = 86_400.0
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 #: Codes of errors that say that Yandex has it already.
 _KNOWN = ("SITEMAP_ALREADY_ADDED", "URL_ALREADY_ADDED")
 #: That mean that a person has to do something, though the status is 400.
@@ -78,7 +87,7 @@ class YandexWebmaster(Engine):
         check_url("endpoint", self.endpoint)
 
     def wants(self, section: str, event: str) -> bool:
-        """Tell whether it is to be notified of an event in a section."""
+        """Return whether it is to be notified of an event in a section."""
         return self.recrawl and super().wants(section, event)
 
     def interval_of(self, *, is_sitemap: bool) -> float:
@@ -89,96 +98,78 @@ class YandexWebmaster(Engine):
     def submit(self, batch: Batch) -> Answer:
         """Register a sitemap, or have one page crawled again."""
         (location,) = batch.urls
-        try:
-            host = self._host(batch.origin)
-            if isinstance(host, Answer):
-                return host
-            if batch.are_sitemaps:
-                path = f"{host}/user-added-sitemaps"
-                return self._read(self._ask("POST", path, url=location), "the sitemap")
-            return self._recrawl(host, location)
-        except TransportError as error:
-            return self._unreachable(error)
+        host = self._host(batch.origin)
+        if batch.are_sitemaps:
+            path = f"{host}/user-added-sitemaps"
+            posted = self._ask("POST", path, url=location)
+            return self._read(posted, "the sitemap", "sitemap_id")
+        quota = self._question(f"{host}/recrawl/quota", "quota_remainder")
+        if _quota(quota) == 0:
+            return self._exhausted(quota, "the day")
+        posted = self._ask("POST", f"{host}/recrawl/queue", url=location)
+        return self._read(posted, "the page", "task_id")
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the site is verified, and what its quota is."""
-        try:
-            user = self._user_path()
-            if isinstance(user, Answer):
-                return [self._finding(user.message, "Correct 'token'.")]
-            response = self._ask("GET", f"{user}/hosts")
-            answer = self._read(response, "the question")
-            if answer.outcome != Outcome.ACCEPTED:
-                return [self._finding(answer.message, "Correct 'token'.")]
-            known = as_mappings((json_object(response) or {}).get("hosts"))
-            found = [self._host_result(origin, known)]
-            if found[0].is_good and self.recrawl:
-                found.append(self._quota_result(origin, user))
-            return found
-        except TransportError as error:
-            return [self._finding(str(error), "Check 'endpoint' and the network.")]
+        said = json_object(self._question(f"{self._user_path()}/hosts", "hosts"))
+        hosts = parts_of(said.get("hosts"), dict)
+        verified = {str(one.get("host_id")): one.get("verified") for one in hosts}
+        host_id = self._host_id(origin)
+        results = [of_account("Yandex", host_id, verified, "host_id")]
+        if results[0].is_good and self.recrawl:
+            results.append(self._quota_result(origin))
+        return results
 
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
-        """Return Yandex's reports on sitemaps, which it gives all at once."""
-        problem, known = "", dict[str, Mapping[str, Any]]()
-        try:
-            host = self._host(locations[0]) if locations else ""
-            if isinstance(host, Answer):
-                problem = host.message
-            elif host:
-                response = self._ask("GET", f"{host}/sitemaps?limit=100")
-                answer = self._read(response, "the question")
-                if answer.outcome != Outcome.ACCEPTED:
-                    problem = answer.message
-                listed = as_mappings((json_object(response) or {}).get("sitemaps"))
-                known = {str(one.get("sitemap_url")): one for one in listed}
-        except TransportError as error:
-            problem = self.redact(str(error))
-        return [_status(one, known.get(one), problem) for one in locations]
+        """Return Yandex's reports on sitemaps, which it gives together."""
+        if not locations:
+            return []
+        path = f"{self._host(locations[0])}/sitemaps?limit=100"
+        said = json_object(self._question(path, "sitemaps"))
+        listed = parts_of(said.get("sitemaps"), dict)
+        reports = {str(one.get("sitemap_url")): one for one in listed}
+        return [_status(one, reports.get(one)) for one in locations]
 
     # Requests
 
-    def _recrawl(self, host: str, location: str) -> Answer:
-        """Put a page into the queue, if the quota of the day allows."""
-        response = self._ask("GET", f"{host}/recrawl/quota")
-        answer = self._read(response, "the question")
-        if answer.outcome != Outcome.ACCEPTED:
-            return answer
-        if _quota(response) == 0:
-            text = "Yandex takes no more pages: the quota of the day is used up."
-            return self._exhausted(text, status=response.status, body=response.text)
-        posted = self._ask("POST", f"{host}/recrawl/queue", url=location)
-        return self._read(posted, "the page")
-
-    def _host(self, address: str) -> str | Answer:
-        """Return the path of the site, or why it is not known."""
-        user = self._user_path()
-        if isinstance(user, Answer):
-            return user
+    def _host(self, address: str) -> str:
+        """Return the path of the site; raises as ``_question()``."""
         host = urllib.parse.quote(self._host_id(address), safe=":")
-        return f"{user}/hosts/{host}"
+        return f"{self._user_path()}/hosts/{host}"
 
     def _host_id(self, address: str) -> str:
         if self.host_id is not None:
             return self.host_id
-        parts = urllib.parse.urlsplit(address)
-        port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 443)
-        return f"{parts.scheme}:{parts.hostname}:{port}"
+        target = Target.parse(address, plain=True)
+        return f"{target.scheme}:{target.host}:{target.port}"
 
-    def _user_path(self) -> str | Answer:
+    def _user_path(self) -> str:
         """Return the path of the token's user, who is asked for once."""
         if not self._user:
-            response = self._ask("GET", "/user")
-            number = as_count((json_object(response) or {}).get("user_id"))
-            if not response.is_success:
-                return self._read(response, "the token")
+            response = self._question("/user", "user_id")
+            number = as_count(json_object(response).get("user_id"))
             if number is None:
                 problem = "Yandex's answer does not say whose token it is."
-                return self._answer_to(response, Outcome.UNAVAILABLE, problem)
+                answer = self._answer_to(response, Outcome.UNAVAILABLE, problem)
+                raise Refused(answer, "Correct 'token'.")
             self._user.append(number)
         return f"/user/{self._user[0]}"
 
-    def _ask(self, method: str, path: str, **body: str) -> http.Response:
+    def _question(self, path: str, asked: str) -> http.Response:
+        """
+        Return the answer to a question, which has what was ``asked``.
+
+        Raises:
+            Refused: Yandex does not answer it.
+            TransportError: There is no answer.
+        """
+        response = self._ask("GET", path)
+        answer = self._read(response, "the question", asked)
+        if answer.outcome != Outcome.ACCEPTED:
+            raise Refused(answer, "Correct 'token'.")
+        return response
+
+    def _ask(self, method: str, path: str, **document: str) -> http.Response:
         """
         Call a method of the API.
 
@@ -188,92 +179,72 @@ class YandexWebmaster(Engine):
         return http.send(
             method,
             f"{self.endpoint.rstrip('/')}{path}",
-            headers={
-                "Authorization": f"OAuth {self.token}",
-                "Content-Type": "application/json",
-            },
-            body=json.dumps(body).encode() if body else None,
+            headers={"Authorization": f"OAuth {self.token}"},
+            document=document or None,
             timeout=self.timeout,
         )
 
     # Answers
 
-    def _read(self, response: http.Response, what: str) -> Answer:
-        """Return what an answer means; to have it already is a success."""
-        said = {} if response.is_success else json_object(response) or {}
+    def _read(self, response: http.Response, what: str, promised: str) -> Answer:
+        """
+        Return what an answer means; to have it already is a success.
+
+        ``promised`` is what the JSON of another success has.
+        """
+        said = json_object(response)
         code = str(said.get("error_code", ""))
         if code == _EXHAUSTED:
-            text = "Yandex takes no more pages: the quota of the day is used up."
-            return self._exhausted(text, status=response.status, body=response.text)
+            return self._exhausted(response, "the day", _renewed_in(said))
         if code == _OTHER_USER:
             self._user.clear()
-        outcome, message = _explained(response.status, code, what)
+        outcome, message = explained(
+            response,
+            "Yandex",
+            what,
+            code=code,
+            proof="token",
+            promised=promised in said if response.is_success else bool(code),
+        )
+        if response.status == 409 and code in _KNOWN:
+            outcome, message = Outcome.ACCEPTED, f"Yandex has {what} already."
+        elif response.status == 404 or code in _NOT_READY:
+            outcome = Outcome.UNAVAILABLE
+            shown = f"{response.status} {code}".strip()
+            message = f"Yandex does not serve this site yet ({shown}): verify it there."
         return self._answer_to(response, outcome, message)
 
-    def _host_result(
-        self, origin: str, known: Sequence[Mapping[str, Any]]
-    ) -> CheckResult:
-        """Say whether the user has the site, and may submit for it."""
-        own = self._host_id(origin)
-        verified = {str(one.get("host_id")): one.get("verified") for one in known}
-        if verified.get(own):
-            return CheckResult(is_good=True, text=f"{own} is verified at Yandex.")
-        if own in verified:
-            text = f"{own} is not verified at Yandex."
-            return self._finding(text, "Verify it in Yandex Webmaster.")
-        seen = ", ".join(sorted(verified)[:20]) or "none"
-        text = f"The user of this token does not have the site {own}, but {seen}."
-        return self._finding(text, "Add it in Yandex Webmaster, or correct 'host_id'.")
-
-    def _quota_result(self, origin: str, user: str) -> CheckResult:
-        host = urllib.parse.quote(self._host_id(origin), safe=":")
-        left = _quota(self._ask("GET", f"{user}/hosts/{host}/recrawl/quota"))
+    def _quota_result(self, origin: str) -> CheckResult:
+        left = _quota(self._ask("GET", f"{self._host(origin)}/recrawl/quota"))
         if left is None:
             text = "Yandex does not say how many pages it takes."
-            return self._finding(text, "Try again later, or set 'recrawl' to False.")
-        return CheckResult(
-            is_good=True, text=f"Yandex takes {left:,} more pages today."
-        )
-
-
-def _explained(status: int, code: str, what: str) -> tuple[Outcome, str]:
-    if 200 <= status < 300:
-        return Outcome.ACCEPTED, f"Yandex accepted {what}."
-    if status == 409 and code in _KNOWN:
-        return Outcome.ACCEPTED, f"Yandex has {what} already."
-    shown = f"{status} {code}".strip()
-    if status == 429:
-        return Outcome.THROTTLED, f"Yandex asks for fewer requests ({shown})."
-    if status in (400, 413, 422) and code not in _NOT_READY:
-        return Outcome.REJECTED, f"Yandex cannot use {what} ({shown})."
-    if status in (401, 403):
-        problem = f"Yandex rejects the token ({shown}): check 'token'."
-    elif status in (400, 404):
-        problem = f"Yandex does not serve this site yet ({shown}): verify it there."
-    elif 300 <= status < 400:
-        problem = f"Yandex's API answers with a redirect ({shown}): check 'endpoint'."
-    elif status >= 500:
-        problem = f"Yandex has an internal error ({shown})."
-    else:
-        problem = f"Yandex refuses {what} ({shown})."
-    return Outcome.UNAVAILABLE, problem
+            return CheckResult.bad(text, "Try again later, or set 'recrawl' to False.")
+        return CheckResult.good(f"Yandex takes {left:,} more pages today.")
 
 
 def _quota(response: http.Response) -> int | None:
     """Return how many pages are left today; None if it is not said."""
-    return as_count((json_object(response) or {}).get("quota_remainder"))
+    return as_count(json_object(response).get("quota_remainder"))
 
 
-def _status(
-    location: str, known: Mapping[str, Any] | None, problem: str
-) -> SitemapStatus:
-    if known is None:
-        problem = problem or "Yandex's robots have not read the sitemap yet."
+def _renewed_in(said: Mapping[str, Any]) -> float:
+    """Return the seconds until the quota is renewed, as far as Yandex says it."""
+    try:
+        until = datetime.fromisoformat(str(said.get("exceeded_until")))
+        seconds = until.timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return RENEWED_IN
+    return seconds if seconds > 0 else RENEWED_IN
+
+
+def _status(location: str, report: Mapping[str, Any] | None) -> SitemapStatus:
+    if report is None:
+        problem = "Yandex's robots have not read the sitemap yet."
         return SitemapStatus(location=location, problem=problem)
-    urls = as_count(known.get("urls_count"))
+    urls = as_count(report.get("urls_count"))
     return SitemapStatus(
         location=location,
-        last_downloaded=as_text(known.get("last_access_date")),
-        errors=as_count(known.get("errors_count")),
+        last_downloaded=as_text(report.get("last_access_date")),
+        errors=as_count(report.get("errors_count")),
         submitted={} if urls is None else {"web": urls},
     )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from itertools import groupby
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from django.core.management import CommandError
 
-from django_sitemaps_plus.audit.findings import Found
+from django_sitemaps_plus.audit import queries
 from django_sitemaps_plus.audit.kinds import KINDS, LEVELS
-from django_sitemaps_plus.audit.models import Audit
-from django_sitemaps_plus.audit.run import Request, Result, run
+from django_sitemaps_plus.audit.models import Audit, Finding
+from django_sitemaps_plus.audit.run import Request, run
 from django_sitemaps_plus.audit.sides import compared_site
+from django_sitemaps_plus.health import crawler
 
 from .fetching import in_process, over_http
 from .progress import progress
@@ -96,6 +98,13 @@ def refuse_idle(options: Mapping[str, Any]) -> None:
             )
 
 
+class Result(NamedTuple):
+    """An audit, and the findings that it remembers."""
+
+    audit: Audit
+    findings: Sequence[Finding]
+
+
 def audit(
     command: SitemapsCommand, names: Sequence[str], options: Mapping[str, Any]
 ) -> Result:
@@ -115,7 +124,7 @@ def audit(
                 *_ASKED[: bool(fetched)],
             )
         }
-        result = run(
+        audit, findings = run(
             Request(
                 site=site,
                 sections=names,
@@ -127,20 +136,35 @@ def audit(
                 **shown,
             )
         )
-    result.store()
-    return result
+    queries.store(audit, findings)
+    return Result(audit, findings)
+
+
+def crawl(command: SitemapsCommand, options: Mapping[str, Any]) -> Result:
+    """Read the sitemaps as crawlers do, and store what is wrong."""
+    label, text = "Reading sitemaps as a crawler", "{:,} of {:,} files read"
+    with progress(command, label, text) as show:
+        rate = options["rate"] or RATE
+        most = options["sample"]
+        return Result(
+            *crawler.look(compared_site(), rate=rate, most=most, progress=show)
+        )
 
 
 _ASKED = (("asked", "Fetching URLs", "{:,} of {:,} URLs fetched"),)
 
 
 def failed(result: Result, fail_on: str) -> str:
-    """Return what the audit found that makes the command fail; empty if nothing."""
-    levels = LEVELS[: LEVELS.index(fail_on) + 1]
-    numbers = {level: result.findings.total(level) for level in levels}
-    if not any(numbers.values()):
-        return ""
-    return f"The audit found {_sum(numbers)}."
+    """Return what makes the command fail: what was found, or not looked at."""
+    audit = result.audit
+    numbers = {"error": audit.errors}
+    if fail_on == "warning":
+        numbers["warning"] = audit.warnings
+    found = f"{_sum(numbers)}." if any(numbers.values()) else ""
+    if audit.fetched == Audit.Fetched.CRAWLED:
+        # What this machine cannot look at, as over IPv6, is no fault of the site.
+        return f"Reading the sitemaps as crawlers do found {found}" if found else ""
+    return " ".join(filter(None, (found and f"The audit found {found}", audit.missed)))
 
 
 def _sum(numbers: Mapping[str, int]) -> str:
@@ -156,53 +180,60 @@ def as_dict(result: Result) -> dict[str, Any]:
     return {
         "urls": audit.urls,
         "fetched": audit.fetched_urls,
+        "missed": audit.missed,
         "errors": audit.errors,
         "warnings": audit.warnings,
         "times": audit.times,
         "counts": audit.counts,
         "findings": [
-            {"id": one.kind, "level": one.about.level, "fix": one.about.fix}
-            | {name: value for name, value in asdict(one).items() if name != "kind"}
-            for one in result.found
+            {"id": one.kind, "level": one.level, "fix": one.about.fix}
+            | {name: getattr(one, name) for name in _FIELDS}
+            for one in result.findings
         ],
     }
 
 
+_FIELDS = ("section", "page", "url", "text", "row")
+
+
 def table(result: Result) -> Iterator[str]:
-    """Yield what an audit found, as a table, and what to do about it."""
-    numbers = result.findings.by_kind()
-    found = {
-        kind: list(some)[:SHOWN]
-        for kind, some in groupby(result.found, key=lambda one: one.kind)
-    }
-    rows = [_HEAD]
-    for kind, some in found.items():
-        rows += map(_cells, some)
-        more = sum(numbers[kind].values()) - len(some)
-        if more > 0:
-            about = KINDS[kind]
-            rows.append((about.level, _short(kind), "", "", f"and {more:,} more", ""))
-    if found:
+    """Yield what an audit found, kind by kind, and what to do about it."""
+    numbers = result.audit.counts
+    for kind, some in groupby(result.findings, key=attrgetter("kind")):
+        about, number = KINDS[kind], sum(numbers[kind].values())
         yield ""
-        *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
-        for row in rows:
-            cells = zip(row, [*widths, 0], strict=True)
-            yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
+        yield _filled(f"{about.level} {_short(kind)}: {about.title} ({number:,})")
+        shown = list(some)[:SHOWN]
+        for one in shown:
+            yield from _lines(one)
+        if number > len(shown):
+            yield f"  and {number - len(shown):,} more"
+        yield _filled(f"  Next: {about.fix}.")
+    if result.findings:
         yield ""
-    for kind in found:
-        about = KINDS[kind]
-        number = sum(numbers[kind].values())
-        yield f"{_short(kind)}: {about.title} ({number:,}). Next: {about.fix}."
-    yield from _times(result)
-    yield summary(result)
+    yield from map(_filled, _times(result))
+    yield _filled(summary(result))
 
 
-_HEAD = ("level", "id", "page", "row", "URL", "what")
+def _lines(one: Finding) -> Iterator[str]:
+    """Yield a finding: the URL by itself, as it may be long, then where and what."""
+    if one.url:
+        yield f"  {one.url}"
+    row = f"row {one.row}" if one.row else ""
+    where = ", ".join(filter(None, (one.page or one.section, row)))
+    yield _filled(f"{'    ' if one.url else '  '}{where or 'site'}: {one.text}")
 
 
-def _cells(one: Found) -> tuple[str, str, str, str, str, str]:
-    where = one.page or one.section
-    return one.about.level, _short(one.kind), where, one.row, one.url, one.text
+def _filled(text: str) -> str:
+    """Return a text in lines of 80 columns, but for words that are longer."""
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    return textwrap.fill(
+        text,
+        width=80,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _short(kind: str) -> str:
@@ -225,20 +256,23 @@ _PERCENTILES = "p50", "p95", "max"
 def summary(result: Result) -> str:
     """Return an audit in one sentence."""
     audit = result.audit
+    numbers = {"error": audit.errors, "warning": audit.warnings}
+    if audit.fetched == Audit.Fetched.CRAWLED:
+        files = f"{audit.fetched_urls:,} of {counted(audit.urls, 'sitemap')} read"
+        return f"As crawlers see it: {files}; {_sum(numbers)}. {audit.missed}".rstrip()
     urls = counted(audit.urls, "URL")
     if audit.fetched:
         urls += f", {audit.fetched_urls:,} of them fetched"
-    found = {"error": audit.errors, "warning": audit.warnings}
-    return f"Audit: {urls}; {_sum(found)}."
+    return " ".join(filter(None, (f"Audit: {urls}; {_sum(numbers)}.", audit.missed)))
 
 
 def annotated(result: Result) -> Iterator[str]:
     """Yield what an audit found as workflow commands of GitHub Actions."""
-    for one in result.found:
+    for one in result.findings:
         where = " ".join(filter(None, (one.url, one.page or one.section)))
         row = f" (row {one.row})" if one.row else ""
         yield annotation(
-            one.about.level,
+            one.level,
             one.kind,
             f"{where}{row}: {one.text}. Next: {one.about.fix}.",
         )

@@ -15,14 +15,14 @@ from django.utils.module_loading import import_string
 from django_sitemaps_plus import views
 from django_sitemaps_plus.audit import sides
 from django_sitemaps_plus.audit.comparison import EXAMPLES, Comparison
-from django_sitemaps_plus.audit.documents import (
+from django_sitemaps_plus.audit.entries import (
     Entry,
     Listed,
     Unreadable,
     parse,
-    saved,
     walk,
 )
+from django_sitemaps_plus.audit.saved import formers_of, saved
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.management import utils
@@ -54,22 +54,25 @@ class Sides:
     def __post_init__(self) -> None:
         for former in self.formers:
             self._add(former)
+        self.before_name = " and ".join(self.former_names)
         if registry.sources():
             names = utils.sections(self.names) or list(registry.sources())
             self.after = [sides.registered(names, self.site, self.problems)]
             self.after_name = counted(len(names), "registered section")
-        elif len(self.after) < len(self.formers):
+        else:
+            self.after_name = (
+                "the same sitemaps by django_sitemaps_plus.views, as none is registered"
+            )
+
+    def refuse_incomplete(self) -> None:
+        """Refuse a comparison for which one side is missing."""
+        if not registry.sources() and len(self.after) < len(self.formers):
             raise CommandError(
                 "There is nothing to compare with: no sitemap is registered. Name the "
                 "dict of your sitemaps in SITEMAPS_PLUS['SITEMAPS']; or compare that, "
                 "by its dotted path, as in --compare news.sitemaps.sitemaps.",
                 returncode=MISUSED,
             )
-        else:
-            self.after_name = (
-                "the same sitemaps by django_sitemaps_plus.views, as none is registered"
-            )
-        self.before_name = " and ".join(self.former_names)
 
     @property
     def both(self) -> tuple[Iterator[Listed], Iterator[Listed]]:
@@ -77,23 +80,38 @@ class Sides:
         return chain(*self.before), chain(*self.after)
 
     def _add(self, former: str) -> None:
-        """Find out what a former sitemap is."""
-        site, problems = self.site, self.problems
-        if former.startswith(("http://", "https://")):
+        """Find out what a former sitemap is, and what our views list in its place."""
+        site, path = self.site, Path(former)
+        if _is_url(former):
             self.former_names.append(former)
             self.before.append(walk(former, _fetched))
-        elif found := sides.addresses(former, site):
-            self.former_names.append(f"the view {former!r} ({', '.join(found)})")
+        elif paths := sides.addresses(former, site):
+            self.former_names.append(f"the view {former!r} ({', '.join(paths)})")
+            _refuse_ours(former, [n for one in paths for n in sides.ours_at(one, site)])
             self.before.append(sides.of_url_name(sides.CONTRIB, former, site))
-            if all(sides.is_contrib(one, site) for one in found):
-                self.after.append(sides.of_url_name(OURS, former, site, problems))
-        elif (path := Path(former)).exists():
+            self._replace(former)
+        elif path.exists():
             self.former_names.append(former)
             self.before.append(saved(path))
+            for origin in formers_of(path):
+                self._replace(origin)
         else:
             sitemaps = self._dict(former)
             self.former_names.append(f"contrib's view of {former}")
+            _refuse_ours(former, sides.ours_in(sitemaps))
             self.before.append(sides.of_dict(sides.CONTRIB, sitemaps, site))
+            self._replace(former)
+
+    def _replace(self, former: str) -> None:
+        """Add what our views list in the place of contrib's, if nothing else does."""
+        if registry.sources():
+            return
+        site, problems = self.site, self.problems
+        if paths := sides.addresses(former, site):
+            if all(sides.is_contrib(one, site) for one in paths):
+                self.after.append(sides.of_url_name(OURS, former, site, problems))
+        elif not _is_url(former) and not Path(former).exists():
+            sitemaps = self._dict(former)
             self.after.append(sides.of_dict(OURS, sitemaps, site, problems))
 
     def _dict(self, former: str) -> Mapping[str, Any]:
@@ -120,6 +138,24 @@ class Sides:
         return {name: sitemaps[name] for name in self.names or sitemaps}
 
 
+def _is_url(former: str) -> bool:
+    return former.startswith(("http://", "https://"))
+
+
+def _refuse_ours(former: str, names: Sequence[str]) -> None:
+    """Refuse to compare this package with itself, which proves nothing."""
+    if names:
+        raise CommandError(
+            f"{former!r} is not a former sitemap any more: "
+            f"{', '.join(dict.fromkeys(names))} there is of this package by now. Both "
+            "sides would lack the same URLs, which proves nothing. Compare with the "
+            "address of the live site, if it still runs the former code; or go back to "
+            f"that code, save what it lists (--compare {former} --save before), and "
+            "compare with that (--compare before).",
+            returncode=MISUSED,
+        )
+
+
 def _fetched(url: str) -> Iterator[Entry]:
     """Fetch a sitemap; ``Unreadable`` if that fails."""
     try:
@@ -127,7 +163,6 @@ def _fetched(url: str) -> Iterator[Entry]:
             "GET",
             url,
             timeout=_TIMEOUT,
-            total=_TIMEOUT,
             limit=2 * MAX_BYTES,
             plain=True,
         )
@@ -156,17 +191,17 @@ _HEADLINES = {
 }
 
 
-def sentences(sides: Sides, found: Comparison) -> Iterator[str]:
+def sentences(sides: Sides, comparison: Comparison) -> Iterator[str]:
     """Yield a comparison, line by line."""
-    yield f"Before: {counted(found.before, 'URL')}, {sides.before_name}."
-    yield f"Now: {counted(found.after, 'URL')}, {sides.after_name}."
-    if found.with_time:
+    yield f"Before: {counted(comparison.before, 'URL')}, {sides.before_name}."
+    yield f"Now: {counted(comparison.after, 'URL')}, {sides.after_name}."
+    if comparison.with_time:
         yield (
-            f"{counted(found.with_time, 'URL')} with the same day in lastmod, and the "
-            "time too, which contrib's template cuts off."
+            f"{counted(comparison.with_time, 'URL')} with the same day in lastmod, and "
+            "the time too, which contrib's template cuts off."
         )
-    yield from found.problems
-    for kind, difference in found.differences.items():
+    yield from comparison.problems
+    for kind, difference in comparison.differences.items():
         headline = _HEADLINES[kind].format(counted(difference.count, "URL"))
         yield ""
         yield f"{headline}:"
@@ -175,5 +210,5 @@ def sentences(sides: Sides, found: Comparison) -> Iterator[str]:
             yield f"  and {difference.count - EXAMPLES:,} more"
         yield from difference.advice
     yield ""
-    if not found.lost:
+    if comparison.before and not comparison.lost:
         yield "Nothing is lost."

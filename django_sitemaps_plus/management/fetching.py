@@ -6,19 +6,22 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
+from django.conf import settings as django_settings
+from django.http.request import split_domain_port, validate_host
 from django.test import Client
 
-from django_sitemaps_plus.audit.rules.answers import MOST_BYTES, Answer
-from django_sitemaps_plus.audit.run import Fetch
+from django_sitemaps_plus.audit.asking import Fetch
+from django_sitemaps_plus.audit.rules.answers import GOOGLE_READS, MOST_BYTES, Answer
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 #: Seconds that one page may take.
 _TIMEOUT = 30.0
+#: The hosts that Django allows while DEBUG is on.
+_LOCAL = [".localhost", "127.0.0.1", "[::1]"]
 #: Django's log of answers from 400 on, which mails the admins about each from 500 on,
 #: and its log of hosts that are not in ALLOWED_HOSTS.
 _LOGS = [
@@ -47,11 +50,21 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
             secure=parts.scheme == "https",
             SCRIPT_NAME=site.prefix.rstrip("/"),
         )
-        body = _read(response)
+        # Read to its end, as a server does. The client closes the response itself, and
+        # leaves the connections open.
+        body = response.getvalue()
         seconds = time.perf_counter() - started
         client.cookies.clear()
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status_code, headers, body, seconds)
+        status = response.status_code
+        return Answer(
+            status,
+            headers,
+            body[:MOST_BYTES],
+            len(body),
+            seconds,
+            _refused(parts, status),
+        )
 
     for log in _LOGS:
         log.addFilter(_nothing)
@@ -66,11 +79,13 @@ def _nothing(record: logging.LogRecord) -> bool:
     return False
 
 
-def _read(response: Any) -> bytes:
-    """Return the beginning of a body, which is read to its end, as a server does."""
-    # The client closes the response itself, and leaves the connections open.
-    body: bytes = response.getvalue()
-    return body[:MOST_BYTES]
+def _refused(parts: SplitResult, status: int) -> str:
+    """Return why no view was asked; empty if one was."""
+    hosts = [*django_settings.ALLOWED_HOSTS, *_LOCAL * django_settings.DEBUG]
+    host, _ = split_domain_port(parts.netloc)
+    if status != 400 or validate_host(host, hosts):
+        return ""
+    return f"ALLOWED_HOSTS does not have {host!r}"
 
 
 def over_http(url: str) -> Answer:
@@ -82,10 +97,21 @@ def over_http(url: str) -> Answer:
             url,
             headers={"Accept": "text/html,*/*"},
             timeout=_TIMEOUT,
-            limit=MOST_BYTES,
+            limit=GOOGLE_READS,
             plain=True,
         )
     except TransportError as error:
         return Answer(0, failure=str(error))
     seconds = time.perf_counter() - started
-    return Answer(response.status, response.headers, response.body, seconds)
+    status, body = response.status, response.body
+    rest = response.retry_after if status in (429, 503) else None
+    return Answer(
+        status,
+        response.headers,
+        body[:MOST_BYTES],
+        # What is cut off by the limit has more.
+        len(body) + bool(response.flaw and len(body) == GOOGLE_READS),
+        seconds,
+        "answers 429: too many requests, see --rate" if status == 429 else "",
+        rest or 0,
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from django_sitemaps_plus.publishing.build import Progress
 
 from .utils import SitemapsCommand
 
@@ -16,9 +18,6 @@ try:
     from rich import progress as _rich
 except ImportError:
     _rich = None
-
-#: Called with how much is done, and of how much.
-Progress = Callable[[int, int], object]
 
 
 @contextmanager

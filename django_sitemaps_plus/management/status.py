@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from django.utils.dateparse import parse_datetime
+from django.utils.translation import override
 
-from django_sitemaps_plus.delivery.dispatcher import in_words
+from django_sitemaps_plus.delivery import reports
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.health import EngineHealth, Health
 from django_sitemaps_plus.engines.base import SitemapStatus
+from django_sitemaps_plus.health import words
+from django_sitemaps_plus.health.engines import EngineHealth
 
 #: The width of lines where no terminal says how wide it is, and the widest.
 WIDTH, WIDEST = 80, 100
-
-_WORDS = {
-    Health.REFUSED: "nothing is sent",
-    Health.BLOCKED: "needs attention",
-    Health.PAUSED: "paused",
-    Health.EXHAUSTED: "quota used up",
-    Health.UNUSED: "ready, nothing sent yet",
-    Health.FINE: "works",
-    Health.UNKNOWN: "not in the settings",
-}
-#: Seconds of the units in which ages are said, each from two of it on.
-_UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
 @dataclass(frozen=True)
@@ -45,11 +32,12 @@ def of_engine(one: EngineHealth) -> Block:
     state = one.state
     engine = engines().get(state.engine)
     message = state.message if engine is None else engine.redact(state.message)
-    health = _WORDS[one.health]
+    with override("en"):
+        health = str(one.health.label)
     rest = [one.reason] if one.reason else []
-    if one.health in (Health.PAUSED, Health.BLOCKED, Health.EXHAUSTED):
-        left = max(state.paused_until, state.exhausted_until) - time.time()
-        rest.append(f"Next try {f'in {in_words(left)}' if left > 0 else 'now'}.")
+    if one.next_try is not None:
+        with override("en"):
+            rest.append(f"Next try {words.until(one.next_try)}.".replace("\xa0", " "))
     answered = ago(state.answered_at)
     if answered and state.status:
         answered += f", with status {state.status}"
@@ -91,10 +79,18 @@ def of_sitemap(alias: str, one: SitemapStatus) -> Block:
     )
 
 
-def printed(blocks: Iterable[Block], width: int | None = None) -> Iterator[str]:
+def wrapped(text: str) -> list[str]:
+    """Return the lines of a text, no wider than the terminal."""
+    return textwrap.wrap(text, _width(), subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _width() -> int:
+    return min(WIDEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def printed(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield the lines of some blocks, no wider than the terminal."""
-    if width is None:
-        width = min(WIDEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+    width = _width()
     for block in blocks:
         yield from textwrap.wrap(block.heading, width, break_on_hyphens=False)
         shown = [(label, value) for label, value in block.values if value]
@@ -112,25 +108,14 @@ def printed(blocks: Iterable[Block], width: int | None = None) -> Iterator[str]:
 
 def ago(seconds: float) -> str:
     """Return how long ago a time is: "8 minutes ago"; empty for none."""
-    if not seconds:
-        return ""
-    age = time.time() - seconds
-    for unit, name in _UNITS:
-        if age >= 2 * unit:
-            return f"{int(age // unit)} {name} ago"
-    return "a minute ago" if age >= 60 else "just now"
+    with override("en"):
+        # Lines break where they have to.
+        return words.ago(seconds).replace("\xa0", " ") if seconds else ""
 
 
 def _moment(text: str | None) -> str:
     """Return a time as an engine writes it (RFC 3339), as the others are printed."""
-    try:
-        moment = parse_datetime(text or "")
-    except ValueError:
-        moment = None
-    if moment is None:
-        return text or ""
-    aware: datetime = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return ago(aware.timestamp())
+    return ago(reports.seconds_of(text) or 0.0) or text or ""
 
 
 def _count(value: int | None) -> str:

@@ -16,37 +16,37 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from .utils import counted
 
 
-def suggested(found: Suggestion, code: str) -> str:
+def suggested(advice: Suggestion, code: str) -> str:
     """Return a suggestion as text."""
-    names = ", ".join(map(repr, found.sections))
-    several = len(found.sections) > 1
+    names = ", ".join(map(repr, advice.sections))
+    several = len(advice.sections) > 1
     start = f"Sections {names} are" if several else f"Section {names} is"
-    if not found.reason:
+    if not advice.reason:
         return f"{start} on the row path already."
-    reason = found.reason.replace("its", "their", 1) if several else found.reason
+    reason = advice.reason.replace("its", "their", 1) if several else advice.reason
     start += f" on the object path, because {reason}."
-    refused = [f"  {name}: {why.rstrip('.')}." for name, why in found.refused.items()]
-    if not found.lines:
+    refused = [f"  {name}: {why.rstrip('.')}." for name, why in advice.refused.items()]
+    if not advice.lines:
         return "\n".join([f"{start} Nothing can be suggested:", *refused])
     promise = "This puts it on the row path:"
-    if "i18n" in found.lines:
+    if "i18n" in advice.lines:
         promise = "One class with i18n = True lists the same URLs:"
     elif several:
         promise = "This puts them on the row path:"
     elif refused:
         promise = "This saves reverse() for each row:"
-    sections = f" of {len(found.sections)} sections" if several else ""
-    proved = f"Proved on {counted(found.rows, 'row')}{sections}."
-    said = [f"  {note}" for note in found.notes]
+    sections = f" of {len(advice.sections)} sections" if several else ""
+    proved = f"Proved on {counted(advice.rows, 'row')}{sections}."
+    said = [f"  {note}" for note in advice.notes]
     lines = [f"{start} {promise}", "", indent(code, "    "), proved, *said]
     if refused:
         lines += ["It stays on the object path:", *refused]
     return "\n".join(lines)
 
 
-def code_of(found: Suggestion, source: SectionSource) -> str:
+def code_of(advice: Suggestion, source: SectionSource) -> str:
     """Return the lines as they stand in a class, with their imports."""
-    cls, lines = type(source.sitemap), dict(found.lines)
+    cls, lines = type(source.sitemap), dict(advice.lines)
     if not lines:
         return ""
     name, bases = cls.__name__, ", ".join(base.__name__ for base in cls.__bases__)
@@ -71,7 +71,7 @@ def code_of(found: Suggestion, source: SectionSource) -> str:
     return f"{head}\n\nclass {name}({bases}):\n{body}"
 
 
-def notes(found: Suggestion, sitemap: AnySitemap) -> Iterator[str]:
+def notes(advice: Suggestion, sitemap: AnySitemap) -> Iterator[str]:
     """Yield what else has to be done where the lines are used."""
     cls = type(sitemap)
     if cls in OURS:
@@ -80,9 +80,9 @@ def notes(found: Suggestion, sitemap: AnySitemap) -> Iterator[str]:
             yield "items() has to return the queryset that GenericSitemap is given."
     elif not isinstance(sitemap, Sitemap):
         yield "The base class is django_sitemaps_plus.Sitemap, not contrib's."
-    if "i18n" in found.lines:
+    if "i18n" in advice.lines:
         yield (
-            f"Register {cls.__name__} once, in place of its {len(found.sections)} "
+            f"Register {cls.__name__} once, in place of its {len(advice.sections)} "
             "instances, and let it do without arguments."
         )
 

@@ -19,14 +19,7 @@ from django_sitemaps_plus.db import MIGRATE, tables_are_missing
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import (
-    SiteAddress,
-    configured,
-    own_sites,
-    request_decides,
-    site_called,
-    working_for,
-)
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
 #: Exit codes, beside 0.
 FAILED, MISUSED = 1, 2
@@ -64,10 +57,10 @@ class SitemapsCommand(BaseCommand):
         if any(problems):
             raise CommandError(" ".join(filter(None, problems)), returncode=FAILED)
 
-    def _run_for(self, site: str, is_one_of_many: bool, options: Any) -> str:
+    def _run_for(self, site: Site, is_one_of_many: bool, options: Any) -> str:
         with working_for(site):
             if is_one_of_many:
-                self.stdout.write(f"Site {site or str(configured())!r}:")
+                self.stdout.write(f"Site {site.key or str(site.address())!r}:")
             return self.run(**options)
 
     def run(self, *args: Any, **options: Any) -> str:
@@ -140,18 +133,18 @@ def _stop(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _sites(named: str, options: Mapping[str, Any]) -> list[str]:
+def _sites(named: str, options: Mapping[str, Any]) -> list[Site]:
     """Return the sites to work for; raises ``CommandError`` if that is not clear."""
     if named:
-        found = site_called(named)
+        found = Site.called(named)
         if found is None:
             raise CommandError(
                 f"--site {named!r}: there is no such site. {_known_sites()}",
                 returncode=MISUSED,
             )
         return [found]
-    sites = own_sites()
-    if request_decides() and not sites:
+    sites = Site.of_process()
+    if Site.default().is_chosen_by_request and not sites:
         raise CommandError(
             "Each request decides which Site it is for, and a command has none: say "
             "--site, or set SITE_ID, or SITEMAPS_PLUS['BASE_URL'] for a single site. "
@@ -168,22 +161,22 @@ def _sites(named: str, options: Mapping[str, Any]) -> list[str]:
     return known or sites[:1]
 
 
-def _has_sections(site: str, names: Iterable[str]) -> bool:
+def _has_sections(site: Site, names: Iterable[str]) -> bool:
     with working_for(site):
         return set(names) <= set(registry.sources())
 
 
 def _known_sites() -> str:
-    known = [site for site in own_sites() if site]
-    if request_decides():
-        sites = apps.get_model("sites.Site").objects.order_by("pk")
-        known += [f"{site.pk} ({site.domain})" for site in sites[:20]]
+    known = [site.key for site in Site.of_process() if site.key]
+    if Site.default().is_chosen_by_request:
+        rows = apps.get_model("sites.Site").objects.order_by("pk")
+        known += [f"{row.pk} ({row.domain})" for row in rows[:20]]
     return f"There are: {', '.join(known)}." if known else "There is only one."
 
 
 def site_address() -> SiteAddress:
     """Return the site's address; raises ``CommandError`` if it is not configured."""
-    site = configured()
+    site = Site.current().address()
     if site is None:
         raise CommandError(
             "The site's address is not known outside of a request: set "

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import django.db.models.deletion
 from django.db import migrations, models
 
-import django_sitemaps_plus.sitemaps.site
+import django_sitemaps_plus.sitemaps.site_rows
 
 
 def store_bytes_apart(apps: Any, schema_editor: Any) -> None:
@@ -41,11 +41,11 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
-                ("name", models.CharField(max_length=100)),
+                ("name", models.CharField(max_length=100, verbose_name="name")),
                 ("key", models.CharField(blank=True, default="", max_length=255)),
                 ("next_number", models.PositiveIntegerField(default=1)),
                 ("filled", models.BooleanField(default=False)),
@@ -61,6 +61,7 @@ class Migration(migrations.Migration):
                 ("digest_seen", models.FloatField(default=0)),
                 ("ticked_at", models.FloatField(default=0)),
                 ("confirmed_at", models.FloatField(default=0)),
+                ("tended_at", models.FloatField(default=0)),
             ],
             options={
                 "verbose_name": "section",
@@ -88,17 +89,22 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
-                ("section", models.CharField(max_length=100)),
+                ("section", models.CharField(max_length=100, verbose_name="section")),
                 ("key", models.TextField(blank=True, default="")),
                 ("upto", models.TextField(blank=True, null=True)),
                 ("related", models.CharField(blank=True, default="", max_length=100)),
                 ("created", models.BooleanField(default=False)),
                 ("at", models.FloatField()),
-                ("page", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "page",
+                    models.PositiveIntegerField(
+                        blank=True, null=True, verbose_name="page"
+                    ),
+                ),
                 ("reported", models.TextField(blank=True, null=True)),
                 ("reported_at", models.FloatField(blank=True, null=True)),
                 ("definition", models.CharField(blank=True, default="", max_length=64)),
@@ -135,21 +141,35 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
-                ("engine", models.CharField(max_length=100)),
-                ("host", models.CharField(max_length=255)),
+                ("engine", models.CharField(max_length=100, verbose_name="engine")),
+                ("host", models.CharField(max_length=255, verbose_name="host")),
                 ("verified", models.CharField(blank=True, default="", max_length=32)),
                 ("verified_at", models.FloatField(default=0)),
                 ("problem", models.TextField(blank=True, default="")),
                 ("paused_until", models.FloatField(default=0)),
                 ("exhausted_until", models.FloatField(default=0)),
-                ("failures", models.PositiveIntegerField(default=0)),
+                (
+                    "failures",
+                    models.PositiveIntegerField(
+                        default=0, verbose_name="failures in a row"
+                    ),
+                ),
+                ("failing_since", models.FloatField(default=0)),
                 ("answered_at", models.FloatField(default=0)),
-                ("status", models.PositiveSmallIntegerField(blank=True, null=True)),
-                ("message", models.TextField(blank=True, default="")),
+                (
+                    "status",
+                    models.PositiveSmallIntegerField(
+                        blank=True, null=True, verbose_name="status"
+                    ),
+                ),
+                (
+                    "message",
+                    models.TextField(blank=True, default="", verbose_name="message"),
+                ),
                 ("succeeded_at", models.FloatField(default=0)),
                 ("asked_at", models.FloatField(default=0)),
             ],
@@ -179,7 +199,7 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
@@ -209,12 +229,20 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("number", models.PositiveIntegerField()),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
                 ("position", models.BigIntegerField()),
                 ("lower", models.TextField(blank=True, null=True)),
-                ("version", models.PositiveIntegerField(default=0)),
+                (
+                    "version",
+                    models.PositiveIntegerField(default=0, verbose_name="version"),
+                ),
                 ("digest", models.CharField(blank=True, default="", max_length=64)),
-                ("checksum", models.CharField(blank=True, default="", max_length=64)),
+                (
+                    "checksum",
+                    models.CharField(
+                        blank=True, default="", max_length=64, verbose_name="checksum"
+                    ),
+                ),
                 ("entries", models.PositiveIntegerField(blank=True, null=True)),
                 ("items", models.PositiveIntegerField(default=0)),
                 ("newest", models.FloatField(blank=True, null=True)),
@@ -235,7 +263,10 @@ class Migration(migrations.Migration):
                 ("grace_changed_at", models.FloatField(default=0)),
                 ("bad", models.PositiveIntegerField(default=0)),
                 ("problems", models.JSONField(blank=True, default=list)),
-                ("error", models.TextField(blank=True, default="")),
+                (
+                    "error",
+                    models.TextField(blank=True, default="", verbose_name="error"),
+                ),
                 ("failures", models.PositiveIntegerField(default=0)),
                 (
                     "building_by",
@@ -248,6 +279,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="pages",
                         to="sitemaps_plus.section",
+                        verbose_name="section",
                     ),
                 ),
             ],
@@ -272,14 +304,14 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
-                ("engine", models.CharField(max_length=100)),
+                ("engine", models.CharField(max_length=100, verbose_name="engine")),
                 ("url", models.TextField(verbose_name="URL")),
                 ("digest", models.CharField(max_length=32)),
-                ("host", models.CharField(max_length=255)),
+                ("host", models.CharField(max_length=255, verbose_name="host")),
                 (
                     "kind",
                     models.CharField(
@@ -294,7 +326,12 @@ class Migration(migrations.Migration):
                         max_length=9,
                     ),
                 ),
-                ("section", models.CharField(blank=True, default="", max_length=100)),
+                (
+                    "section",
+                    models.CharField(
+                        blank=True, default="", max_length=100, verbose_name="section"
+                    ),
+                ),
                 (
                     "state",
                     models.CharField(
@@ -307,20 +344,32 @@ class Migration(migrations.Migration):
                         ],
                         default="pending",
                         max_length=8,
+                        verbose_name="state",
                     ),
                 ),
                 ("live", models.BooleanField(default=True, null=True)),
                 ("due_at", models.FloatField(blank=True, null=True)),
                 ("claimed_by", models.CharField(blank=True, default="", max_length=32)),
-                ("again", models.BooleanField(default=False)),
+                ("again", models.CharField(blank=True, default="", max_length=9)),
                 ("deferred", models.BooleanField(default=False)),
-                ("attempts", models.PositiveIntegerField(default=0)),
+                (
+                    "attempts",
+                    models.PositiveIntegerField(default=0, verbose_name="attempts"),
+                ),
                 ("created_at", models.FloatField()),
                 ("sent_at", models.FloatField(blank=True, null=True)),
                 ("answered_at", models.FloatField(blank=True, null=True)),
-                ("status", models.PositiveSmallIntegerField(blank=True, null=True)),
+                (
+                    "status",
+                    models.PositiveSmallIntegerField(
+                        blank=True, null=True, verbose_name="status"
+                    ),
+                ),
                 ("excerpt", models.TextField(blank=True, default="")),
-                ("message", models.TextField(blank=True, default="")),
+                (
+                    "message",
+                    models.TextField(blank=True, default="", verbose_name="message"),
+                ),
                 ("seconds", models.FloatField(blank=True, null=True)),
             ],
             options={
@@ -359,11 +408,11 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
-                ("section", models.CharField(max_length=100)),
+                ("section", models.CharField(max_length=100, verbose_name="section")),
                 (
                     "kind",
                     models.CharField(
@@ -470,13 +519,13 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
                 ("started_at", models.FloatField()),
                 ("finished_at", models.FloatField()),
-                ("sections", models.JSONField(default=list)),
+                ("sections", models.JSONField(default=dict)),
                 (
                     "fetched",
                     models.CharField(
@@ -485,6 +534,7 @@ class Migration(migrations.Migration):
                             ("", "not fetched"),
                             ("process", "fetched in process"),
                             ("live", "fetched over HTTP"),
+                            ("crawl", "robots.txt and sitemaps read as a crawler"),
                         ],
                         default="",
                         max_length=7,
@@ -496,6 +546,7 @@ class Migration(migrations.Migration):
                 ("warnings", models.PositiveBigIntegerField(default=0)),
                 ("counts", models.JSONField(default=dict)),
                 ("times", models.JSONField(default=dict)),
+                ("missed", models.TextField(blank=True, default="")),
                 ("remembered", models.JSONField(default=dict)),
             ],
             options={
@@ -518,12 +569,17 @@ class Migration(migrations.Migration):
                 ),
                 ("kind", models.CharField(max_length=30)),
                 ("level", models.CharField(max_length=7)),
-                ("section", models.CharField(blank=True, max_length=100)),
+                (
+                    "section",
+                    models.CharField(
+                        blank=True, max_length=100, verbose_name="section"
+                    ),
+                ),
                 ("page", models.CharField(blank=True, max_length=120)),
                 ("row", models.CharField(blank=True, max_length=255)),
                 ("url", models.TextField(blank=True)),
                 ("digest", models.CharField(blank=True, max_length=32)),
-                ("text", models.TextField(blank=True)),
+                ("text", models.TextField(blank=True, verbose_name="details")),
                 (
                     "audit",
                     models.ForeignKey(
@@ -534,6 +590,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "finding",
+                "verbose_name_plural": "findings",
                 "indexes": [
                     models.Index(fields=["digest"], name="sitemaps_plus_finding_url")
                 ],
@@ -567,7 +625,7 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
@@ -612,7 +670,7 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),
@@ -659,7 +717,7 @@ class Migration(migrations.Migration):
                     "site",
                     models.CharField(
                         blank=True,
-                        default=django_sitemaps_plus.sitemaps.site.current_site,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
                         max_length=50,
                     ),
                 ),

@@ -22,6 +22,7 @@ from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     bounded,
+    database_of,
     items_of,
     repeats,
 )
@@ -68,7 +69,7 @@ class KeyRange:
     def rows(self, lower: KeyValue | None, upper: KeyValue | None) -> QuerySet[Any]:
         """Return the rows of a range, without anything that only entries need."""
         items = items_of(self.source.sitemap).order_by()
-        return bounded(items, self.key, lower, upper)
+        return bounded(items.using(database_of(items)), self.key, lower, upper)
 
     def nth_key_after(
         self, lower: KeyValue | None, rows: int, upper: KeyValue | None = None
@@ -120,7 +121,7 @@ def fill(
     asked = seconds is not None
     wait = 10 if seconds is None else min(seconds, WAIT)
     with lease(section, wait, asked=asked) as owner:
-        section.refresh_from_db()
+        section.refresh_from_db(using=ledger())
         if not section.filled:
             deadline = None if seconds is None else started + seconds
             _Filling(key_range, section, owner, deadline, progress).run()

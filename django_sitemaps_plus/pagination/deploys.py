@@ -46,7 +46,7 @@ class Newest(Protocol):
 
 
 def is_outdated(section: Newest, digest: str) -> bool:
-    """Tell whether newer code than this runs, by its definition of a section."""
+    """Return whether newer code than this runs, by its definition of a section."""
     if section.digest in ("", digest) or section.digest_since <= STARTED:
         return False
     return time.time() - section.digest_seen < IN_USE
@@ -54,7 +54,7 @@ def is_outdated(section: Newest, digest: str) -> bool:
 
 def was_shared(section: Newest, digest: str, at: float, now: float) -> bool:
     """
-    Tell whether older code may have run beside a definition, and has ended since.
+    Return whether older code may have run beside a definition, and has ended since.
 
     ``at`` is when a page of that definition was compared with its rows.
     """

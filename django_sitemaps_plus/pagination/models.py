@@ -15,10 +15,10 @@ from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.db import DatabaseTime
-from django_sitemaps_plus.sitemaps.site import current_site
+from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteQuerySet, SiteRow
 
 
-class SectionQuerySet(models.QuerySet["Section"]):
+class SectionQuerySet(SiteQuerySet["Section"]):
     """Changes of a section's state."""
 
     def take_lease(self, pk: int, owner: str, seconds: float) -> bool:
@@ -55,12 +55,10 @@ class SectionQuerySet(models.QuerySet["Section"]):
         return first
 
 
-class Section(models.Model):
+class Section(SiteRow):
     """A registered section. The one with the empty name stands for the site."""
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
-    name = models.CharField(max_length=100)
+    name = models.CharField(_("name"), max_length=100)
     #: The key's signature: boundaries found for another key are void.
     key = models.CharField(max_length=255, default="", blank=True)
     #: Page numbers are given out from here and never again.
@@ -83,13 +81,13 @@ class Section(models.Model):
     ticked_at = models.FloatField(default=0)
     #: When somebody last confirmed that removed URLs were removed on purpose.
     confirmed_at = models.FloatField(default=0)
+    #: The site's: when what is done once an hour was last done.
+    tended_at = models.FloatField(default=0)
 
-    objects: ClassVar[models.Manager[Section]] = models.Manager.from_queryset(
-        SectionQuerySet
-    )()
+    objects = SiteManager.from_queryset(SectionQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
     class Meta:
-        # Said here, contrib's views work without the app in INSTALLED_APPS.
+        # Set explicitly so that contrib's views work without the app in INSTALLED_APPS.
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             # By the name first: a save is recorded for every site that has the name.
@@ -171,18 +169,23 @@ class Page(models.Model):
     their keys, with room between them for the pages that a split adds.
     """
 
-    section = models.ForeignKey(Section, on_delete=models.CASCADE, related_name="pages")
-    number = models.PositiveIntegerField()
+    section = models.ForeignKey(
+        Section,
+        on_delete=models.CASCADE,
+        related_name="pages",
+        verbose_name=_("section"),
+    )
+    number = models.PositiveIntegerField(_("number"))
     position = models.BigIntegerField()
     #: The first key that belongs here, as ``Key.dumps`` writes it. Null: −∞.
     lower = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is −∞)
 
     #: Counts up whenever the bytes or the boundaries change.
-    version = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(_("version"), default=0)
     #: The definition that the bytes were built by.
     digest = models.CharField(max_length=64, default="", blank=True)
     #: Of the origin-neutral bytes. Empty: never built.
-    checksum = models.CharField(max_length=64, default="", blank=True)
+    checksum = models.CharField(_("checksum"), max_length=64, default="", blank=True)
     #: Null until the page is first built.
     entries = models.PositiveIntegerField(null=True, blank=True)
     #: Rows of the page's range, good and bad, when it was last built.
@@ -198,7 +201,7 @@ class Page(models.Model):
     verified_at = models.FloatField(default=0)
     #: When the rows of what is stored were read, by the database's clock.
     read_at = models.FloatField(default=0)
-    #: When what it showed to have happened was written; by that the page recognizes it.
+    #: When its last build wrote events, so that the page recognizes its own.
     events_at = models.FloatField(default=0)
     #: When its stored bytes were last found missing or damaged; 0: never.
     lost_at = models.FloatField(default=0)
@@ -216,7 +219,7 @@ class Page(models.Model):
     #: The first bad rows: ``[[key, reason], …]``.
     problems = models.JSONField(default=list, blank=True)
     #: Why the page could not be built, if it could not, and how often in a row.
-    error = models.TextField(default="", blank=True)
+    error = models.TextField(_("error"), default="", blank=True)
     failures = models.PositiveIntegerField(default=0)
 
     building_by = models.CharField(max_length=32, default="", blank=True)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from django.db import OperationalError, connections, router, transaction
-from django.db.models import Q, Subquery
+from django.db.models import OuterRef, Q, Subquery
 
 from django_sitemaps_plus.db import is_deadlock
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import current_site, declared_sites
+from django_sitemaps_plus.sitemaps.site import Site
 
 from .models import Page, PageQuerySet, Section, SectionQuerySet
 
@@ -36,15 +36,27 @@ def ledger() -> str:
 
 def sections() -> SectionQuerySet:
     """Return the site's sections, in the database for writing."""
-    rows = Section.objects.using(ledger())
-    found: SectionQuerySet = rows.filter(site=current_site())
-    return found
+    return Section.objects.using(ledger()).on_site()
 
 
-def other_sites_have_sections() -> bool:
-    """Tell whether Sites have rows of which these settings know nothing."""
-    rows = Section.objects.using(ledger())
-    return rows.exclude(site__in=declared_sites()).exists()
+def sections_called(names: Collection[str]) -> Iterator[Section]:
+    """Return those of the site's sections that have some names, by SQL as it stands."""
+    places = ", ".join(["%s"] * len(names))
+    statement = (
+        f"SELECT * FROM sitemaps_plus_section WHERE site = %s AND name IN ({places})"  # noqa: S608 (placeholders)
+    )
+    rows = Section.objects.using(ledger()).raw(statement, [Site.current().key, *names])
+    return iter(rows)
+
+
+def other_sites() -> dict[str, list[str]]:
+    """Return, by section, the Sites that have it and that these settings ignore."""
+    described = [site.key for site in Site.all()]
+    rows = Section.objects.exclude(site__in=described).exclude(name="")
+    by_section: dict[str, list[str]] = {}
+    for name, site in rows.values_list("name", "site"):
+        by_section.setdefault(name, []).append(site)
+    return by_section
 
 
 def pages() -> PageQuerySet:
@@ -53,18 +65,12 @@ def pages() -> PageQuerySet:
     return found
 
 
-def of_sections(names: Iterable[str] | str | None = None, prefix: str = "") -> Q:
-    """
-    Return the condition of the pages of the site's sections: of some, or of all.
-
-    ``prefix`` leads to the page.
-    """
-    found = Q(**{f"{prefix}section__site": current_site()})
+def of_sections(names: Iterable[str] | str | None = None) -> Q:
+    """Return the condition of the pages of the site's sections: of some, or of all."""
+    found = Q(section__site=Site.current().key)
     if isinstance(names, str):
-        return found & Q(**{f"{prefix}section__name": names})
-    if names is None:
-        return found
-    return found & Q(**{f"{prefix}section__name__in": list(names)})
+        return found & Q(section__name=names)
+    return found if names is None else found & Q(section__name__in=list(names))
 
 
 def section_row(name: str, key: Key) -> Section:
@@ -117,7 +123,7 @@ def row_of(name: str, **defaults: Any) -> Section:
 
 
 def is_filled(section: Section, source: SectionSource) -> bool:
-    """Tell whether the boundaries of all pages are known, and found for this key."""
+    """Return whether the boundaries of all pages are known, and found for this key."""
     return section.filled and section.key == source.signature
 
 
@@ -131,7 +137,7 @@ def void(section: Section, signature: str = "") -> None:
         held = sections().filter(pk=section.pk, lease_owner=owner)
         if held.update(key=signature, filled=False):
             pages().filter(section=section).delete()
-    section.refresh_from_db()
+    section.refresh_from_db(using=ledger())
 
 
 @contextmanager
@@ -170,14 +176,15 @@ def waiting(busy: Busy, wait: float = WAIT) -> Iterator[float]:
     ``busy`` where another request waits, so that no more than one worker of all is
     taken up by it.
     """
-    until, site = time.monotonic() + wait, row_of("")
+    site, asked_at = row_of(""), time.monotonic()
     if not sections().take_wait(site.pk, wait):
         raise busy
     try:
-        yield until
+        # Not sooner than the database: whoever comes next may wait then.
+        yield time.monotonic() + wait
     finally:
         # Later it is another's.
-        if time.monotonic() < until:
+        if time.monotonic() < asked_at + wait:
             sections().filter(pk=site.pk).update(waiting_until=0)
 
 
@@ -191,15 +198,25 @@ def ordered(section: Section) -> PageQuerySet:
     return pages().filter(section=section).order_by("position")
 
 
-def upper_of(page: Page) -> str | None:
-    """Return the next page's lower bound; None for the last page."""
-    # The position as it is now: ``spread`` may have moved it since it was read.
-    position = pages().filter(pk=page.pk).values("position")
-    following = (
-        pages()
-        .filter(section=page.section_id, position__gt=Subquery(position))
-        .order_by("position")
-        .values_list("lower", flat=True)
-        .first()
+def with_uppers(rows: PageQuerySet) -> PageQuerySet:
+    """Let pages know the lower bound of the page that follows, by ``upper_of``."""
+    following = pages().filter(
+        section=OuterRef("section"), position__gt=OuterRef("position")
     )
-    return following
+    found: PageQuerySet = rows.annotate(
+        upper=Subquery(following.order_by("position").values("lower")[:1])
+    )
+    return found
+
+
+def upper_of(page: Page) -> str | None:
+    """
+    Return the next page's lower bound; None for the last page.
+
+    As it was when the page was read, where it was read ``with_uppers``: a page that
+    was divided since has another version.
+    """
+    if "upper" not in vars(page):
+        page = with_uppers(pages()).get(pk=page.pk)
+    upper: str | None = vars(page)["upper"]
+    return upper

@@ -58,6 +58,8 @@ NAMES = (
     "DotBot",
     "Screaming Frog SEO Spider",
 )
+#: What is in the User-Agent of this package, also where it asks as a crawler does.
+OURS = "django-sitemaps-plus"
 #: The most characters of a User-Agent header that are looked through.
 _LONGEST = 512
 

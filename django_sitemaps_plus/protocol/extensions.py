@@ -127,7 +127,7 @@ def video_xml(
 
 
 def is_news_language(code: object) -> bool:
-    """Say whether a code is one that news have: of ISO 639, ``zh-cn`` or ``zh-tw``."""
+    """Return whether news may have a code: of ISO 639, ``zh-cn`` or ``zh-tw``."""
     return matches(code, _NEWS_LANGUAGE)
 
 

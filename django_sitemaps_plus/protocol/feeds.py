@@ -31,7 +31,7 @@ class FeedEntry:
     title: str
     #: When it changed, with a zone.
     updated: datetime
-    #: Whether it is no page of the site any more.
+    #: Whether the page was removed from the site.
     removed: bool = False
 
 

@@ -38,7 +38,7 @@ _ISO_3166: Final = (
 _LANGUAGES: Final = frozenset(_ISO_639.split())
 _REGIONS: Final = frozenset(_ISO_3166.split())
 _TAG: Final = re.compile(
-    r"(?P<language>[a-z]{2,8})(?:-[a-z]{4}(?=-|\Z))?(?:-(?P<region>[a-z]{2})(?=-|\Z))?"
+    r"(?P<language>[a-z]{2,3})(?:-[a-z]{4}(?=-|\Z))?(?:-(?P<region>[a-z]{2})(?=-|\Z))?"
     r"(?:-[a-z0-9]{1,8})*",
     re.IGNORECASE,
 )

@@ -120,7 +120,7 @@ def local_path(location: object, origin: Origin) -> str:
 
 
 def plain(joined: str) -> bool:
-    r"""Say whether many locations, joined with "\n", all are legal paths as they are.
+    r"""Return whether many locations, joined with "\n", are all legal as they are.
 
     True means that ``local_path`` would return each of them unchanged, behind an
     origin of any length. False means: look at them one by one.
@@ -141,7 +141,7 @@ def plain(joined: str) -> bool:
 
 
 def lines_fit(joined: str, most: int = ALWAYS_FITS) -> bool:
-    """Say whether each line has ``most`` characters at most, in few steps."""
+    """Return whether each line has ``most`` characters at most, in few steps."""
     start = 0
     while len(joined) - start > most:
         end = joined.rfind("\n", start, start + most + 1)
@@ -152,7 +152,7 @@ def lines_fit(joined: str, most: int = ALWAYS_FITS) -> bool:
 
 
 def unambiguous(pieces: Sequence[str], columns: Sequence[str]) -> bool:
-    r"""Say whether ``refuse_ambiguous`` passes many paths, all made in the same way.
+    r"""Return whether ``refuse_ambiguous`` passes many paths, all made in the same way.
 
     Each is the first of ``pieces``, a value, the next piece, and so on; ``columns`` has
     the values between two pieces, joined with "\n", none of them empty. False means:
@@ -336,7 +336,7 @@ def _punycode(name: str) -> str:
 
 
 def _has_dot_segment(text: str) -> bool:
-    """Say whether a path has a dot segment, or one of many, joined with line breaks.
+    """Return whether a path has a dot segment, or one of many, joined with line breaks.
 
     Of many it may also be a query that looks like one.
     """
@@ -346,7 +346,7 @@ def _has_dot_segment(text: str) -> bool:
 
 
 def _has_session(text: str) -> bool:
-    """Say whether a path, or one of many, has a session id."""
+    """Return whether a path, or one of many, has a session id."""
     if "=" not in text or _SESSION_WORD not in text.lower():
         return False
     return _SESSION.search(text) is not None
@@ -362,5 +362,5 @@ def _check_length(length: int, location: object) -> None:
 
 
 def _lines_are_paths(data: bytes) -> bool:
-    """Say whether each line begins with one slash."""
+    """Return whether each line begins with one slash."""
     return data[:1] == b"/" != data[1:2] and not _NO_PATH.search(data)

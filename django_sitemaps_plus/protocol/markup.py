@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, datetime, tzinfo
 from typing import Final
 
@@ -57,10 +58,15 @@ def text_xml(value: object, field: str, most: int | None = None) -> str:
         raise EntryError(
             f"{field} {excerpt(value)}: {len(value)} characters, over {most}"
         )
+    return _naming(field, escape, value)
+
+
+def _naming(field: str, write: Callable[..., str], *given: object) -> str:
+    """Return what a function writes; its errors name the field."""
     try:
-        return escape(value)
+        return write(*given)
     except EntryError as error:
-        raise EntryError(f"{field}: {error}") from error
+        raise type(error)(f"{field}: {error}") from error
 
 
 def address(uri: str) -> str:
@@ -74,19 +80,12 @@ def address(uri: str) -> str:
 
 def location_text(location: object, prefix: str | None, field: str) -> str:
     """Return what ``locations.resolve`` returns; its errors name the field."""
-    try:
-        return resolve(location, prefix)
-    except LocationError as error:
-        raise LocationError(f"{field}: {error}") from error
+    return _naming(field, resolve, location, prefix)
 
 
 def date_text(value: date | datetime | str, zone: tzinfo, field: str) -> str:
     """Return what ``dates.w3c`` returns, for the schemas; errors name the field."""
-    try:
-        text = w3c(value, zone)
-    except DateError as error:
-        raise DateError(f"{field}: {error}") from error
-    return day_or_time(text, field)
+    return day_or_time(_naming(field, w3c, value, zone), field)
 
 
 def day_or_time(text: str, field: str) -> str:

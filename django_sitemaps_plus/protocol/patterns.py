@@ -44,7 +44,7 @@ def _glob(pattern: str) -> str:
 
 
 def problem_of(pattern: object) -> str:
-    """Return why something is no pattern of paths; empty if it is one."""
+    """Return why something is not a pattern of paths; empty if it is one."""
     if isinstance(pattern, re.Pattern):
         return "" if isinstance(pattern.pattern, str) else "is a pattern of bytes"
     if not isinstance(pattern, str):

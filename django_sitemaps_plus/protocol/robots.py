@@ -61,7 +61,7 @@ def robots_txt(groups: Iterable[Group], sitemaps: Sequence[str]) -> str:
 
 
 def read(text: str) -> list[Group]:
-    """Return the groups of anybody's robots.txt; what is no rule is passed over.
+    """Return the groups of anybody's robots.txt; other lines are ignored.
 
     https://www.rfc-editor.org/rfc/rfc9309#section-2.1
     """
@@ -78,8 +78,13 @@ def read(text: str) -> list[Group]:
     return [Group(tuple(a), tuple(b), tuple(c)) for a, b, c in found]
 
 
+def sitemaps_of(text: str) -> list[str]:
+    """Return the addresses of the Sitemap lines of anybody's robots.txt."""
+    return re.findall(r"(?im)^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", text)
+
+
 def closed(groups: Iterable[Group]) -> bool:
-    """Say whether the groups for all crawlers forbid the whole site."""
+    """Return whether the groups for all crawlers forbid the whole site."""
     common = [group for group in groups if "*" in group.user_agents]
     return any(_WHOLE_SITE.intersection(group.disallow) for group in common) and not (
         any(rule for group in common for rule in group.allow)
@@ -99,21 +104,27 @@ def named(groups: Iterable[Group], crawler: str) -> list[Group]:
 
 
 def not_repeated(groups: Sequence[Group]) -> dict[str, list[str]]:
-    """Return rules of ``*`` that do not hold for crawlers which groups name.
+    """Return what ``*`` says that does not hold for crawlers which groups name.
 
     By the crawler's name. It follows the groups that name it, and no others:
     https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1. A site that is closed to all
     but some is meant to be.
     """
     rules: dict[str, list[str]] = {}
+    signals: dict[str, dict[str, bool]] = {}
     names: dict[str, str] = {}
     for group in groups:
         for name in group.user_agents:
             names.setdefault(name.lower(), name)
             rules.setdefault(name.lower(), []).extend(filter(None, group.disallow))
+            signals.setdefault(name.lower(), {}).update(group.signals)
     common = [rule for rule in rules.pop("*", []) if rule not in _WHOLE_SITE]
+    said = signals.pop("*", {})
     found = {
-        names[key]: [rule for rule in common if rule not in own]
+        names[key]: [
+            *(rule for rule in common if rule not in own),
+            *(_signal(one) for one in said.items() if one[0] not in signals[key]),
+        ]
         for key, own in rules.items()
         if not _WHOLE_SITE.intersection(own)
     }
@@ -180,8 +191,7 @@ def _lines(group: Group) -> Iterator[str]:
             raise EntryError(f"user_agents {excerpt(name)}: not the name of a crawler")
         yield f"User-agent: {name}\n"
     if group.signals:
-        said = (f"{name}={'yes' if may else 'no'}" for name, may in group.signals)
-        yield f"Content-Signal: {', '.join(said)}\n"
+        yield f"{_signal(*group.signals)}\n"
     yield from _rules("Allow", group.allow)
     yield from _rules("Disallow", group.disallow)
     if not group.allow and not group.disallow:
@@ -191,6 +201,11 @@ def _lines(group: Group) -> Iterator[str]:
     if group.crawl_delay is not None:
         seconds = number(group.crawl_delay, "crawl_delay", 0, 1_000_000)
         yield f"Crawl-delay: {seconds}\n"
+
+
+def _signal(*given: tuple[str, bool]) -> str:
+    said = (f"{name}={'yes' if may else 'no'}" for name, may in given)
+    return f"Content-Signal: {', '.join(said)}"
 
 
 def _rules(word: str, rules: Sequence[str]) -> Iterator[str]:

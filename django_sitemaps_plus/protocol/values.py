@@ -15,7 +15,7 @@ _DECIMAL = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,40})?")
 
 
 def matches(value: object, pattern: re.Pattern[str]) -> bool:
-    """Say whether a value is a text, and wholly of the pattern."""
+    """Return whether a value is a text, and wholly of the pattern."""
     return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 

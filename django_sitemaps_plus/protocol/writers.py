@@ -101,7 +101,7 @@ def lastmod_xml(text: str) -> str:
 
 
 def is_language(hreflang: object) -> bool:
-    """Say whether an alternate can name a language so."""
+    """Return whether an alternate can name a language so."""
     return matches(hreflang, _LANGUAGE_TAG)
 
 
@@ -190,7 +190,13 @@ class IndexWriter(_Writer):
             EntryError: The location is not a legal absolute URL, or lastmod no date.
             PageFull: It would pass the limit of entries or bytes.
         """
-        xml = f"<sitemap><loc>{escape(location_text(location, None, 'loc'))}</loc>"
+        self.add_resolved(location_text(location, None, "loc"), lastmod, zone)
+
+    def add_resolved(
+        self, location: str, lastmod: date | datetime | str | None, zone: tzinfo
+    ) -> None:
+        """Do what ``add`` does, for a location that ``locations.resolve`` returned."""
+        xml = f"<sitemap><loc>{escape(location)}</loc>"
         if lastmod is not None:
             xml += f"<lastmod>{date_text(lastmod, zone, 'lastmod')}</lastmod>"
         self.add_xml(f"{xml}</sitemap>\n".encode())

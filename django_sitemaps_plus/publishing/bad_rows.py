@@ -8,13 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from django.db.models import F
 
-from django_sitemaps_plus.exceptions import TooManyBadRows
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.protocol.errors import printable
-from django_sitemaps_plus.rendering.columns import BadRow
-
-from .page_writer import PageWriter, allowed_bad, too_many
+from django_sitemaps_plus.rendering.columns import BadRow, Tally
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -22,13 +20,40 @@ logger = logging.getLogger("django_sitemaps_plus")
 SHOWN = 20
 
 
-def refuse_bad(writer: PageWriter, page: Page) -> None:
-    """Raise ``TooManyBadRows`` where something larger than a row is wrong."""
-    bad = len(writer.bad)
+def allowed_bad(rows: int) -> int:
+    """Return how many bad rows a page of ``rows`` may have (``MAX_BAD``)."""
+    return max(10, int(get_settings().MAX_BAD * rows))
+
+
+def are_too_bad(bad: int, rows: int, entries: int) -> bool:
+    """Return whether something larger than a row is wrong with a page."""
     # To say that a page has no entries, where it has rows, would be a lie.
-    if bad > allowed_bad(writer.items) or (bad and not writer.entries):
-        problem = too_many(writer.bad, writer.items, str(page))
-        raise TooManyBadRows(f"{problem} The page keeps its former bytes.")
+    return bad > allowed_bad(rows) or (bad > 0 and not entries)
+
+
+def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
+    """Say how many of a page's rows are bad, and which is the first."""
+    first = bad[0]
+    if not to_correct(bad, rows):
+        return (
+            f"Page {page} lists nothing: none of its {rows} URLs is below the path of "
+            f"SITEMAPS_PLUS['BASE_URL'], for example {first.reason}. Remove the path "
+            "from BASE_URL, or let location() return URLs below it."
+        )
+    return (
+        f"{len(bad)} of the {rows} rows of page {page} are bad; the first is "
+        f"{first.label}: {first.reason}."
+    )
+
+
+def to_correct(bad: Sequence[BadRow], rows: int) -> Sequence[BadRow]:
+    """
+    Return which of a page's bad rows are to be corrected: all.
+
+    But none of them if no row is in the folder of the sitemap: ``BASE_URL`` is wrong.
+    """
+    is_outside = len(bad) == rows and all(row.is_outside for row in bad)
+    return [] if is_outside else bad
 
 
 def note_error(page: Page, error: str, bad: Sequence[BadRow] = ()) -> None:
@@ -62,11 +87,12 @@ def shown(bad: Sequence[BadRow]) -> list[list[str]]:
     return [[row.label, row.reason] for row in bad[:SHOWN]]
 
 
-def log_bad(name: str, bad: Sequence[BadRow], omitted: Sequence[BadRow] = ()) -> None:
+def log_bad(name: str, tally: Tally) -> None:
     """Log the rows of a section that were left out, and those that lack a tag."""
+    bad = tally.bad
     for row in bad[:SHOWN]:
         logger.warning("Section %r, row %s left out: %s", name, row.label, row.reason)
     if len(bad) > SHOWN:
         logger.warning("Section %r: %d more rows left out.", name, len(bad) - SHOWN)
-    for row in omitted:
+    for row in tally.omitted.values():
         logger.warning("Section %r, row %s: %s", name, row.label, row.reason)

@@ -16,7 +16,6 @@ from django.db.models import Sum
 
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.queries import changes, related_states
-from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
@@ -29,13 +28,12 @@ from django_sitemaps_plus.pagination.queries import (
     void,
 )
 from django_sitemaps_plus.rendering.columns import OMITTED
-from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import storage
-from .freshness import PageState, is_fresh, looked_at, what_waits
+from .freshness import is_fresh, looked_at, what_waits
 from .new_pages import MOST, build_new
 from .pages import differs, expire, find_by_position, serve
 from .position_build import NotStoredError
@@ -81,6 +79,22 @@ class SectionReport:
     by_position: str = ""
     #: Whether the time for it was over before all pages were looked at.
     is_cut_short: bool = False
+
+    def note(self, page: Page, new: StoredBytes | None = None) -> None:
+        """Count a page, whose bytes are new if they are given, and its problems."""
+        if new is None:
+            self.unchanged += 1
+        else:
+            self.changed += 1
+            self.repeated += repeated(new.segment.text())
+        self.note_problems(page)
+
+    def note_problems(self, page: Page) -> None:
+        """Count the rows of a page that were left out, or lack a tag."""
+        self.bad += page.bad
+        for label, reason in page.problems:
+            is_listed = reason.startswith(OMITTED)
+            (self.omitted if is_listed else self.problems).append((label, reason))
 
 
 def fill(
@@ -135,7 +149,7 @@ def _build_by_position(
     done.changed = len(checksums.items() - former.items())
     done.unchanged = len(checksums) - done.changed
     for other in stored.exclude(number=1):
-        _add_problems(other, done)
+        done.note_problems(other)
     done.by_position = ""
     _count(done)
     return done
@@ -190,7 +204,7 @@ def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def _is_unused(section: Section) -> bool:
-    """Tell whether surely no page of a section was served for a day."""
+    """Return whether surely no page of a section was served for a day."""
     now = time.time()
     found = pages().filter(section=section)
     # Nobody knows how long those have been there that were never compared: from now.
@@ -259,7 +273,8 @@ class _Run:
             elif self._is_new(page):
                 return self._build_new(list(takewhile(self._is_new, found[index:])))
             elif not self.is_wanted(page) and page.pk in stored:
-                self._note_fresh(page, stored[page.pk])
+                is_piece = self._is_piece(page)
+                self.done.note(page, stored[page.pk] if is_piece else None)
             else:
                 self._serve(page)
                 self.seen += 1
@@ -268,16 +283,8 @@ class _Run:
             self.seen += 1
         return found[-1].position
 
-    def _note_fresh(self, page: Page, stored: StoredBytes) -> None:
-        if self._is_piece(page):
-            self.done.changed += 1
-            self.done.repeated += repeated(stored.segment.text())
-        else:
-            self.done.unchanged += 1
-        _add_problems(page, self.done)
-
     def _is_piece(self, page: Page) -> bool:
-        """Tell whether a page was split from another since the run began."""
+        """Return whether a page was split from another since the run began."""
         return page.number >= self.first_piece
 
     def _is_new(self, page: Page) -> bool:
@@ -286,18 +293,13 @@ class _Run:
         return is_free and not is_known and page.pk not in self.alone
 
     def _is_fresh(self, page: Page) -> bool:
-        current = definition(self.source.name)
-        if remembers(current.database, self.source.name):
-            return False
-        return is_fresh(PageState.of(page), current, time.time())
+        return is_fresh(self.source, page, time.time())
 
     def _build_new(self, found: Sequence[Page]) -> int:
         some = found[:MOST]
         built = build_new(self.source, some, self.site)
         for page, writer in built:
-            self.done.changed += 1
-            self.done.repeated += repeated(writer.stored.segment.text())
-            _add_problems(page, self.done)
+            self.done.note(page, writer.stored)
         self.seen += len(built)
         if len(built) < len(some):
             # The next one is looked at again, by itself.
@@ -319,8 +321,7 @@ class _Run:
         rows = looked_at().filter(pk=page.pk)
         while not self._is_cut_short() and (found := rows.first()):
             if self._is_fresh(found):
-                self.done.unchanged += 1
-                _add_problems(found, self.done)
+                self.done.note(found)
                 return
             if found.building_until <= time.time():
                 self._serve(found)
@@ -354,19 +355,8 @@ def _serve(
         # The rows are not left out: the page keeps its former bytes.
         done.errors.append(problem)
         return
-    if is_new or served.page.checksum != before:
-        done.changed += 1
-        done.repeated += repeated(served.stored.segment.text())
-    else:
-        done.unchanged += 1
-    _add_problems(served.page, done)
-
-
-def _add_problems(page: Page, done: SectionReport) -> None:
-    done.bad += page.bad
-    for label, reason in page.problems:
-        is_listed = reason.startswith(OMITTED)
-        (done.omitted if is_listed else done.problems).append((label, reason))
+    is_changed = is_new or served.page.checksum != before
+    done.note(served.page, served.stored if is_changed else None)
 
 
 def _count(done: SectionReport) -> None:

@@ -19,7 +19,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.rendering.columns import Tally, epoch, latest_believed
+from django_sitemaps_plus.rendering.columns import epoch, latest_believed
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -29,8 +29,8 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
-from .bad_rows import log_bad
-from .page_writer import allowed_bad, raises, too_many
+from .bad_rows import are_too_bad, log_bad, too_many
+from .page_writer import raises
 from .stylesheet import stylesheet
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -41,9 +41,7 @@ MOST_PAGES = 10
 _MARK = ORIGIN_MARK.encode()
 
 
-def position_size(
-    source: SectionSource, site: SiteAddress = PLACEHOLDER_SITE
-) -> tuple[int, int]:
+def position_size(source: SectionSource, site: SiteAddress) -> tuple[int, int]:
     """Return how many items a section by position has, and on how many pages."""
     with source.context(site):
         if source.contrib_pages:
@@ -54,9 +52,9 @@ def position_size(
     return count, max(1, math.ceil(count / source.items_per_page))
 
 
-def position_pages(source: SectionSource, site: SiteAddress = PLACEHOLDER_SITE) -> int:
+def position_pages(source: SectionSource) -> int:
     """Return how many pages a section has that is paged by position."""
-    return position_size(source, site)[1]
+    return position_size(source, PLACEHOLDER_SITE)[1]
 
 
 @rendering_context(PLACEHOLDER_SITE)
@@ -106,20 +104,22 @@ def by_position(
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
         origin = str(own.origin).encode()
-        tally = Tally(lastmods=[])
-        reader = Reader(source, own, tally, raises=raises())
-        rows = 0
+        reader = Reader(source, own, raises=raises())
+        rows, entries, lastmods = 0, 0, list[Any]()
         with source.context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
                 block = texts.whole.encode().replace(_MARK, origin)
                 writer.add_xml(block, texts.entries)
                 rows += len(batch.labels)
-        if is_bad(len(tally.bad), rows):
+                entries += texts.entries
+                lastmods += batch.declared_lastmods()
+        tally = reader.tally
+        if are_too_bad(len(tally.bad), rows, entries):
             problem = too_many(tally.bad, rows, f"{source.name}-{number}")
             logger.error(problem)
             raise TooManyBadRows(problem)
-        log_bad(source.name, tally.bad, list(tally.omitted.values()))
-        built.lastmods.append(tally.lastmods or [])
+        log_bad(source.name, tally)
+        built.lastmods.append(lastmods)
     if not writer.entries:
         # Contrib's template leaves an empty line, and Django's own test wants it.
         writer.add_xml(b"\n", entries=0)
@@ -134,11 +134,11 @@ def header_of(sources: Iterable[SectionSource]) -> bytes:
     Contrib's views name no stylesheet: there may be none beside them.
     """
     given = list(sources)
-    chosen = [source.media for source in given]
+    media = {name for source in given for name in source.media}
     return urlset_header(
-        images=any(media["images"] for media in chosen),
-        videos=any(media["videos"] for media in chosen),
-        news=any(media["news"] for media in chosen),
+        images="images" in media,
+        videos="videos" in media,
+        news="news" in media,
         stylesheet="" if any(source.is_live for source in given) else stylesheet(),
     )
 
@@ -162,9 +162,3 @@ def too_large(source: SectionSource, number: int) -> ConfigurationError:
         "hold (50,000 URLs, 50 MB), and a section that is paged by position cannot "
         "be split: set a lower limit on its class."
     )
-
-
-def is_bad(bad: int, rows: int) -> bool:
-    """Tell whether so many bad rows mean that something larger is wrong."""
-    # There may be no former bytes, and an empty page would be a lie.
-    return bad > allowed_bad(rows) or 0 < rows == bad

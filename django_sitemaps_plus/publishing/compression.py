@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
@@ -61,37 +60,33 @@ def crc32_combine(first: int, second: int, length: int) -> int:
 
 def combine_slowly(first: int, second: int, length: int) -> int:
     """Do what zlib's crc32_combine() does, which Python's zlib has not got."""
-    for matrix in _zeros():
-        if not length:
-            break
-        if length & 1:
-            first = _times(matrix, first)
-        length >>= 1
-    return first ^ second
+    return _times(first, _power(8 * length)) ^ second
 
 
 _combine = getattr(_library, "crc32_combine", combine_slowly)
 
 
-@lru_cache(maxsize=1)
-def _zeros() -> list[list[int]]:
-    """Return what 2^n bytes of zeros do to a CRC-32, for lengths below 2^40."""
-    bit = [_POLYNOMIAL, *(1 << place for place in range(31))]
-    found = [_squared(_squared(_squared(bit)))]
-    while len(found) < 40:
-        found.append(_squared(found[-1]))
+# A CRC-32 is a polynomial modulo another one, its lowest coefficient in the highest
+# bit. Zeros behind a text multiply its CRC by x to the power of their bits.
+
+
+@lru_cache(maxsize=1024)
+def _power(exponent: int) -> int:
+    """Return x to a power: those of the pages that are stored are asked for again."""
+    found, square = 1 << 31, 1 << 30
+    while exponent:
+        if exponent & 1:
+            found = _times(found, square)
+        square = _times(square, square)
+        exponent >>= 1
     return found
 
 
-def _times(matrix: Sequence[int], vector: int) -> int:
-    product = place = 0
-    while vector:
-        if vector & 1:
-            product ^= matrix[place]
-        vector >>= 1
-        place += 1
+def _times(first: int, second: int) -> int:
+    """Return the product of two polynomials."""
+    product = 0
+    for place in range(31, -1, -1):
+        if first >> place & 1:
+            product ^= second
+        second = (second >> 1) ^ (_POLYNOMIAL if second & 1 else 0)
     return product
-
-
-def _squared(matrix: Sequence[int]) -> list[int]:
-    return [_times(matrix, row) for row in matrix]

@@ -7,7 +7,7 @@ before the transaction of a build begins.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 
 from django.db.models import Sum
@@ -23,8 +23,6 @@ from . import storage
 
 #: Bytes, not compressed, of pages that are searched: half a million URLs.
 MOST = 50_000_000
-#: Pages that one statement reads.
-_PAGES = 16
 
 
 def with_others(comparison: Comparison) -> Comparison:
@@ -34,9 +32,9 @@ def with_others(comparison: Comparison) -> Comparison:
     section = comparison.page.section
     names = [name for name in registry.sources() if _counts(name, section)]
     found = set[str]()
-    for some in _searched(names, section):
-        left = comparison.missing.keys() - found
-        for stored in storage.read_all(some).values():
+    for _, stored in storage.read_each(_searched(names, section)):
+        if stored is not None:
+            left = comparison.missing.keys() - found
             found |= listed_of(stored.segment.text(), left, stored.start)
     return replace(comparison, others=names, elsewhere=found)
 
@@ -52,9 +50,9 @@ def _counts(name: str, section: Section) -> bool:
         return True
 
 
-def _searched(names: Collection[str], section: Section) -> Iterator[list[Page]]:
+def _searched(names: Collection[str], section: Section) -> list[Page]:
     """
-    Yield the pages of whole sections, up to ``MOST`` bytes together.
+    Return the pages of whole sections, up to ``MOST`` bytes together.
 
     First those of the same model, then those with the fewest bytes.
     """
@@ -67,6 +65,4 @@ def _searched(names: Collection[str], section: Section) -> Iterator[list[Page]]:
         left -= size
         if left >= 0:
             wanted.append(pk)
-    found = list(rows.filter(section__in=wanted).order_by("section", "number"))
-    for start in range(0, len(found), _PAGES):
-        yield found[start : start + _PAGES]
+    return list(rows.filter(section__in=wanted).order_by("section", "number"))

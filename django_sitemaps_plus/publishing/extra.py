@@ -23,5 +23,5 @@ def extra_sitemaps(site: SiteAddress, *, in_index: bool) -> list[str]:
 
 
 def may_be_in_index(url: str, site: SiteAddress) -> bool:
-    """Tell whether the index of a site may list a sitemap."""
+    """Return whether the index of a site may list a sitemap."""
     return url.startswith(f"{site.origin}{site.folder}")

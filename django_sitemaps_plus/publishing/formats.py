@@ -32,7 +32,7 @@ from django_sitemaps_plus.rendering.columns import moment
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .documents import Document, document
 from .index import address, addresses, usable
@@ -68,7 +68,7 @@ def listed_in_robots(site: SiteAddress) -> list[str]:
 
 def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
     """Return the feed of a section, or of the site (``name`` ""): "atom" or "rss"."""
-    options = _options("feeds")
+    options = get_settings().formats["feeds"]
     _report_what_waits([name] if name else registry.sources(), site)
     write, content_type = ENDINGS[ending]
     # RSS cannot say that an entry was removed.
@@ -90,7 +90,7 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
 
 def recent_document(site: SiteAddress) -> Document:
     """Return a sitemap of what changed last, the newest first."""
-    options = _options("recent")
+    options = get_settings().formats["recent"]
     _report_what_waits(registry.sources(), site)
     found = newest(registry.sources(), days=options.days, most=options.entries)
     chunks: list[bytes] = []
@@ -113,23 +113,19 @@ def _report_what_waits(names: Collection[str], site: SiteAddress) -> None:
     More than one query of keys can look up is left to the background.
     """
     for item in usable(names):
-        database = definition(item.name).database
+        database = definition(item).database
         if remembers(database, item.name):
             write_remembered(database)
     rows = changes().filter(section__in=list(names), reported_at=None)
     waiting = list(rows.values_list("section", flat=True)[: CHUNK + 1])
     if 0 < len(waiting) <= CHUNK:
-        report_all(usable(set(waiting)), stored_address(site))
+        report_all(usable(set(waiting)), Site.current().stored_address(site))
         changes_written.send(None)
 
 
 def _lastmod(item: Newest) -> str:
     # As it was read in an entry.
     return f"<lastmod>{item.lastmod}</lastmod>" if item.lastmod else ""
-
-
-def _options(name: str) -> Format:
-    return get_settings().formats[name]
 
 
 def _urls(found: Iterable[Newest], site: SiteAddress) -> list[str]:

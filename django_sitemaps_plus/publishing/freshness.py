@@ -9,70 +9,47 @@ and not while older code may have run that has ended since.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.db import DatabaseError, connections
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
-from django.db.models.functions import Concat
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from django_sitemaps_plus.changes.models import Change
-from django_sitemaps_plus.changes.queries import changes, of_page
+from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.changes.recorder import remembers
-from django_sitemaps_plus.changes.schedule import EVERY
+from django_sitemaps_plus.changes.schedule import is_due as ticks_are_due
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import binary_cursor, tables_exist
 from django_sitemaps_plus.pagination.deploys import is_outdated, was_shared
-from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import ledger, pages
+from django_sitemaps_plus.pagination.models import Page, Section
+from django_sitemaps_plus.pagination.queries import ledger, pages, with_uppers
 from django_sitemaps_plus.rendering.digest import Definition, definition
-from django_sitemaps_plus.sitemaps.sections import BY_POSITION
-from django_sitemaps_plus.sitemaps.site import SiteAddress, current_site
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
-from .models import PageFile
-from .storage import COLUMNS, StoredBytes, files, joined
+from . import storage
+from .storage import StoredBytes
 
 #: Seconds after which a page whose query depends on the clock, or that could not
 #: be built, is compared again; each further failure doubles it.
 SOON = 60.0
 
-#: Stand for a page's number and for the time in compiled statements.
-_ANY_NUMBER, _ANY_TIME = 1_234_567_890, 1_234_567_890.5
-#: The columns of a state's query, in the order of ``PageState``; ``waits`` follows.
-_COLUMNS = (
-    "checksum",
-    "digest",
-    "verified_at",
-    "read_at",
-    "error",
-    "failures",
-    "changed_at",
-    "grace_until",
-    "grace_checksum",
-    "grace_changed_at",
-    "section__digest",
-    "section__digest_since",
-    "section__digest_seen",
-    "section__ticked_at",
-)
 
-
-@dataclass(frozen=True, slots=True)
-class _Newest:
-    """What the section's row says of the newest definition."""
+class SectionColumns(NamedTuple):
+    """What a section's row says of its pages: whether they are fresh, or divided."""
 
     digest: str
     digest_since: float
     digest_seen: float
+    ticked_at: float
+    next_number: int
 
 
-@dataclass(frozen=True, slots=True)
-class PageState:
-    """What decides whether a page is fresh, and what names its bytes."""
+class PageState(NamedTuple):
+    """What decides whether a page is fresh, and what names its bytes: some columns."""
 
     checksum: str
     digest: str
@@ -84,52 +61,73 @@ class PageState:
     grace_until: float
     grace_checksum: str
     grace_changed_at: float
-    newest: _Newest
-    ticked_at: float
+    section: SectionColumns
     #: Whether a change may concern the page.
     waits: bool
 
-    @classmethod
-    def of_row(cls, row: tuple[Any, ...]) -> PageState:
-        """Return the state that a row of ``_COLUMNS`` says, with ``waits``."""
-        known = dict(zip(_COLUMNS[:10], row, strict=False))
-        newest = _Newest(*row[10:13])
-        return cls(**known, newest=newest, ticked_at=row[13], waits=bool(row[14]))
 
-    @classmethod
-    def of(cls, page: Page) -> PageState:
-        """Return the state of a page; with ``looked_at``, of what waits too."""
-        section = page.section
-        newest = section.digest, section.digest_since, section.digest_seen
-        own = [getattr(page, name) for name in _COLUMNS[:10]]
-        return cls.of_row((*own, *newest, section.ticked_at, what_waits(page)[0]))
-
-    def served(self, now: float) -> tuple[str, float]:
-        """
-        Return the version that is served, and since when.
-
-        During the grace of a split the former one is; when that is over the new one
-        is news, whenever it was built.
-        """
-        if self.grace_until > now and self.grace_checksum:
-            return self.grace_checksum, self.grace_changed_at
-        return self.checksum, max(self.changed_at, self.grace_until)
+P = TypeVar("P", Page, PageState)
 
 
-def is_fresh(state: PageState, current: Definition, now: float) -> bool:
-    """Tell whether a page's bytes may be served without reading a row."""
-    if not state.checksum:
+@dataclass(frozen=True)
+class Served(Generic[P]):
+    """A page's bytes, ready to be sent."""
+
+    page: P
+    stored: StoredBytes
+    checksum: str
+    #: Since when they are served, in seconds since the epoch; None if they are not
+    #: stored.
+    changed_at: float | None
+    #: Why they are not compared with the rows; empty if they are.
+    problem: str = ""
+    #: Whether another version is being built, or cannot be: then nobody may be said to
+    #: have the current one.
+    is_former: bool = False
+
+
+def served(page: Page | PageState, now: float) -> tuple[str, float]:
+    """
+    Return which version of a page is served, and since when.
+
+    During the grace of a split the former one is; when that is over the new one is
+    news, whenever it was built.
+    """
+    if page.grace_until > now and page.grace_checksum:
+        return page.grace_checksum, page.grace_changed_at
+    return page.checksum, max(page.changed_at, page.grace_until)
+
+
+def is_fresh(section: SectionSource, page: Page | PageState, now: float) -> bool:
+    """
+    Return whether a page's bytes may be served without reading a row.
+
+    A change may concern every page that was not read by ``looked_at``.
+    """
+    current = definition(section)
+    if not page.checksum or remembers(current.database, section.name):
         return False
-    if is_outdated(state.newest, current.digest):
+    if is_outdated(page.section, current.digest):
         return True
-    if state.waits or state.digest != current.digest:
+    if page.digest != current.digest or getattr(page, "waits", True):
         return False
+    return not is_due(page.section, page.verified_at, current, now, page.failures)
+
+
+def is_due(
+    section: Section | SectionColumns,
+    verified_at: float,
+    current: Definition,
+    now: float,
+    failures: int = 0,
+) -> bool:
+    """Return whether it is time to compare a page of the current definition again."""
+    if current.ticks and ticks_are_due(section.ticked_at, now):
+        return True
+    if was_shared(section, current.digest, verified_at, now):
+        return True
     # A clock that was set back must not make a page fresh for ever.
-    if current.ticks and not 0 <= now - state.ticked_at < EVERY:
-        return False
-    if was_shared(state.newest, state.digest, state.verified_at, now):
-        return False
-    return 0 <= now - state.verified_at < hold(current, state.failures)
+    return not 0 <= now - verified_at < hold(current, failures)
 
 
 def hold(current: Definition, failures: int = 0) -> float:
@@ -143,7 +141,7 @@ def hold(current: Definition, failures: int = 0) -> float:
 
 def looked_at() -> QuerySet[Page]:
     """
-    Return the pages, each with its section and with what waits for it.
+    Return the pages, each with its section, where it ends, and what waits for it.
 
     ``waits`` says whether a change may concern it, ``unassigned`` whether the section
     has changes of which the page is not known. All by one statement: whoever builds a
@@ -152,7 +150,7 @@ def looked_at() -> QuerySet[Page]:
     of_section = changes().filter(section=OuterRef("section__name"))
     unassigned = Exists(of_section.filter(page=None))
     assigned = Exists(of_section.filter(page=OuterRef("number")))
-    rows: QuerySet[Page] = pages().select_related("section")
+    rows: QuerySet[Page] = with_uppers(pages()).select_related("section")
     return rows.annotate(unassigned=unassigned, waits=Q(assigned) | Q(unassigned))
 
 
@@ -161,163 +159,117 @@ def what_waits(page: Page) -> tuple[bool, bool]:
     return getattr(page, "waits", True), getattr(page, "unassigned", True)
 
 
-# The statements
+# The statements, written by hand: the ORM takes several times as long as they run.
+
+_PAGE, _SECTION = PageState._fields[:-2], SectionColumns._fields
+_WAITS = (
+    "EXISTS (SELECT 1 FROM sitemaps_plus_change c WHERE c.site = {} "
+    "AND c.section = {} AND (c.page = {} OR c.page IS NULL))"
+)
+_STATE = ", ".join([*(f"p.{name}" for name in _PAGE), *(f"s.{n}" for n in _SECTION)])
+#: With the page's name as parameters: otherwise PostgreSQL takes a page without changes
+#: for one with many, and reads the whole table of changes in search of the first.
+_STATE_OF_ONE = f"{_STATE}, {_WAITS.format('%s', '%s', '%s')}"
+_STATE_OF_SOME = f"{_STATE}, {_WAITS.format('s.site', 's.name', 'p.number')}"
+#: The columns of a state, which are followed by the page's primary key and its bytes.
+_WIDTH = len(_PAGE) + len(_SECTION) + 1
+_BYTES = ", ".join(["p.id", *(f"f.{name}" for name in storage.COLUMNS)])
+_TABLES = "sitemaps_plus_section s JOIN sitemaps_plus_page p ON p.section_id = s.id"
+_OF_ONE = "s.site = %s AND s.name = %s AND s.key = %s AND s.filled AND p.number = %s"
+#: Which version of a page is served: see ``served``.
+_SERVED = (
+    "CASE WHEN p.grace_until > %s AND p.grace_checksum <> '' "
+    "THEN p.grace_checksum ELSE p.checksum END"
+)
 
 
-@lru_cache(maxsize=16)
-def _statement(
-    using: str, *, bytes_too: bool, suffix: str
-) -> tuple[str, tuple[Any, ...]]:
+def _with_bytes(state: str, version: str, where: str, suffix: str) -> str:
+    """Return the statement for pages' states and the bytes of a version of theirs."""
+    if suffix and connections[ledger()].vendor == "mysql":
+        version = f"CONCAT({version}, '{suffix}')"
+    elif suffix:
+        version = f"({version}) || '{suffix}'"
+    return (
+        f"SELECT {state}, {_BYTES} FROM {_TABLES} JOIN sitemaps_plus_pagefile f "  # noqa: S608 (names)
+        f"ON f.page_id = p.id AND f.checksum = {version} WHERE {where} "
+        "ORDER BY p.id, f.part"
+    )
+
+
+def fresh_state(section: SectionSource, number: int) -> PageState | None:
+    """Return the state of a page that may be served without reading a row."""
+    statement = f"SELECT {_STATE_OF_ONE} FROM {_TABLES} WHERE {_OF_ONE}"  # noqa: S608 (names)
+    now = time.time()
+    with connections[ledger()].cursor() as cursor:
+        rows = _rows(cursor, statement, section, number)
+    return _fresh(section, rows[0], now) if rows else None
+
+
+def fresh_page(
+    section: SectionSource, number: int, suffix: str = ""
+) -> Served[PageState] | None:
     """
-    Return the statement that reads a page's state, and its bytes too, compiled once.
+    Return what is served of a fresh page, by one statement.
 
-    Of the bytes under the version's checksum and ``suffix``.
-
-    Compiling it takes several times as long as running it, and it stands before
-    every page that is served. Its parameters are stand-ins for the real ones.
+    With ``suffix`` what is stored beside its bytes, under their checksum and that.
     """
-    own = Change.objects.filter(site="<site>", section="<name>")
-    waits = Exists(own.filter(of_page(_ANY_NUMBER)))
-    if not bytes_too:
-        rows = pages().using(using).filter(**_of_page(""))
-        columns: Any = rows.annotate(waits=waits).values_list(*_COLUMNS, "waits")
-    else:
-        found = files().using(using).filter(**_of_page("page__"))
-        served: Any = Case(
-            When(
-                Q(page__grace_until__gt=_ANY_TIME) & ~Q(page__grace_checksum=""),
-                then=F("page__grace_checksum"),
-            ),
-            default=F("page__checksum"),
-        )
-        columns = _with_bytes(found, served, waits, suffix).order_by("part")
-    statement, params = columns.query.sql_with_params()
-    return statement, tuple(params)
+    now = time.time()
+    statement = _with_bytes(_STATE_OF_ONE, _SERVED, _OF_ONE, suffix)
+    with binary_cursor(ledger()) as cursor:
+        rows = _rows(cursor, statement, section, number, now)
+    state = _fresh(section, rows[0], now) if rows else None
+    stored = storage.joined([row[_WIDTH + 1 :] for row in rows])
+    if state is None or stored is None:
+        return None
+    return Served(state, stored, *served(state, now))
 
 
-@lru_cache(maxsize=64)
-def _statement_of_pages(
-    using: str, count: int, suffix: str
-) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that reads the states and bytes of some pages."""
-    same = Change.objects.filter(site="<site>", section=OuterRef("page__section__name"))
-    waits = Exists(same.filter(of_page(OuterRef("page__number"))))
-    keys = [_ANY_NUMBER + place for place in range(count)]
-    found = files().using(using).filter(page__in=keys)
-    served = F("page__checksum")
-    columns = _with_bytes(found, served, waits, suffix).order_by("page", "part")
-    statement, params = columns.query.sql_with_params()
-    return statement, tuple(params)
+def fresh_pages(
+    by_page: Mapping[int, SectionSource], suffix: str = ""
+) -> dict[int, Served[PageState]]:
+    """
+    Return what some pages list now, of those that are fresh, by one statement.
 
-
-def _with_bytes(
-    found: QuerySet[PageFile], served: Any, waits: Exists, suffix: str
-) -> Any:
-    """Return the columns of states, ``waits``, the page and the bytes served of it."""
-    if suffix:
-        served = Concat(served, Value(suffix))
-    names = [f"page__{name}" for name in _COLUMNS]
-    rows = found.filter(checksum=served).annotate(waits=waits)
-    return rows.values_list(*names, "waits", "page", *COLUMNS)
-
-
-def _of_page(prefix: str) -> dict[str, Any]:
-    return {
-        f"{prefix}section__site": "<site>",
-        f"{prefix}section__name": "<name>",
-        f"{prefix}section__key": "<key>",
-        f"{prefix}section__filled": True,
-        f"{prefix}number": _ANY_NUMBER,
-    }
+    The pages are given, and returned, by their primary keys, each with its section.
+    For ``suffix`` see ``fresh_page``. What a page that was split shows for a
+    while to those who ask for it alone, does not count.
+    """
+    now = time.time()
+    keys = ", ".join(["%s"] * len(by_page))
+    statement = _with_bytes(_STATE_OF_SOME, "p.checksum", f"p.id IN ({keys})", suffix)
+    with binary_cursor(ledger()) as cursor:
+        cursor.execute(statement, list(by_page))
+        rows = list(cursor.fetchall())
+    fresh: dict[int, Served[PageState]] = {}
+    for pk, group in groupby(rows, key=itemgetter(_WIDTH)):
+        pieces = list(group)
+        state = _fresh(by_page[pk], pieces[0], now)
+        stored = storage.joined([row[_WIDTH + 1 :] for row in pieces])
+        if state is not None and stored is not None:
+            fresh[pk] = Served(state, stored, state.checksum, state.changed_at)
+    return fresh
 
 
 def _rows(
-    name: str, number: int, now: float, *, bytes_too: bool, suffix: str = ""
+    cursor: Any, statement: str, section: SectionSource, number: int, *now: float
 ) -> list[Any]:
-    key = definition(name).key
-    using = ledger()
-    given: dict[Any, Any] = {
-        "<site>": current_site(),
-        "<name>": name,
-        "<key>": key,
-        _ANY_NUMBER: number,
-        _ANY_TIME: now,
-    }
-    compiled = _statement(using, bytes_too=bytes_too, suffix=suffix)
+    """Run a statement for one page; ``now`` if it is asked for what is served."""
+    site, name, key = Site.current().key, section.name, section.signature
     try:
-        return _run(compiled, given, bytes_too=bytes_too)
+        cursor.execute(statement, [site, name, number, *now, site, name, key, number])
+        return list(cursor.fetchall())
     except DatabaseError:
         # What is paged by position is served without tables too.
-        if key != BY_POSITION or tables_exist(using):
+        if section.key is not None or tables_exist(ledger()):
             raise
         return []
 
 
-def _run(
-    compiled: tuple[str, tuple[Any, ...]], given: Mapping[Any, Any], *, bytes_too: bool
-) -> list[Any]:
-    """Run a statement with the real parameters in place of the stand-ins."""
-    statement, params = compiled
-    using = ledger()
-    opened = binary_cursor(using) if bytes_too else connections[using].cursor()
-    with opened as cursor:
-        cursor.execute(statement, [given.get(param, param) for param in params])
-        return list(cursor.fetchall())
-
-
-def fresh_state(name: str, number: int) -> PageState | None:
-    """Return the state of a page that may be served without reading a row."""
-    now = time.time()
-    rows = _rows(name, number, now, bytes_too=False)
-    return _fresh(name, rows, now)
-
-
-def fresh_bytes(
-    name: str, number: int, suffix: str = ""
-) -> tuple[PageState, StoredBytes] | None:
-    """
-    Return a fresh page's state and its bytes, by one statement.
-
-    With ``suffix`` what is stored beside them, under their checksum and that.
-    """
-    now = time.time()
-    rows = _rows(name, number, now, bytes_too=True, suffix=suffix)
-    state = _fresh(name, rows, now)
-    stored = joined(row[-len(COLUMNS) :] for row in rows)
-    return None if state is None or stored is None else (state, stored)
-
-
-def fresh_pages(
-    names: Mapping[int, str], suffix: str = ""
-) -> dict[int, tuple[PageState, StoredBytes]]:
-    """
-    Return the states and bytes of those of some pages that are fresh, by one statement.
-
-    The pages are given, and returned, by their primary keys, each with its section's
-    name. For ``suffix`` see ``fresh_bytes``. What a page that was split shows for a
-    while to those who ask for it alone, does not count.
-    """
-    now = time.time()
-    given = {_ANY_NUMBER + place: pk for place, pk in enumerate(names)}
-    compiled = _statement_of_pages(ledger(), len(names), suffix)
-    params: dict[Any, Any] = {"<site>": current_site(), _ANY_TIME: now, **given}
-    found: dict[int, tuple[PageState, StoredBytes]] = {}
-    page = len(_COLUMNS) + 1
-    rows = _run(compiled, params, bytes_too=True)
-    for pk, group in groupby(rows, key=itemgetter(page)):
-        some = list(group)
-        state = _fresh(names[pk], some, now)
-        stored = joined(row[page + 1 :] for row in some)
-        if state is not None and stored is not None:
-            found[pk] = state, stored
-    return found
-
-
-def _fresh(name: str, rows: list[Any], now: float) -> PageState | None:
-    if not rows or remembers(ledger(), name):
-        return None
-    state = PageState.of_row(rows[0])
-    return state if is_fresh(state, definition(name), now) else None
+def _fresh(section: SectionSource, row: Sequence[Any], now: float) -> PageState | None:
+    """Return the state that begins a row, if the page is fresh."""
+    newest = SectionColumns._make(row[len(_PAGE) : _WIDTH - 1])
+    state = PageState._make((*row[: len(_PAGE)], newest, bool(row[_WIDTH - 1])))
+    return state if is_fresh(section, state, now) else None
 
 
 def tag_of(checksum: str, site: SiteAddress) -> str:

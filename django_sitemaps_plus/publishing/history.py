@@ -8,21 +8,25 @@ there were.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
-from django.db import router, transaction
-from django.db.models import F, QuerySet, Sum
+from django.db import transaction
+from django.db.models import F, Model, QuerySet, Sum
 from django.utils import timezone
 
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.pagination.queries import of_sections, pages
-from django_sitemaps_plus.sitemaps.site import current_site
+from django_sitemaps_plus.sitemaps.site import Site
 
 from .models import DailyCount
 
 Topic = DailyCount.Topic
+Row = TypeVar("Row", bound=Model)
+#: A named tuple of columns.
+RowName = TypeVar("RowName", bound=Any)
 
 #: Days for which counts are stored.
 KEEP = 92
@@ -39,18 +43,10 @@ class Name(NamedTuple):
     outcome: str = ""
 
 
-def counts_of_all_sites() -> QuerySet[DailyCount]:
-    """Return the counts of whichever site, in the database for writing."""
-    rows: QuerySet[DailyCount] = DailyCount.objects.using(
-        router.db_for_write(DailyCount)
-    )
-    return rows
-
-
 def counts(days: int) -> QuerySet[DailyCount]:
     """Return the site's counts of the last days, today's included."""
     since = today() - dt.timedelta(days=days - 1)
-    return counts_of_all_sites().filter(site=current_site(), day__gte=since)
+    return DailyCount.objects.on_site().filter(day__gte=since)
 
 
 def today() -> dt.date:
@@ -70,36 +66,55 @@ def _write(found: Mapping[Name, int], *, is_sum: bool) -> None:
     for start in range(0, len(names), ROWS):
         some = {name: found[name] for name in names[start : start + ROWS]}
         run = partial(_write_some, day, some, is_sum=is_sum)
-        retrying(counts_of_all_sites().db, run)
+        retrying(DailyCount.objects.of_all_sites().db, run)
 
 
 def _write_some(day: dt.date, some: Mapping[Name, int], *, is_sum: bool) -> None:
-    every = counts_of_all_sites()
-    with transaction.atomic(using=every.db):
-        known = _known(day, some)
-        missing = [DailyCount(day=day, **name._asdict()) for name in {*some} - {*known}]
+    values = {
+        name: {"number": F("number") + number if is_sum else number}
+        for name, number in some.items()
+    }
+    rows = DailyCount.objects.of_all_sites().filter(day=day)
+    write_named(rows, values, lambda name: DailyCount(day=day, **name._asdict()))
+
+
+def write_named(
+    rows: QuerySet[Row],
+    values: Mapping[RowName, Mapping[str, Any]],
+    new: Callable[[RowName], Row],
+) -> None:
+    """
+    Update rows by the names that some columns give them; in one transaction.
+
+    Where one is missing, the ``new`` one is stored and then updated as well.
+    """
+    kind = type(next(iter(values)))
+    named = {
+        f"{column}__in": {getattr(name, column) for name in values}
+        for column in kind._fields
+    }
+
+    def stored() -> dict[RowName, Any]:
+        found = rows.filter(**named).values_list("pk", *kind._fields)
+        pks = {kind(*name): pk for pk, *name in found}
+        return {name: pks[name] for name in values if name in pks}
+
+    with transaction.atomic(using=rows.db):
+        pks = stored()
+        missing = [new(name) for name in values if name not in pks]
         if missing:
-            every.bulk_create(missing, ignore_conflicts=True)
-            known = _known(day, some)
+            rows.bulk_create(missing, ignore_conflicts=True)
+            pks = stored()
         # In one order, so that two processes do not wait for each other.
-        for name, pk in sorted(known.items(), key=lambda item: item[1]):
-            number = F("number") + some[name] if is_sum else some[name]
-            every.filter(pk=pk).update(number=number)
-
-
-def _known(day: dt.date, some: Mapping[Name, int]) -> dict[Name, int]:
-    rows = counts_of_all_sites().filter(day=day, site__in={name.site for name in some})
-    found = rows.filter(topic__in={name.topic for name in some})
-    values = found.values_list(*Name._fields, "pk")
-    stored = {Name(*row[:-1]): row[-1] for row in values}
-    return {name: stored[name] for name in some if name in stored}
+        for name, pk in sorted(pks.items(), key=itemgetter(1)):
+            rows.filter(pk=pk).update(**values[name])
 
 
 def count_entries() -> None:
     """Store what each section lists now as today's number."""
     rows = pages().filter(of_sections()).order_by().values_list("section__name")
     sums = rows.annotate(total=Sum("entries"))
-    site = current_site()
+    site = Site.current().key
     found = {Name(site, Topic.ENTRIES, name): total or 0 for name, total in sums}
     _write(found, is_sum=False)
 
@@ -107,5 +122,4 @@ def count_entries() -> None:
 def prune() -> int:
     """Delete the site's counts that are older than ``KEEP`` days; return how many."""
     before = today() - dt.timedelta(days=KEEP)
-    rows = counts_of_all_sites().filter(site=current_site(), day__lt=before)
-    return rows.delete()[0]
+    return DailyCount.objects.on_site().filter(day__lt=before).delete()[0]

@@ -1,7 +1,7 @@
 """
 The addresses that gather others: the site's, and each section's.
 
-``/sitemap.xml`` holds the entries themselves while they fit one page, an index
+``/sitemap.xml`` holds the entries themselves while they fit one file, an index
 once there are more; once an index, it stays one until there are clearly fewer, so
 that crawlers do not see it change back and forth. A section's address does the
 same. An index is read off the ledger: no page is built for it, and no model is asked,
@@ -14,7 +14,7 @@ import datetime as dt
 import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, starmap
 from typing import Any
 
 from django.db import Error as DatabaseError
@@ -35,16 +35,13 @@ from django_sitemaps_plus.protocol.limits import (
     MAX_INDEX_ENTRIES,
     MAX_NEWS,
 )
+from django_sitemaps_plus.protocol.locations import resolve
 from django_sitemaps_plus.protocol.writers import IndexWriter, index_header
 from django_sitemaps_plus.rendering.columns import moment
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
-from django_sitemaps_plus.sitemaps.site import (
-    SiteAddress,
-    named_site,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
 
 from .documents import (
     Document,
@@ -61,7 +58,7 @@ from .stylesheet import stylesheet
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: An index stays one until its entries are at most this share of a page.
+#: An index stays one until its entries are at most this share of what a file holds.
 FEW = 0.8
 
 
@@ -72,15 +69,16 @@ def all_sources() -> list[SectionSource]:
 
 def usable(names: Iterable[str]) -> list[SectionSource]:
     """Return those of some sections that can be used; the others are logged."""
-    found = []
+    usable_sections = []
     for name in names:
         try:
-            definition(name)
-            found.append(source(name))
+            section = source(name)
+            definition(section)
+            usable_sections.append(section)
         except Exception:
-            # items() may raise whatever it likes: the others are none the worse for it.
+            # items() may raise whatever it likes: the other sections are unaffected.
             logger.exception("The section %r cannot be used.", name)
-    return found
+    return usable_sections
 
 
 # Addresses
@@ -91,7 +89,7 @@ def address(site: SiteAddress, view: str, *args: Any) -> str:
     with rendering_context(site):
         name = f"django_sitemaps_plus:{view}"
         # Of several in one URLconf, the one whose namespace has the site's name.
-        path = reverse(name, args=args, current_app=named_site() or None)
+        path = reverse(name, args=args, current_app=Site.current().name or None)
         return f"{site.origin}{path}"
 
 
@@ -127,20 +125,21 @@ def _further_parts(site: SiteAddress) -> range:
 
 
 def _addressed(
-    found: Iterable[Listed | str], site: SiteAddress, ending: str
+    listed_pages: Iterable[Listed | str], site: SiteAddress, ending: str
 ) -> Iterator[tuple[str, dt.datetime | None]]:
     """Yield the address and the lastmod of each page; others are given by address."""
     starts: dict[str, str] = {}
-    for item in found:
+    for item in listed_pages:
         if isinstance(item, str):
             yield item, None
             continue
         name = item.source.name
         if name not in starts:
-            # Reversed once for a section: its pages' addresses differ by a number.
+            # Once for a section: its pages' addresses differ by a number.
             scheme = getattr(item.source.sitemap, "protocol", None)
             own = site.with_scheme(scheme)
-            starts[name] = address(own, "page", f"{name}-0").removesuffix("0.xml")
+            first = resolve(address(own, "page", f"{name}-0"), None)
+            starts[name] = first.removesuffix("0.xml")
         lastmod = None if item.lastmod is None else moment(item.lastmod)
         yield f"{starts[name]}{item.number}.{ending}", lastmod
 
@@ -154,20 +153,22 @@ def index_bytes(
     """
     Return an index of ``(address, lastmod)``, which names a stylesheet if given.
 
+    The addresses are as ``locations.resolve`` returns them.
+
     Raises ``PageFull`` above 50,000 addresses.
     """
     chunks: list[bytes] = []
     writer = IndexWriter(chunks.append, header=index_header(stylesheet=stylesheet))
     zone = timezone.get_default_timezone()
     for location, lastmod in items:
-        writer.add(location, lastmod, zone)
+        writer.add_resolved(location, lastmod, zone)
     writer.finish()
     return b"".join(chunks)
 
 
-def parts(found: Sequence[Listed | str]) -> int:
+def parts(listed_pages: Sequence[Listed | str]) -> int:
     """Return how many index files these pages need."""
-    return max(1, math.ceil(len(found) / MAX_INDEX_ENTRIES))
+    return max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES))
 
 
 def document_of(
@@ -181,7 +182,7 @@ def document_of(
     """
     Return what stands at the address of a section, or of the site (``name`` "").
 
-    Its entries while they fit one page, else the ``part``-th file of its index
+    Its entries while they fit one file, else the ``part``-th file of its index
     (counted from 1); None if there is no such part. With ``text`` its URLs, or the
     index of its text pages. Raises ``Filling`` while the bounds of pages are being
     found, and ``UnusableError`` where nothing could be listed although a section
@@ -193,7 +194,7 @@ def document_of(
     extra = [] if name else extra_sitemaps(site, in_index=True)
     if part == 1 and not (further or extra) and _entries_wanted(name, listing):
         bodies = _bodies(listing.pages, site, text=text)
-        if _next_number(listing.names) != listing.next_number:
+        if bodies is not None and any(starmap(_is_divided, bodies)):
             # Somebody divided a page meanwhile: these are not all entries.
             return document_of(name, sources, site, text=text)
         whole = None if bodies is None else joined(bodies, text=text)
@@ -204,20 +205,20 @@ def document_of(
         # Some were built for it.
         listing = listed(name, sources)
         _remember(name, listing, is_index=True)
-    found: list[Listed | str] = [*listing.indexed, *further, *extra]
-    if unusable and not found:
+    listed_pages: list[Listed | str] = [*listing.indexed, *further, *extra]
+    if unusable and not listed_pages:
         raise _nothing_of(unusable)
-    if not 1 <= part <= parts(found):
+    if not 1 <= part <= parts(listed_pages):
         return None
-    chosen = found[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
+    chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     # sitemaps.org: an index may list text files as well.
     addressed = _addressed(chosen, site, "txt" if text else "xml")
     return document(index_bytes(addressed, stylesheet()))
 
 
-def _next_number(names: Sequence[str]) -> int:
-    rows = sections().filter(name__in=names)
-    return sum(rows.values_list("next_number", flat=True))
+def _is_divided(item: Listed, document: Document) -> bool:
+    """Return whether a page of the section was divided since its pages were listed."""
+    return len({item.next_number, document.next_number} - {0}) > 1
 
 
 def _unusable(name: str, sources: Sequence[SectionSource]) -> set[str]:
@@ -236,8 +237,8 @@ def _pages_of_unusable(names: Iterable[str]) -> list[Listed]:
     if not names:
         return []
     known = registry.sources()
-    found = pages().filter(of_sections(names)).exclude(checksum="")
-    rows = found.exclude(entries=0).order_by("section", "number")
+    stored = pages().filter(of_sections(names)).exclude(checksum="")
+    rows = stored.exclude(entries=0).order_by("section", "number")
     return [
         Listed(SectionSource(name, known[name], key=None), number, lastmod)
         for name, number, lastmod in rows.values_list(
@@ -247,27 +248,27 @@ def _pages_of_unusable(names: Iterable[str]) -> list[Listed]:
 
 
 def _bodies(
-    found: Sequence[Listed], site: SiteAddress, *, text: bool
-) -> list[tuple[SectionSource, Document]] | None:
+    listed_pages: Sequence[Listed], site: SiteAddress, *, text: bool
+) -> list[tuple[Listed, Document]] | None:
     """Return the documents of some pages; None if one of them cannot be built."""
     bodies = []
     try:
-        fresh = fresh_documents(found, site, text=text)
-        stale = [item for item in found if item.name not in fresh]
+        fresh = fresh_documents(listed_pages, site, text=text)
+        stale = [item for item in listed_pages if item.name not in fresh]
         built = {item.name: page_or_former(*item.place, site) for item in stale}
-        if stale and len(found) > 1:
+        if stale and len(listed_pages) > 1:
             # Of a page that was split, not what it shows to those who ask for it alone.
             fresh |= fresh_documents(stale, site, text=text)
-        for item in found:
+        for item in listed_pages:
             document = fresh.get(item.name)
             if document is None and (document := built.get(item.name)) is not None:
                 document = as_text(document) if text else document
             if document is not None:
-                bodies.append((item.source, document))
+                bodies.append((item, document))
         return bodies
     except (TooManyBadRows, UnusableError):
         # The index lists the pages that can be had, and the one that cannot.
-        if len(found) == 1:
+        if len(listed_pages) == 1:
             raise
         return None
 
@@ -283,7 +284,7 @@ def _entries_wanted(name: str, listing: Listing) -> bool:
     wanted = wanted and _sum(listing.pages) <= MAX_ENTRIES * share
     wanted = wanted and sum(item.size for item in listing.pages) <= MAX_BYTES * share
     # Several sections of news may each fit their page, and not one page together.
-    news = (item for item in listing.pages if item.source.media["news"])
+    news = (item for item in listing.pages if "news" in item.source.media)
     wanted = wanted and _sum(news) <= MAX_NEWS * share
     _remember(name, listing, is_index=not wanted)
     return wanted
@@ -294,13 +295,9 @@ def _few(items: Sequence[Listed], source: SectionSource, share: float) -> bool:
     if source.key is None:
         # Its pages have been counted already: the first is full.
         return len(items) == 1
-    # Of the last page nobody knows how much it has before it is built.
-    *full, last = (
-        source.limit * FILL if item.uncounted else _sum([item]) for item in items
-    )
-    return sum(full) + (0 if items[-1].uncounted else last) <= (
-        source.most_in_one_file * share
-    )
+    # Those that nobody has counted are as full as they were divided, but for the last.
+    uncounted = sum(item.uncounted for item in items[:-1]) * source.limit * FILL
+    return _sum(items) + uncounted <= source.most_in_one_file * share
 
 
 def _sum(items: Iterable[Listed]) -> int:

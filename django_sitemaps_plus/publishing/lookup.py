@@ -9,14 +9,15 @@ the rows of the page.
 
 from __future__ import annotations
 
+import html
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import F, Field, Model
+from django.db.models import F, Field, Model, QuerySet
 from django.urls import Resolver404, resolve
 
 from django_sitemaps_plus.changes.assignment import pages_of
@@ -29,23 +30,25 @@ from django_sitemaps_plus.pagination.queries import (
     sections,
     upper_of,
 )
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering.listing import (
     lastmod_of,
     listed_of,
     listing_of,
     written,
 )
+from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.routes import Route
-from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, database_of
-from django_sitemaps_plus.sitemaps.site import SiteAddress, urlconf
+from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
 
 from . import storage
 from .index import all_sources
 
 #: Seconds for which stored pages are searched.
 SECONDS = 2.0
-#: Rows that may have one URL and are looked at; pages that one statement reads.
-_ROWS, _PAGES = 5, 16
+#: Rows that may have one URL and are looked at.
+_ROWS = 5
 
 
 @dataclass
@@ -59,6 +62,8 @@ class Place:
     is_listed: bool = False
     #: The entry's lastmod there; empty if it has none.
     lastmod: str = ""
+    #: Whether no row of the page has the URL any more.
+    is_left: bool = False
     #: The row, and its key as the ledger writes it; None if it was not looked up.
     row: Model | None = None
     key: str = ""
@@ -86,30 +91,41 @@ def places(location: str, site: SiteAddress, hints: Collection[str] = ()) -> Pla
         result.found += _rows(source, location, site)
     if any(place.is_listed for place in result.found):
         return result
-    for page in _search(location, hints, result):
-        own = sources.get(page.section.name)
-        rows = [] if own is None else list(_rows(own, location, site, page))
+    for page, _ in _search([location], hints, result):
+        owner = sources.get(page.section.name)
+        rows = [] if owner is None else list(_rows_on(owner, page, location, site))
         if not rows:
-            rows = [Place(page.section.name, page)]
+            is_left = owner is not None and owner.key is not None
+            rows = [Place(page.section.name, page, is_left=is_left)]
             _read(rows[0], storage.read(page, page.checksum), location)
         result.found += rows
     return result
 
 
+def listed_among(locations: Sequence[str], site: SiteAddress) -> list[str]:
+    """Return those of some locations that rows have, or else that pages list."""
+    by_row = [
+        location
+        for location in locations
+        if any(any(_rows(source, location, site)) for source in all_sources())
+    ]
+    if by_row:
+        return by_row
+    return [one for _, some in _search(locations, (), Places()) for one in some]
+
+
 # By the row
 
 
-def _rows(
-    source: SectionSource, location: str, site: SiteAddress, page: Page | None = None
-) -> Iterator[Place]:
-    """Yield the rows of a section, or of one of its pages, that have the URL now."""
+def _rows(source: SectionSource, location: str, site: SiteAddress) -> Iterator[Place]:
+    """Yield the rows of a section that have the URL now."""
     key = source.key
     if key is None:
         return
     texts = {
         key.dumps(value): None
         for language in source.languages
-        for value in _keys(source, location, site, language, page)
+        for value in keys_of(source, source.sitemap.items(), location, site, language)
     }
     if not texts:
         return
@@ -122,37 +138,88 @@ def _rows(
     own = pages().filter(of_sections(source.name)).select_related("section")
     for text in with_url:
         page = own.filter(number=numbers.get(text, 0)).first()
-        place = Place(source.name, page, row=_row(source, text), key=text)
-        if page is not None:
-            _read(place, storage.read(page, page.checksum), location)
-        yield place
+        yield _place(source, page, text, location)
 
 
-def _keys(
+def _rows_on(
+    source: SectionSource, page: Page, location: str, site: SiteAddress
+) -> Iterator[Place]:
+    """Yield the rows of a page that have the URL now."""
+    key = source.key
+    if key is None:
+        return
+    origin = site.with_scheme(source.sitemap.protocol).origin
+    url = f"{origin}{location}" if location.startswith("/") else location
+    for label, lastmods in rows_of_page(source, page, site):
+        if url in lastmods:
+            value = label if isinstance(label, tuple) else (label,)
+            yield _place(source, page, key.dumps(value), location)
+
+
+def rows_of_page(
+    source: SectionSource, page: Page, site: SiteAddress, most: int | None = None
+) -> Iterator[tuple[Any, dict[str, str]]]:
+    """
+    Yield the key of each row of a page, and the lastmods of the URLs that it lists.
+
+    They are read again, about ``most`` of them. A page by position has no keys: in
+    their place stands what the items are called.
+    """
+    own = site.with_scheme(source.sitemap.protocol)
+    reader = Reader(source, own)
+    key, read = source.key, 0
+    with rendering_context(own):
+        if key is None:
+            batches = reader.by_position(page.number)
+        else:
+            lower, upper = (
+                None if bound is None else key.loads(bound)
+                for bound in (page.lower, upper_of(page))
+            )
+            batches = reader.by_key(lower, upper, most or source.limit)
+        for batch, texts in reader.texts(batches):
+            for label, text in zip(batch.labels, texts.each(), strict=True):
+                body = (text or "").replace(ORIGIN_MARK, str(own.origin)).encode()
+                yield label, lastmods_of(body)
+            read += len(batch.labels)
+            if most is not None and read >= most:
+                return
+
+
+def lastmods_of(body: bytes) -> dict[str, str]:
+    """Return the lastmods of a page, or of the text of some entries, by URL."""
+    return {
+        html.unescape(url.decode()): lastmod_of(rest)
+        for url, rest in listing_of(body).items()
+    }
+
+
+def _place(source: SectionSource, page: Page | None, text: str, location: str) -> Place:
+    """Return where a row that has the URL is listed."""
+    place = Place(source.name, page, row=_row(source, text), key=text)
+    if page is not None:
+        _read(place, storage.read(page, page.checksum), location)
+    return place
+
+
+def keys_of(
     source: SectionSource,
+    items: QuerySet[Any],
     location: str,
     site: SiteAddress,
     language: str | None,
-    page: Page | None,
 ) -> list[Any]:
-    """Return the keys of rows whose columns have the values of a path."""
+    """Return the keys of those rows whose columns have the values of a path."""
     path = unquote(location.partition("?")[0])
     if source.key is None or not path.startswith(site.prefix):
         return []
     with source.context(site, language):
         try:
-            match = resolve(f"/{path[len(site.prefix) :]}", urlconf())
+            match = resolve(f"/{path[len(site.prefix) :]}", Site.current().urlconf)
         except Resolver404:
             return []
-    items = source.sitemap.items()
     rows, columns = items.using(database_of(items)).order_by(), _columns(source, match)
-    if page is not None:
-        lower, upper = page.lower, upper_of(page)
-        ends = [
-            None if end is None else source.key.loads(end) for end in (lower, upper)
-        ]
-        rows = bounded(rows, source.key, *ends)
-    elif not any(_is_indexed(items.model, name) for name in columns):
+    if not any(_is_indexed(items.model, name) for name in columns):
         # Whoever searches must not have a large table read from end to end.
         return []
     try:
@@ -195,7 +262,7 @@ def _field(model: type[Model], name: str) -> Field[Any, Any] | None:
 
 
 def _is_indexed(model: type[Model], name: str) -> bool:
-    """Tell whether rows are found by a column without reading all of them."""
+    """Return whether rows are found by a column without reading all of them."""
     column: Any = _field(model, name)
     if column is None:
         return False
@@ -238,8 +305,10 @@ def _read(place: Place, stored: storage.StoredBytes | None, location: str) -> bo
     return True
 
 
-def _search(location: str, hints: Collection[str], result: Places) -> Iterator[Page]:
-    """Yield the stored page that lists a location; hinted sections come first."""
+def _search(
+    locations: Sequence[str], hints: Collection[str], result: Places
+) -> Iterator[tuple[Page, list[str]]]:
+    """Yield the first page that lists some locations, and which; hinted ones first."""
     end = time.monotonic() + SECONDS
     rows = [
         page
@@ -247,14 +316,14 @@ def _search(location: str, hints: Collection[str], result: Places) -> Iterator[P
         for page in ordered(section).exclude(checksum="").select_related("section")
     ]
     rows.sort(key=lambda page: page.section.name not in hints)
-    for start in range(0, len(rows), _PAGES):
+    for page, stored in storage.read_each(rows):
         if time.monotonic() > end:
-            result.left = len(rows) - start
+            result.left = len(rows) - result.searched
             return
-        some = rows[start : start + _PAGES]
-        found = storage.read_all(some)
-        for page in some:
-            result.searched += 1
-            if _read(Place(page.section.name), found.get(page.pk), location):
-                yield page
-                return
+        result.searched += 1
+        if stored is None:
+            continue
+        listed = listed_of(stored.segment.text(), locations, stored.start)
+        if listed:
+            yield page, [one for one in locations if one in listed]
+            return

@@ -9,14 +9,11 @@ look at the page's stored bytes, once for each change and by the background only
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from django.db.models import Min, QuerySet
-
-from django_sitemaps_plus.changes.events import MOST
-from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.pagination.queries import of_sections, pages
@@ -26,17 +23,12 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 
 from . import storage
 
-#: Pages that one statement reads.
-_PAGES = 16
-#: Changes that one statement writes.
-_CHANGES = 500
-
-#: A page, by its section's name and its number.
-Place = tuple[str, int]
+#: Changes that are looked at together.
+MOST = 500
 
 
-class _Unknown(NamedTuple):
-    """A change of which it is not known."""
+class Unclear(NamedTuple):
+    """A reported change of which nobody knows whether it has lost a URL."""
 
     pk: int
     section: str
@@ -44,60 +36,39 @@ class _Unknown(NamedTuple):
     reported: str
 
 
-def _unknown(names: Iterable[str]) -> QuerySet[Change]:
-    rows = changes().filter(section__in=list(names), loses_url=None)
-    return rows.exclude(page=None).exclude(reported_at=None)
+def unclear_changes(sources: Iterable[SectionSource]) -> list[Unclear]:
+    """Return the first of these changes of some sections, ``MOST`` at a time."""
+    names = [source.name for source in sources if source.key is not None]
+    rows = changes().filter(section__in=names, loses_url=None).order_by("pk")
+    reported = rows.exclude(page=None).exclude(reported_at=None)
+    return [Unclear(*row) for row in reported.values_list(*Unclear._fields)[:MOST]]
 
 
-def places_to_look_at(sources: Iterable[SectionSource], most: int) -> list[Place]:
-    """Return the pages, ``most`` at a time, with changes of which it is not known."""
-    rows = _unknown(source.name for source in sources if source.key is not None)
-    grouped = rows.order_by().values_list("section", "page").annotate(first=Min("pk"))
-    return [(name, number) for name, number, _ in grouped.order_by("first")[:most]]
+def look(sources: Iterable[SectionSource], unclear: Sequence[Unclear]) -> None:
+    """
+    Note which of some changes may have lost a URL, and which have not.
 
-
-def look(sources: Iterable[SectionSource], places: Sequence[Place]) -> None:
-    """Note which changes of some pages may have lost a URL, and which have not."""
+    They were read before their pages' bytes are: a build deletes what it has seen.
+    """
     per_item = {source.name: entries_per_item(source.sitemap) for source in sources}
-    for start in range(0, len(places), _PAGES):
-        some = set(places[start : start + _PAGES])
-        found: dict[bool, list[int]] = {True: [], False: []}
-        for place, waiting, stored in _read(some):
-            text = stored.segment.text() if stored else b""
-            origin = stored.start if stored else ""
-            for change in waiting:
-                locations = [entry[0] for entry in json.loads(change.reported)]
-                # Where a language is missing nobody knows whether it ever was there.
-                loses = len(locations) < per_item[place[0]]
-                loses = loses or {*locations} != listed_of(text, locations, origin)
-                found[loses].append(change.pk)
-        for loses, ids in found.items():
-            for first in range(0, len(ids), _CHANGES):
-                rows = changes().filter(pk__in=ids[first : first + _CHANGES])
-                retrying(rows.db, partial(rows.update, loses_url=loses))
-
-
-def _read(
-    places: set[Place],
-) -> Iterator[tuple[Place, list[_Unknown], storage.StoredBytes | None]]:
-    """Yield some pages with the changes in question, and with what they list."""
-    names = {name for name, _ in places}
-    numbers = {number for _, number in places}
-    # Before the bytes are read: a build deletes the changes that it has seen.
-    by_place: dict[Place, list[_Unknown]] = {}
-    rows = _unknown(names).filter(page__in=numbers).order_by("pk")
-    # The rest of very many is looked at next.
-    for values in rows.values_list(*_Unknown._fields)[:MOST]:
-        change = _Unknown(*values)
-        by_place.setdefault((change.section, change.page), []).append(change)
+    by_page = defaultdict[tuple[str, int], list[Unclear]](list)
+    for change in unclear:
+        by_page[change.section, change.page].append(change)
+    names, numbers = ({*some} for some in zip(*by_page, strict=True))
     found = pages().filter(of_sections(names), number__in=numbers)
-    by_name = {
-        (page.section.name, page.number): page
-        for page in found.select_related("section")
-    }
-    known = [by_name[place] for place in places if place in by_name]
-    stored = storage.read_all(known)
-    for place in places & by_place.keys():
-        page = by_name.get(place)
-        # A page without bytes, or that is no more, lists nothing that is known.
-        yield place, by_place[place], None if page is None else stored.get(page.pk)
+    named = {(p.section.name, p.number): p for p in found.select_related("section")}
+    ids: dict[bool, list[int]] = {True: [], False: []}
+    for page, stored in storage.read_each([named[n] for n in by_page if n in named]):
+        text = stored.segment.text() if stored else b""
+        origin = stored.start if stored else ""
+        for change in by_page.pop((page.section.name, page.number)):
+            locations = [entry[0] for entry in json.loads(change.reported)]
+            # Where a language is missing nobody knows whether it ever was there.
+            loses = len(locations) < per_item[change.section]
+            loses = loses or {*locations} != listed_of(text, locations, origin)
+            ids[loses].append(change.pk)
+    # A page that is no more lists nothing that is known.
+    ids[True] += [change.pk for some in by_page.values() for change in some]
+    for loses, some in ids.items():
+        rows = changes().filter(pk__in=some)
+        retrying(rows.db, partial(rows.update, loses_url=loses))

@@ -11,7 +11,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.sitemaps.site import current_site
+from django_sitemaps_plus.sitemaps.site_rows import SiteRow
 
 
 class PageFile(models.Model):
@@ -51,11 +51,9 @@ class PageFile(models.Model):
         return f"{self.page} {self.checksum} {self.part}"
 
 
-class Read(models.Model):
+class Read(SiteRow):
     """How often one crawler has read one sitemap, and when last."""
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
     #: The file's name without ".gz": "sitemap.xml", "sitemap-article-2.xml".
     document = models.CharField(max_length=200)
     #: The name that it publishes; empty for all clients that have none.
@@ -88,7 +86,7 @@ class Read(models.Model):
         return f"{self.crawler or '–'}: {self.document}"
 
 
-class DailyCount(models.Model):
+class DailyCount(SiteRow):
     """A number of one day, for the charts."""
 
     class Topic(models.TextChoices):
@@ -101,8 +99,6 @@ class DailyCount(models.Model):
         #: Answers to requests for sitemaps by crawler: "200", "304".
         READS = "reads"
 
-    #: The site whose row it is: see ``sitemaps.site.current_site``.
-    site = models.CharField(max_length=50, blank=True, default=current_site)
     #: In ``TIME_ZONE``.
     day = models.DateField()
     topic = models.CharField(max_length=11, choices=Topic.choices)

@@ -9,7 +9,7 @@ to be split, or for which changes wait.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -17,18 +17,17 @@ from typing import Any
 from django.db import transaction
 
 from django_sitemaps_plus.changes.events import Taken
-from django_sitemaps_plus.db import Stopwatch, retrying
-from django_sitemaps_plus.pagination.bounds import KeyRange
+from django_sitemaps_plus.db import retrying
+from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import ledger, pages, upper_of
+from django_sitemaps_plus.pagination.queries import ledger, pages
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import storage
-from .by_position import is_bad
 from .page_build import Build, can_store, note
 from .page_writer import PageWriter
 from .pages import claimed_new
@@ -53,42 +52,30 @@ def build_new(
     """
     if not can_store(source):
         return []
-    own = stored_address(site).with_scheme(source.sitemap.protocol)
-    current = definition(source.name)
-    uppers = _uppers(found)
+    own = Site.current().stored_address(site).with_scheme(source.sitemap.protocol)
+    current = definition(source)
     with claimed_new(found) as claim:
         if claim is None or is_outdated(claim.pages[0].section, current.digest):
             return []
         mine = {page.pk: page for page in claim.pages}
         rows = [mine[page.pk] for page in takewhile(lambda p: p.pk in mine, found)]
         run = _NewPages(source, current, own, claim.pages[0], claim.renew, asked=False)
-        built = run.build(rows, uppers)
+        built = run.build(rows)
     if run.happened:
         changes_written.send(None)
     return built
-
-
-def _uppers(found: Sequence[Page]) -> dict[int, str | None]:
-    """Return the upper bound of each page: where the next one begins."""
-    lowers = [*(page.lower for page in found[1:]), upper_of(found[-1])]
-    return {page.pk: lower for page, lower in zip(found, lowers, strict=True)}
 
 
 @dataclass
 class _NewPages(Build):
     """One run that builds pages of which nothing is known."""
 
-    def build(
-        self, rows: Sequence[Page], uppers: Mapping[int, str | None]
-    ) -> list[BuiltPage]:
+    def build(self, rows: Sequence[Page]) -> list[BuiltPage]:
         """Read rows until one page does not fit, or is bad; write those before it."""
-        self.taken = Taken(self.source.name)
-        self.former = None
-        self.clock = Stopwatch(ledger())
-        self.read_at = self.clock.started_at
+        self._begin(Taken(self.source.name), rows)
         built: list[BuiltPage] = []
         for page in rows:
-            writer = self._written(page, uppers[page.pk])
+            writer = self._written(page)
             if writer is None:
                 break
             built.append((page, writer))
@@ -104,14 +91,11 @@ class _NewPages(Build):
             note(page, values)
         return done
 
-    def _written(self, page: Page, upper: str | None) -> PageWriter | None:
+    def _written(self, page: Page) -> PageWriter | None:
         """Return the page written; None if it has to be split, or its rows are bad."""
-        loads = KeyRange.of(self.source).key.loads
-        lower, end = (
-            None if bound is None else loads(bound) for bound in (page.lower, upper)
-        )
-        writer, overflow = self._write_range(lower, end)
-        if overflow is not None or is_bad(len(writer.bad), writer.items):
+        lower, upper = bounds_of(KeyRange.of(self.source).key, page)
+        writer, overflow = self._write_range(lower, upper)
+        if overflow is not None or writer.is_too_bad:
             return None
         return writer
 

@@ -3,7 +3,8 @@ One build of a page: read its rows, write its bytes, and what happened to its UR
 
 Which changes wait is read first, then the rows. Then the page, its bytes, the events
 and the end of those changes are written in one transaction, where the page is still the
-one that was read and nobody else has taken the changes.
+one that was read and nobody else has taken the changes. Changes that nobody has
+reported yet are reported by these events.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
 from django_sitemaps_plus.changes.events import Comparison, Taken, take
 from django_sitemaps_plus.changes.related import verify_states
-from django_sitemaps_plus.changes.reporting import report
+from django_sitemaps_plus.changes.reporting import Saved, look_up_saved
 from django_sitemaps_plus.changes.url_changes import last_removed
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, cuts
-from django_sitemaps_plus.pagination.deploys import is_outdated, note_definition
+from django_sitemaps_plus.pagination.deploys import note_definition
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     LEASE,
@@ -47,16 +48,22 @@ from django_sitemaps_plus.rendering.listing import (
     listing_of,
     written,
 )
-from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import storage
-from .bad_rows import formerly_bad, labels_of, log_bad, note_error, refuse_bad, shown
+from .bad_rows import (
+    formerly_bad,
+    labels_of,
+    log_bad,
+    note_error,
+    shown,
+    to_correct,
+)
 from .elsewhere import with_others
-from .freshness import looked_at
-from .page_writer import PageWriter, to_correct
+from .freshness import Served, looked_at, served
+from .page_writer import PageWriter
 from .storage import StoredBytes
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -64,33 +71,20 @@ logger = logging.getLogger("django_sitemaps_plus")
 #: Pieces into which a page is split at once. What is left over is built later; what is
 #: new in so many pages is left to crawlers.
 MOST_PIECES = 50
-#: How often a page is built again that somebody else has written meanwhile.
-_TRIES = 10
 
 
 class OvertakenError(Exception):
     """Somebody else has written the page, or taken its changes, meanwhile."""
 
 
-@dataclass(frozen=True)
-class Built:
-    """What a build made of a page; ``page`` is as it stands now."""
-
-    page: Page
-    stored: StoredBytes
-    checksum: str
-    #: Whether the bytes were stored.
-    is_stored: bool = True
-
-
 def can_store(source: SectionSource) -> bool:
     """
-    Tell whether a build may be stored.
+    Return whether a build may be stored.
 
     Not inside a transaction that somebody else has opened where the rows or the pages
     are, unless both are in that one: what it read may never be committed.
     """
-    rows, own = definition(source.name).database, ledger()
+    rows, own = definition(source).database, ledger()
     if rows == own:
         return True
     return not any(connections[alias].in_atomic_block for alias in (rows, own))
@@ -115,61 +109,6 @@ def reload(pk: int) -> Page:
         raise Busy("The section is being divided anew.") from error
 
 
-def build(
-    source: SectionSource,
-    page: Page,
-    site: SiteAddress,
-    *,
-    progress: Callable[[], object] = lambda: None,
-    asked: bool = False,
-) -> Built:
-    """
-    Build a page, and store it where that can be; split it if it has grown too large.
-
-    ``progress`` is called again and again while rows are read; ``asked`` tells that a
-    request waits for it. Raises ``TooManyBadRows``, with which the former bytes stay
-    published, and ``Busy`` if others are always faster.
-    """
-    own = stored_address(site).with_scheme(source.sitemap.protocol)
-    digest = definition(source.name).digest
-    if not can_store(source) or is_outdated(page.section, digest):
-        return _unstored(source, page, own)
-    return build_with(Build, source, page, own, progress, asked=asked)
-
-
-def build_with(
-    kind: type[Build],
-    source: SectionSource,
-    page: Page,
-    site: SiteAddress,
-    progress: Callable[[], object],
-    *,
-    asked: bool,
-) -> Built:
-    """Build a page, again and again while others are faster; store it."""
-    for _ in range(_TRIES):
-        run = kind(source, definition(source.name), site, page, progress, asked)
-        try:
-            built = run.run()
-        except OvertakenError:
-            page = reload(page.pk)
-            continue
-        if run.happened:
-            changes_written.send(None)
-        return built
-    raise Busy(f"The page {page} is being built by others.")
-
-
-def _unstored(source: SectionSource, page: Page, site: SiteAddress) -> Built:
-    """Build a page to be sent, of which nothing is stored or reported."""
-    writer = PageWriter(source, site)
-    lower, upper = bounds_of(KeyRange.of(source).key, page)
-    if writer.run(lower, upper) is not None:
-        raise Busy(f"The page {page} has to be split.")
-    refuse_bad(writer, page)
-    return Built(page, writer.stored, writer.checksum, is_stored=False)
-
-
 @dataclass
 class Build:
     """One run that builds a page."""
@@ -181,11 +120,16 @@ class Build:
     progress: Callable[[], object]
     asked: bool
     taken: Taken = field(init=False)
-    former: StoredBytes | None = field(init=False)
+    #: The pages that are built as far as there were any, and what is stored of each,
+    #: by its primary key: None if it was never built, or its bytes are lost.
+    rows: Sequence[Page] = field(init=False)
+    stored: dict[int, StoredBytes | None] = field(init=False)
     clock: Stopwatch = field(init=False)
     read_at: float = field(init=False)
     #: When the rows had been read.
     events_at: float = field(init=False)
+    #: What the build reports itself: the changes that nobody has reported yet.
+    saved: Saved = field(default_factory=Saved)
     #: What was known against what is listed now, where that may differ.
     comparison: Comparison | None = None
     #: Whether something happened to URLs.
@@ -193,34 +137,43 @@ class Build:
     #: Pages that were stored, and not as they were written.
     lost: set[str] = field(default_factory=set)
 
-    def run(self) -> Built:
+    def run(self) -> Served[Page]:
         """Read what waits, then the rows; write all of it."""
         self._read_first()
         lower, upper = bounds_of(KeyRange.of(self.source).key, self.page)
         writer, overflow = self._write_range(lower, upper, keeps_blocks=True)
         if overflow is not None:
             return self._split(overflow)
-        # Until the transaction knows better.
-        self.events_at = self.clock.now()
         self._refuse_bad(writer)
         same = self.former is None or writer.checksum == self.page.checksum
         if not same or self.taken.reported:
             self._compare_blocks(writer)
-        values = {**self._grace_over(), **self._values(writer, self.page)}
-        retrying(ledger(), lambda: self._commit(writer, values))
+        values = retrying(ledger(), lambda: self._commit(writer))
         self._note_done([writer])
         note(self.page, values)
         return self._built(self.page, writer)
 
     def _read_first(self) -> None:
         """Read what must be known before the rows are."""
-        page, name = self.page, self.source.name
-        self.taken = take(name, [page.number])
-        if self.taken.left and report(self.source, self.site, page):
-            self.taken = take(name, [page.number])
-        self.former = storage.read(page, page.checksum) if page.checksum else None
+        self._begin(take(self.source.name, self.page.number), [self.page])
+        if waiting := self.taken.waiting:
+            self.saved = look_up_saved(self.source, waiting, self.site, self.read_at)
+            self.saved.note(self.taken, str(self.site.origin), self.current.digest)
+
+    def _begin(self, taken: Taken, rows: Sequence[Page]) -> None:
+        """Read what is stored, and then what time it is: rows are read later."""
+        self.taken, self.rows = taken, rows
+        self.stored = {
+            row.pk: storage.read(row, row.checksum) if row.checksum else None
+            for row in rows
+        }
         self.clock = Stopwatch(ledger())
         self.read_at = self.clock.started_at
+
+    @property
+    def former(self) -> StoredBytes | None:
+        """What is stored of the page."""
+        return self.stored.get(self.page.pk)
 
     def _write_range(
         self,
@@ -238,9 +191,10 @@ class Build:
         verify_states(self.source)
         return writer, overflow
 
-    def _refuse_bad(self, writer: PageWriter) -> None:
+    def _refuse_bad(self, writer: PageWriter, name: str = "") -> None:
+        """Raise ``TooManyBadRows`` and note it; ``name`` is another page's."""
         try:
-            refuse_bad(writer, self.page)
+            writer.refuse_bad(name or str(self.page))
         except TooManyBadRows as error:
             faulty = to_correct(writer.bad, writer.items)
             note_error(self.page, str(error), faulty)
@@ -250,7 +204,7 @@ class Build:
         """Note what was built by which definition; log what was seen."""
         note_definition(self.page.section_id, self.page.section, self.current.digest)
         for writer in writers:
-            log_bad(self.source.name, writer.bad, writer.omitted)
+            log_bad(self.source.name, writer.reader.tally)
         for page in sorted(self.lost):
             logger.warning(
                 "The stored bytes of page %s were missing or damaged; it was rebuilt.",
@@ -259,38 +213,43 @@ class Build:
 
     # One page
 
-    def _commit(self, writer: PageWriter, values: dict[str, Any]) -> None:
+    def _commit(self, writer: PageWriter) -> dict[str, Any]:
         with transaction.atomic(using=ledger()):
-            values["events_at"] = self._lock()
-            if not pages().write(self.page, **values) or not self.taken.finish():
+            self._lock()
+            values = self._write(self.page, writer, **self._grace_over())
+            if not self.taken.finish():
                 raise OvertakenError
-            self._store(writer, self._served_in_grace())
             self._write_events([writer])
+        return values
 
-    def _lock(self) -> float:
-        """Let nobody else write events; return the time of those of this build."""
+    def _lock(self) -> None:
+        """Let nobody else write events; note the time of those of this build."""
         url_changes.lock(self.source.name)
         self.events_at = self.clock.now()
-        return self.events_at
 
-    def _served_in_grace(self) -> str:
-        page = self.page
-        return page.grace_checksum if page.grace_until > time.time() else ""
-
-    def _store(self, writer: PageWriter, keep: str) -> None:
-        """Store the bytes unless they are; ``keep`` names those served in a grace."""
-        page, former = self.page, self.former
+    def _write(self, page: Page, writer: PageWriter, **more: Any) -> dict[str, Any]:
+        """Write a page, and its bytes unless they are stored; return its values."""
+        values = {**more, **self._values(writer, page)}
+        if not pages().write(page, **values):
+            raise OvertakenError
+        former = self.stored.get(page.pk)
         same = former is not None and former.origin == storage.address_of(self.site)
         if not same or writer.checksum != page.checksum or page.grace_checksum:
+            in_grace = page.grace_checksum if page.grace_until > time.time() else ""
+            keep = more.get("grace_checksum") or in_grace
             storage.write(page, writer.checksum, writer.stored, keep=keep)
+        return values
 
-    def _built(self, page: Page, writer: PageWriter) -> Built:
-        now = time.time()
-        if page.grace_until > now and page.grace_checksum:
-            former = storage.read(page, page.grace_checksum)
-            if former is not None:
-                return Built(page, former, page.grace_checksum)
-        return Built(page, writer.stored, writer.checksum)
+    def _built(self, page: Page, writer: PageWriter) -> Served[Page]:
+        """Return what is served of a page that was built."""
+        checksum, changed_at = served(page, time.time())
+        former = (
+            storage.read(page, checksum) if checksum == page.grace_checksum else None
+        )
+        if former is not None:
+            return Served(page, former, checksum, changed_at)
+        changed_at = max(page.changed_at, page.grace_until)
+        return Served(page, writer.stored, writer.checksum, changed_at)
 
     def _values(self, writer: PageWriter, page: Page) -> dict[str, Any]:
         """Return what is to be written of a page that was built."""
@@ -301,7 +260,9 @@ class Build:
         # Bytes that only another version of this package writes differ are no change.
         observed = changed and page.checksum and page.digest.startswith(version())
         shown_since = page.grace_until if page.grace_until <= now else None
-        moments = [seen, now if observed else None, shown_since or None]
+        # As whoever reports saved objects notes.
+        reported = page.pk == self.page.pk and any(self.saved.entries.values())
+        moments = [seen, now if observed or reported else None, shown_since or None]
         latest = max((at for at in moments if at is not None), default=None)
         values: dict[str, Any] = {
             "digest": self.current.digest,
@@ -333,14 +294,10 @@ class Build:
             values["changed_at"] = max(now, math.ceil(former) + 1.0)
         if self.asked:
             values["asked_at"] = now
-        if page.checksum and self._former_of(page) is None:
+        if page.checksum and self.stored.get(page.pk) is None:
             values["lost_at"] = now
             self.lost.add(str(page))
         return values
-
-    def _former_of(self, page: Page) -> StoredBytes | None:
-        """Return what was stored of a page; None if it could not be read."""
-        return self.former
 
     def _grace_over(self) -> dict[str, Any]:
         """Return what is to be written where the grace of a split is over."""
@@ -384,9 +341,10 @@ class Build:
             page=self.page,
             definition=self.current.digest,
             bad=labels_of([row for writer in writers for row in writer.bad]),
-            former_bad=self._former_bad(),
+            former_bad=formerly_bad(self.rows),
             is_whole=is_whole,
             reports_removed=self.source.reports_removed,
+            saved=self.saved.locations,
         )
         self.comparison = with_others(comparison)
 
@@ -394,10 +352,11 @@ class Build:
         """Write what happened to URLs, in the transaction that locks the section."""
         if self.comparison is None:
             self._look_for_removed(writers)
+        events = self.saved.events(self.events_at)
         if self.comparison is not None:
-            events = self.comparison.events(self.events_at)
-            url_changes.write(self.source.name, events, self.events_at)
-            self.happened = bool(events)
+            events += self.comparison.events(self.events_at)
+        url_changes.write(self.source.name, events, self.events_at)
+        self.happened = bool(events)
 
     def _look_for_removed(self, writers: Sequence[PageWriter]) -> None:
         """Compare pages that are as they were, if they list what was removed since."""
@@ -412,27 +371,29 @@ class Build:
         if new:
             self._compare(new, writers)
 
-    def _former_bad(self) -> frozenset[str]:
-        return formerly_bad([self.page])
-
     def _former_listing(self) -> Listing | None:
-        if self.former is None:
-            return None
-        return listing_of(self.former.text_for(self.site))
+        """Return what all pages listed; None if it is not known of one of them."""
+        former = Listing()
+        for stored in self.stored.values():
+            if stored is None:
+                return None
+            former.update(listing_of(stored.text_for(self.site)))
+        return former
 
     # A split
 
-    def _split(self, fitting: int) -> Built:
+    def _split(self, fitting: int) -> Served[Page]:
         """Divide the page, all its pieces in one transaction."""
         key_range = KeyRange.of(self.source)
         section = self.page.section
         with lease(section) as owner:
-            section.refresh_from_db()
+            section.refresh_from_db(using=ledger())
             # As it stands under the lease: somebody may have split it just now.
-            bounds = bounds_of(key_range.key, self.page)
-            at = cuts(key_range, self.page, fitting, MOST_PIECES - 1)
-            if not at:
+            page = reload(self.page.pk)
+            at = cuts(key_range, page, fitting, MOST_PIECES - 1)
+            if not at or page.version != self.page.version:
                 raise OvertakenError
+            bounds = bounds_of(key_range.key, page)
             starts, ends = [bounds[0], *at], [*at, bounds[1]]
             pieces: list[PageWriter | None] = []
             for start, end in zip(starts, ends, strict=True):
@@ -469,16 +430,15 @@ class Build:
         self._compare(new, built, is_whole=is_whole)
         with transaction.atomic(using=ledger()):
             self._lock()
-            values = {**self._values(first, self.page), "version": F("version") + 1}
-            if not pages().write(self.page, **values, **grace):
-                raise OvertakenError
-            keep = grace.get("grace_checksum") or self._served_in_grace()
-            self._store(first, keep)
-            self._write_others(split_after(self.page, owner, lowers), others)
+            self._write(self.page, first, **grace, version=F("version") + 1)
+            new_pages = split_after(self.page, owner, lowers)
+            for page, writer in zip(new_pages, others, strict=True):
+                if writer is not None:
+                    self._write(page, writer)
             if not self.taken.finish():
                 raise OvertakenError
             # Of the others, that came since, the pages are looked for again.
-            unassign(self.source.name, [self.page.number])
+            unassign(self.source.name, self.page.number)
             self._write_events(built)
 
     def _listing(self, writer: PageWriter | None) -> Listing:
@@ -486,14 +446,6 @@ class Build:
         if writer is None or not (self.former or self.taken.reported):
             return {}
         return listing_of(writer.stored.segment.text())
-
-    def _write_others(
-        self, new: Sequence[Page], writers: Sequence[PageWriter | None]
-    ) -> None:
-        for page, writer in zip(new, writers, strict=True):
-            if writer is not None:
-                pages().write(page, **self._values(writer, page))
-                storage.write(page, writer.checksum, writer.stored)
 
     def _grace(self, elsewhere: Listing, *, is_whole: bool) -> dict[str, Any]:
         """

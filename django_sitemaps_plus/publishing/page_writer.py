@@ -7,21 +7,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import TooManyBadRows
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
-from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
+from django_sitemaps_plus.protocol.writers import UrlsetWriter
 from django_sitemaps_plus.rendering.bulk import Texts
 from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import entries_in, named
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress, base_url, rendering_context
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
 
+from .bad_rows import allowed_bad, are_too_bad, too_many
 from .segments import SegmentWriter
-from .storage import StoredBytes, address_of
-from .stylesheet import stylesheet
+from .storage import StoredBytes, address_of, entries_header
 
 _MARK = ORIGIN_MARK.encode()
 
@@ -31,7 +32,7 @@ def _nowhere(block: bytes) -> None:
 
 
 def raises() -> bool:
-    """Tell whether a bad row's error is let through (``ON_ERROR``)."""
+    """Return whether a bad row's error is let through (``ON_ERROR``)."""
     return get_settings().ON_ERROR == "raise"
 
 
@@ -55,7 +56,7 @@ class PageWriter:
 
     def __post_init__(self) -> None:
         self.reader = Reader(self.source, self.site, raises=raises())
-        header = urlset_header(**self.source.media, stylesheet=stylesheet())
+        header = entries_header(self.source.media)
         # Processors have instructions for it: half the time that blake2b takes.
         self._hash = hashlib.sha256(header)
         self._segment = SegmentWriter()
@@ -76,6 +77,17 @@ class PageWriter:
     def omitted(self) -> list[BadRow]:
         """The first rows that lack a tag, one for each reason."""
         return list(self.reader.tally.omitted.values())
+
+    @property
+    def is_too_bad(self) -> bool:
+        """Whether something larger than a row is wrong."""
+        return are_too_bad(len(self.bad), self.items, self.entries)
+
+    def refuse_bad(self, page: str) -> None:
+        """Raise ``TooManyBadRows`` where that is so."""
+        if self.is_too_bad:
+            problem = too_many(self.bad, self.items, page)
+            raise TooManyBadRows(f"{problem} The page keeps its former bytes.")
 
     def run(self, lower: KeyValue | None, upper: KeyValue | None) -> int | None:
         """
@@ -135,43 +147,13 @@ class PageWriter:
         self.entries += entries
 
     def _finish(self) -> None:
-        if base_url():
+        if Site.current().base_url:
             # Another BASE_URL is a change of every page. The address of a Site or of a
             # request is none: the site may have several of them at the same time.
             self._hash.update(self._origin)
-        media = " ".join(kind for kind, used in self.source.media.items() if used)
+        media = " ".join(self.source.media)
         self.stored = StoredBytes(
             address_of(self.site), self._segment.segment(), self.entries, media
         )
         self.size = self._writer.size
         self.checksum = self._hash.hexdigest()[:32]
-
-
-def allowed_bad(rows: int) -> int:
-    """Return how many bad rows a page of ``rows`` may have (``MAX_BAD``)."""
-    return max(10, int(get_settings().MAX_BAD * rows))
-
-
-def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
-    """Say how many of a page's rows are bad, and which is the first."""
-    first = bad[0]
-    if not to_correct(bad, rows):
-        return (
-            f"Page {page} lists nothing: none of its {rows} URLs is below the path of "
-            f"SITEMAPS_PLUS['BASE_URL'], for example {first.reason}. Remove the path "
-            "from BASE_URL, or let location() return URLs below it."
-        )
-    return (
-        f"{len(bad)} of the {rows} rows of page {page} are bad; the first is "
-        f"{first.label}: {first.reason}."
-    )
-
-
-def to_correct(bad: Sequence[BadRow], rows: int) -> Sequence[BadRow]:
-    """
-    Return which of a page's bad rows are to be corrected: all.
-
-    But none of them if no row is in the folder of the sitemap: ``BASE_URL`` is wrong.
-    """
-    is_outside = len(bad) == rows and all(row.is_outside for row in bad)
-    return [] if is_outside else bad

@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from django.db import Error as DatabaseError
 from django.db import connections
@@ -22,6 +22,7 @@ from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
+from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     create_first_page,
@@ -33,20 +34,22 @@ from django_sitemaps_plus.pagination.queries import (
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.attributes import is_expression
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
+    Site,
     SiteAddress,
     rendering_context,
 )
 
-from . import page_build, position_build, storage
+from . import storage
 from .bad_rows import note_error
-from .freshness import PageState, hold, is_fresh, looked_at, what_waits
-from .page_build import Built, can_store, reload
-from .position_build import refuse_too_long
-from .storage import StoredBytes
+from .freshness import Served, hold, is_fresh, looked_at, served, what_waits
+from .page_build import Build, OvertakenError, can_store, reload
+from .page_writer import PageWriter
+from .position_build import NotStoredError, PositionBuild, refuse_too_long
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -55,25 +58,10 @@ logger = logging.getLogger("django_sitemaps_plus")
 CLAIM = 15.0
 #: Seconds for which a command waits for another process's page, and between two looks.
 PATIENCE, _POLL = 4.0, 0.1
+#: How often a page is built again that somebody else has written meanwhile.
+_TRIES = 10
 #: Seconds for which a page's former bytes may be sent while it is being built.
 FORMER = 86_400
-
-
-@dataclass(frozen=True)
-class Served:
-    """A page's bytes, ready to be sent."""
-
-    page: Page
-    stored: StoredBytes
-    checksum: str
-    #: Since when they are served, in seconds since the epoch; None if they are not
-    #: stored.
-    changed_at: float | None
-    #: Why they are not compared with the rows; empty if they are.
-    problem: str = ""
-    #: Whether another version is being built, or cannot be: then nobody may be said to
-    #: have the current one.
-    is_former: bool = False
 
 
 def find(source: SectionSource, number: int) -> Page | None:
@@ -107,7 +95,7 @@ def find_by_position(
 
 def serve(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool = True
-) -> Served:
+) -> Served[Page]:
     """
     Return the bytes of a page that was just looked at, built if missing or stale.
 
@@ -137,14 +125,14 @@ def serve(
 
 def _serve_with_first(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
-) -> Served:
+) -> Served[Page]:
     first = find(source, 1)
     if first is None:
         raise Busy("The section is being divided anew.")
     if _fresh(source, page) is None:
         expire(first)
     served = serve(source, first, site, asked=asked)
-    stored = _stored(reload(page.pk))
+    stored = stored_version(reload(page.pk))
     if stored is None:
         raise Busy(f"The page {page} is being built.")
     return replace(stored, problem=served.problem, is_former=served.is_former)
@@ -152,15 +140,14 @@ def _serve_with_first(
 
 def _serve(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
-) -> Served:
-    build = _builder(source)
+) -> Served[Page]:
     if not can_store(source):
-        return _fresh(source, page) or _served(build(source, page, site))
-    rows = definition(source.name).database
+        return _fresh(source, page) or build(source, page, site)
+    rows = definition(source).database
     if remembers(rows, source.name):
         write_remembered(rows)
         page = reload(page.pk)
-    unassigned = what_waits(page)[1] or definition(source.name).ticks
+    unassigned = what_waits(page)[1] or definition(source).ticks
     if source.key is not None and unassigned and assign(source, page.section):
         page = reload(page.pk)
     fresh = _fresh(source, page)
@@ -180,41 +167,23 @@ def _serve(
     return _former(page) or _wait(source, page, site, asked=asked)
 
 
-def _builder(source: SectionSource) -> Callable[..., Built]:
-    return page_build.build if source.key is not None else position_build.build
+def _fresh(source: SectionSource, page: Page) -> Served[Page] | None:
+    return stored_version(page) if is_fresh(source, page, time.time()) else None
 
 
-def _served(built: Built) -> Served:
-    page = built.page
-    if not built.is_stored:
-        return Served(page, built.stored, built.checksum, None)
-    since = page.grace_changed_at if built.checksum == page.grace_checksum else None
-    changed_at = max(page.changed_at, page.grace_until) if since is None else since
-    return Served(page, built.stored, built.checksum, changed_at)
-
-
-def _fresh(source: SectionSource, page: Page) -> Served | None:
-    current = definition(source.name)
-    if remembers(current.database, source.name):
-        return None
-    is_known = is_fresh(PageState.of(page), current, time.time())
-    return _stored(page) if is_known else None
-
-
-def _stored(page: Page) -> Served | None:
-    now = time.time()
-    state = PageState.of(page)
+def stored_version(page: Page) -> Served[Page] | None:
+    """Return what is stored of a page: what is served of it, or else what it lists."""
     own = page.checksum, page.changed_at
-    for checksum, changed_at in dict.fromkeys([state.served(now), own]):
+    for checksum, changed_at in dict.fromkeys([served(page, time.time()), own]):
         stored = storage.read(page, checksum) if checksum else None
         if stored is not None:
             return Served(page, stored, checksum, changed_at)
     return None
 
 
-def _former(page: Page) -> Served | None:
+def _former(page: Page) -> Served[Page] | None:
     """Return former bytes that are young enough to be sent instead."""
-    stored = None if time.time() - page.read_at > FORMER else _stored(page)
+    stored = None if time.time() - page.read_at > FORMER else stored_version(page)
     return None if stored is None else replace(stored, is_former=True)
 
 
@@ -242,7 +211,10 @@ class Claim:
                 "The claim on page %s cannot be renewed: %s", self.pages[0], error
             )
 
-    def release(self) -> None:
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
         """Give it up; where the connection is lost, it ends by itself."""
         if self.is_over:
             return
@@ -254,52 +226,39 @@ class Claim:
             )
 
 
-@contextmanager
-def claimed(page: Page) -> Iterator[Claim | None]:
+def claimed(page: Page) -> AbstractContextManager[Claim | None]:
     """
     Try to be the one who builds a page, until the end.
 
     None if another is, or has looked at it since ``page`` was read.
     """
     owner = uuid.uuid4().hex
-    if not pages().claim(page, owner, CLAIM):
-        yield None
-        return
-    claim = Claim([page], owner)
-    try:
-        yield claim
-    finally:
-        claim.release()
+    is_mine = pages().claim(page, owner, CLAIM)
+    return Claim([page], owner) if is_mine else nullcontext()
 
 
-@contextmanager
-def claimed_new(found: Sequence[Page]) -> Iterator[Claim | None]:
+def claimed_new(found: Sequence[Page]) -> AbstractContextManager[Claim | None]:
     """Claim those of some pages that were never built, as ``claimed``."""
     owner = uuid.uuid4().hex
     if not pages().claim_new(found, owner, CLAIM):
-        yield None
-        return
+        return nullcontext()
     # As they are now, in the order of their keys.
     mine = looked_at().filter(pk__in=[page.pk for page in found], building_by=owner)
-    claim = Claim(list(mine.order_by("position")), owner)
-    try:
-        yield claim if claim.pages else None
-    finally:
-        claim.release()
+    rows = list(mine.order_by("position"))
+    return Claim(rows, owner) if rows else nullcontext()
 
 
 def _build_or_former(
     source: SectionSource, page: Page, site: SiteAddress, claim: Claim, *, asked: bool
-) -> Served:
+) -> Served[Page]:
     """Build a page and return it, or its former bytes where it cannot be built."""
     try:
         _refuse_known_bad(source, page)
-        build = _builder(source)
         built = build(source, page, site, progress=claim.renew, asked=asked)
-        claim.is_over = built.is_stored and not built.page.building_by
-        return _served(built)
+        claim.is_over = built.changed_at is not None and not built.page.building_by
+        return built
     except TooManyBadRows:
-        former = _stored(reload(page.pk))
+        former = stored_version(reload(page.pk))
         if former is None:
             raise
         return former
@@ -310,27 +269,77 @@ def _build_or_former(
         return former
     except ConfigurationError as error:
         # Such as rows that come twice since somebody's data changed.
-        former = _stored(page)
+        former = stored_version(page)
         if former is None:
             raise
         note_error(page, f"{error} The page keeps its former bytes.")
         return former
 
 
+def build(
+    source: SectionSource,
+    page: Page,
+    site: SiteAddress,
+    *,
+    progress: Callable[[], object] = lambda: None,
+    asked: bool = False,
+) -> Served[Page]:
+    """
+    Build a page, and store it where that can be; split it if it has grown too large.
+
+    Of a section by position all pages, of which it is the first. ``progress`` is called
+    again and again while rows are read; ``asked`` tells that a request waits for it.
+
+    Raises ``TooManyBadRows``, with which the former bytes stay published, ``Busy`` if
+    others are always faster, and ``NotStoredError`` where pages by position are too
+    many or cannot be stored.
+    """
+    own = Site.current().stored_address(site).with_scheme(source.sitemap.protocol)
+    current = definition(source)
+    kind = PositionBuild if source.key is None else Build
+    for _ in range(_TRIES):
+        if not can_store(source) or is_outdated(page.section, current.digest):
+            return _build_unstored(source, page, own)
+        run = kind(source, current, own, page, progress, asked)
+        try:
+            built = run.run()
+        except OvertakenError:
+            page = reload(page.pk)
+            continue
+        if run.happened:
+            changes_written.send(None)
+        return built
+    raise Busy(f"The page {page} is being built by others.")
+
+
+def _build_unstored(
+    source: SectionSource, page: Page, site: SiteAddress
+) -> Served[Page]:
+    """Build a page to be sent, of which nothing is stored or reported."""
+    if source.key is None:
+        raise NotStoredError(f"The section {source.name!r} cannot be stored now.")
+    writer = PageWriter(source, site)
+    lower, upper = bounds_of(source.key, page)
+    if writer.run(lower, upper) is not None:
+        raise Busy(f"The page {page} has to be split.")
+    writer.refuse_bad(str(page))
+    return Served(page, writer.stored, writer.checksum, None)
+
+
 def _refuse_known_bad(source: SectionSource, page: Page) -> None:
     """Raise ``TooManyBadRows`` where that was found out a while ago."""
     if page.error:
         age = time.time() - page.verified_at
-        if 0 <= age < hold(definition(source.name), page.failures):
+        if 0 <= age < hold(definition(source), page.failures):
             raise TooManyBadRows(page.error)
 
 
 def _wait(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
-) -> Served:
+) -> Served[Page]:
     """Wait for another process's page; as a request briefly, and only one of all."""
     busy = Busy(f"The page {page} is being built.")
-    aliases = {ledger(), definition(source.name).database}
+    aliases = {ledger(), definition(source).database}
     if any(connections[alias].in_atomic_block for alias in aliases):
         raise busy
     patience = waiting(busy) if asked else nullcontext(time.monotonic() + PATIENCE)
@@ -338,7 +347,7 @@ def _wait(
         while time.monotonic() < until:
             time.sleep(_POLL)
             page = reload(page.pk)
-            found = _stored(page)
+            found = stored_version(page)
             if found is not None:
                 return found
             with claimed(page) as claim:
@@ -358,7 +367,7 @@ def expire(page: Page) -> None:
 
 def differs(source: SectionSource, page: Page) -> bool:
     """
-    Tell whether a page's rows are others than when it was built, by two numbers.
+    Return whether a page's rows are others than when it was built, by two numbers.
 
     Their count is compared and, where lastmod is an expression, the newest one.
     """

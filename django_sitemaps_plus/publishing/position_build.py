@@ -8,17 +8,16 @@ with what they listed before. Its first page stands for all: whoever builds clai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from django.core.paginator import EmptyPage
 from django.db import transaction
 
 from django_sitemaps_plus.changes.events import Taken
 from django_sitemaps_plus.changes.queries import changes
-from django_sitemaps_plus.db import Stopwatch, retrying
-from django_sitemaps_plus.exceptions import SitemapsPlusError, TooManyBadRows
-from django_sitemaps_plus.pagination.deploys import is_outdated
+from django_sitemaps_plus.db import retrying
+from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     forget_pages,
@@ -27,24 +26,13 @@ from django_sitemaps_plus.pagination.queries import (
     pages,
     reserve_number,
 )
-from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import Listing, listing_of
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress, stored_address
 
-from . import storage
-from .bad_rows import formerly_bad, note_error
-from .by_position import MOST_PAGES, is_bad, position_pages, position_size, too_large
-from .page_build import (
-    Build,
-    Built,
-    OvertakenError,
-    build_with,
-    can_store,
-    reload,
-)
-from .page_writer import PageWriter, to_correct, too_many
-from .storage import StoredBytes
+from .by_position import MOST_PAGES, position_pages, position_size, too_large
+from .freshness import Served
+from .page_build import Build, OvertakenError, can_store, reload
+from .page_writer import PageWriter
 
 
 class NotStoredError(SitemapsPlusError):
@@ -58,49 +46,17 @@ def refuse_too_long(source: SectionSource) -> None:
         raise NotStoredError(f"The section {source.name!r} is built on each request.")
 
 
-def build(
-    source: SectionSource,
-    page: Page,
-    site: SiteAddress,
-    *,
-    progress: Callable[[], object] = lambda: None,
-    asked: bool = False,
-) -> Built:
-    """
-    Build all pages of a section, of which ``page`` is the first, and store them.
-
-    Raises what ``page_build.build`` does, and ``NotStoredError`` where the section is
-    too long, newer code runs, or somebody else's transaction is open.
-    """
-    if not can_store(source) or is_outdated(
-        page.section, definition(source.name).digest
-    ):
-        raise NotStoredError(f"The section {source.name!r} cannot be stored now.")
-    own = stored_address(site).with_scheme(source.sitemap.protocol)
-    return build_with(_PositionBuild, source, page, own, progress, asked=asked)
-
-
 @dataclass
-class _PositionBuild(Build):
+class PositionBuild(Build):
     """One run that builds all pages of a section."""
 
-    rows: list[Page] = field(init=False)
-    #: What each page has stored, by its number.
-    stored: dict[int, StoredBytes | None] = field(init=False)
-
-    def run(self) -> Built:
+    def run(self) -> Served[Page]:
         """Read what is stored, then the items; write all pages."""
         self.source = replace(self.source, is_one_run=True)
-        self.taken = Taken(self.source.name)
-        self.rows = list(ordered(self.page.section))
-        self.stored = {row.number: storage.read(row, row.checksum) for row in self.rows}
-        self.clock = Stopwatch(ledger())
-        self.read_at = self.clock.started_at
+        self._begin(Taken(self.source.name), list(ordered(self.page.section)))
         writers = self._writers()
-        stored = list(self.stored.values())
         # Where one is lost nobody knows what was listed.
-        self.former = None if None in stored else stored[0]
-        if self.former is not None:
+        if None not in self.stored.values():
             self._compare_all(writers)
         retrying(ledger(), lambda: self._commit_all(writers))
         self._note_done(writers)
@@ -124,11 +80,7 @@ class _PositionBuild(Build):
                 raise too_large(self.source, number)
         except EmptyPage as error:
             raise OvertakenError from error
-        if is_bad(len(writer.bad), writer.items):
-            problem = too_many(writer.bad, writer.items, f"{self.source.name}-{number}")
-            problem = f"{problem} The section keeps its former bytes."
-            note_error(self.page, problem, to_correct(writer.bad, writer.items))
-            raise TooManyBadRows(problem)
+        self._refuse_bad(writer, f"{self.source.name}-{number}")
         return writer
 
     def _commit_all(self, writers: Sequence[PageWriter]) -> None:
@@ -138,26 +90,15 @@ class _PositionBuild(Build):
             changes(self.source.name).delete()
             known = {row.number: row for row in self.rows}
             for number, writer in enumerate(writers, 1):
-                self._write_page(known.get(number) or self._new_page(number), writer)
+                self._write(known.get(number) or self._new_page(number), writer)
             surplus = pages().filter(section=self.page.section)
             surplus.filter(number__gt=len(writers)).delete()
-            if self.former is not None:
+            if None not in self.stored.values():
                 self._write_events(writers)
 
     def _new_page(self, number: int) -> Page:
         reserve_number(self.page.section, number)
         return pages().create(section=self.page.section, number=number, position=number)
-
-    def _former_of(self, page: Page) -> StoredBytes | None:
-        return self.stored.get(page.number)
-
-    def _write_page(self, page: Page, writer: PageWriter) -> None:
-        if not pages().write(page, **self._values(writer, page)):
-            raise OvertakenError
-        former = self._former_of(page)
-        same = former is not None and former.origin == storage.address_of(self.site)
-        if not same or writer.checksum != page.checksum:
-            storage.write(page, writer.checksum, writer.stored)
 
     def _compare_all(self, writers: Sequence[PageWriter]) -> None:
         """Compare all pages as one, before the transaction begins."""
@@ -167,13 +108,3 @@ class _PositionBuild(Build):
             for writer in writers:
                 new.update(listing_of(writer.stored.segment.text()))
             self._compare(new, writers)
-
-    def _former_bad(self) -> frozenset[str]:
-        return formerly_bad(self.rows)
-
-    def _former_listing(self) -> Listing | None:
-        listing: Listing = {}
-        for stored in self.stored.values():
-            if stored is not None:
-                listing.update(listing_of(stored.text_for(self.site)))
-        return listing

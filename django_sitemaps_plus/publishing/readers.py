@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from django.db import DatabaseError, InterfaceError, router, transaction
+from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Greatest
 
 from django_sitemaps_plus.db import retrying
-from django_sitemaps_plus.protocol.crawlers import crawler_of
-from django_sitemaps_plus.sitemaps.site import current_site
+from django_sitemaps_plus.protocol.crawlers import OURS, crawler_of
+from django_sitemaps_plus.sitemaps.site import Site
 
 from . import history
 from .models import Read
@@ -75,8 +75,10 @@ class ReaderCounts:
 
     def count(self, path: str, user_agent: str, status: int) -> None:
         """Count an answer to a GET: 200, or 304. The path ends with the file's name."""
+        if OURS in user_agent:
+            return
         document = path[path.rfind("/") + 1 :].removesuffix(".gz")
-        key = _Key(current_site(), document, crawler_of(user_agent))
+        key = _Key(Site.current().key, document, crawler_of(user_agent))
         now = time.time()
         with self._lock:
             found = self._counted.get(key)
@@ -105,7 +107,7 @@ class ReaderCounts:
         try:
             while rest:
                 some = {key: rest[key] for key in _some(rest)}
-                retrying(reads_of_all_sites().db, partial(_write, some))
+                retrying(Read.objects.of_all_sites().db, partial(_write, some))
                 for key in some:
                     del rest[key]
         except (DatabaseError, InterfaceError) as error:
@@ -121,15 +123,9 @@ class ReaderCounts:
                     self._counted[key] = counted
 
 
-def reads_of_all_sites() -> QuerySet[Read]:
-    """Return who read the sitemaps of whichever site, from the database for writing."""
-    rows: QuerySet[Read] = Read.objects.using(router.db_for_write(Read))
-    return rows
-
-
 def reads() -> QuerySet[Read]:
     """Return who read the site's sitemaps."""
-    return reads_of_all_sites().filter(site=current_site())
+    return Read.objects.on_site()
 
 
 def prune() -> int:
@@ -152,31 +148,23 @@ def _some(rest: Mapping[_Key, _Counted]) -> Sequence[_Key]:
 
 
 def _write(some: Mapping[_Key, _Counted]) -> None:
-    every = reads_of_all_sites()
-    with transaction.atomic(using=every.db):
-        known = _known(some)
-        missing = [
-            Read(
-                site=key.site,
-                document=key.document,
-                crawler=key.crawler,
-                first_at=some[key].first_at,
-                last_at=some[key].last_at,
-            )
-            for key in some
-            if key not in known
-        ]
-        if missing:
-            every.bulk_create(missing, ignore_conflicts=True)
-            known = _known(some)
-        # In one order, so that two processes do not wait for each other.
-        for key, pk in sorted(known.items(), key=lambda item: item[1]):
-            counted = some[key]
-            every.filter(pk=pk).update(
-                full=F("full") + counted.full,
-                unchanged=F("unchanged") + counted.unchanged,
-                last_at=Greatest("last_at", counted.last_at),
-            )
+    rows = Read.objects.of_all_sites()
+    values = {
+        key: {
+            "full": F("full") + counted.full,
+            "unchanged": F("unchanged") + counted.unchanged,
+            "last_at": Greatest("last_at", counted.last_at),
+        }
+        for key, counted in some.items()
+    }
+
+    def new(key: _Key) -> Read:
+        counted = some[key]
+        at = {"first_at": counted.first_at, "last_at": counted.last_at}
+        return Read(**key._asdict(), **at)
+
+    with transaction.atomic(using=rows.db):
+        history.write_named(rows, values, new)
         history.add(_of_today(some))
 
 
@@ -188,15 +176,6 @@ def _of_today(some: Mapping[_Key, _Counted]) -> Mapping[history.Name, int]:
             name = history.Name(key.site, history.Topic.READS, key.crawler, status)
             found[name] += number
     return found
-
-
-def _known(some: Mapping[_Key, _Counted]) -> dict[_Key, int]:
-    rows = reads_of_all_sites().filter(
-        site__in={key.site for key in some}, document__in={key.document for key in some}
-    )
-    values = rows.values_list(*_Key._fields, "pk")
-    stored = {_Key(*row[:-1]): row[-1] for row in values}
-    return {key: stored[key] for key in some if key in stored}
 
 
 reader_counts = ReaderCounts()

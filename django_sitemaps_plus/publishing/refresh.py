@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from django.db.models import Count, Min, Q, Sum
 
 from django_sitemaps_plus.changes.assignment import assign, unassign
+from django_sitemaps_plus.changes.events import MOST
 from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.changes.reporting import report
 from django_sitemaps_plus.changes.schedule import is_due
@@ -36,10 +37,10 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress, own_sites
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .freshness import hold, looked_at
-from .lost import Place, look, places_to_look_at
+from .lost import look, unclear_changes
 from .pages import expire, find_by_position, serve
 from .position_build import NotStoredError
 
@@ -60,10 +61,15 @@ LEASE, MARGIN = 15.0, 2.0
 ASSIGN = 10.0
 #: Items of a section by position that ``ping_sitemaps`` compares each time.
 AT_ONCE = 1_000
-#: Pages of one query, and of those whose bytes are searched at a time.
+#: Pages of one query.
 CHUNK = 200
+#: Changes of a page that do not wait: one build takes no more than twice as many.
+ENOUGH = MOST // 2
 #: Rounds in which all pages are rebuilt for which changes wait, while more come.
 ROUNDS = 20
+
+#: A page, by its section's name and its number.
+Place = tuple[str, int]
 
 
 # Reporting
@@ -102,17 +108,14 @@ def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
     keyed = {source.name: source for source in sources if source.key is not None}
     every = changes().filter(section__in=list(keyed)).order_by()
     rows = every.values_list("section", flat=True).distinct()
-    names = set(rows.filter(reported_at=None))
-    # What was reported before the pages were divided, or while one of them was.
-    unassigned = list(rows.filter(page=None).exclude(section__in=names))
-    if unassigned:
-        filled = sections().filter(name__in=unassigned, filled=True)
-        names.update(filled.values_list("name", flat=True))
-    ticking = [name for name in keyed if definition(name).ticks]
+    # What was reported before the pages were divided, or while one of them was, has no
+    # page yet.
+    names = set(rows.filter(Q(reported_at=None) | Q(page=None)))
+    ticking = [name for name, source in keyed.items() if definition(source).ticks]
     if ticking:
         now = time.time()
         due = sections().filter(name__in=ticking, filled=True)
-        names.update(row.name for row in due if is_due(row, now))
+        names.update(row.name for row in due if is_due(row.ticked_at, now))
     return [source for name, source in keyed.items() if name in names]
 
 
@@ -126,8 +129,8 @@ def _wanted(
     Return the pages to rebuild because their rows changed.
 
     With ``before`` only those that cannot wait: that may list a URL that is lost, that
-    have to be compared, or that have had a change since before that time. In this order
-    in any case.
+    have to be compared, or that have had a change since before that time, or very many.
+    In this order in any case.
     """
     names = [source.name for source in sources if source.key is not None]
     grouped = (
@@ -137,13 +140,17 @@ def _wanted(
         .order_by()
         .values_list("section", "page")
         .annotate(
-            first=Min("pk"), since=Min("at"), lost=Count("pk", filter=Q(loses_url=True))
+            first=Min("pk"),
+            since=Min("at"),
+            lost=Count("pk", filter=Q(loses_url=True)),
+            all=Count("pk"),
         )
     )
     if before is not None:
-        grouped = grouped.filter(Q(lost__gt=0) | Q(since__lt=before))
+        is_urgent = Q(lost__gt=0) | Q(since__lt=before) | Q(all__gte=ENOUGH)
+        grouped = grouped.filter(is_urgent)
     lost, others = list[Place](), list[Place]()
-    for name, number, _, _, loses in grouped.order_by("first"):
+    for name, number, _, _, loses, _ in grouped.order_by("first"):
         (lost if loses else others).append((name, number))
     due = Q(verified_at=0) | shared(time.time())
     marked = pages().filter(of_sections(names)).filter(due)
@@ -159,22 +166,17 @@ def _wanted_soon(sources: Sequence[SectionSource], now: float) -> list[Place]:
 
 def _refreshed_before(places: Sequence[Place], before: float) -> list[Place]:
     """Return those of some pages that were not rebuilt at leisure since a time."""
-    lately = set[Place]()
     names = {name for name, _ in places}
-    numbers = {number for _, number in places}
-    if places:
-        rows = pages().filter(of_sections(names), refreshed_at__gt=before)
-        if len(numbers) <= CHUNK:
-            rows = rows.filter(number__in=numbers)
-        lately.update(rows.values_list("section__name", "number"))
+    rows = pages().filter(of_sections(names), refreshed_at__gt=before)
+    lately = set(rows.values_list("section__name", "number")) if places else ()
     return [place for place in places if place not in lately]
 
 
 def _due(sources: Sequence[SectionSource], now: float) -> list[Place]:
     """Return pages that are due for a comparison: asked for lately, or empty."""
-    found: list[Place] = []
+    due: list[Place] = []
     for source in sources:
-        current = definition(source.name)
+        current = definition(source)
         old = Q(verified_at__lt=now - hold(current)) | ~Q(digest=current.digest)
         known = Q(asked_at__gt=now - ASKED_LATELY) | Q(entries=0)
         if source.key is None:
@@ -183,8 +185,8 @@ def _due(sources: Sequence[SectionSource], now: float) -> list[Place]:
         rows = pages().filter(of_sections(source.name), old, known, error="")
         rows = rows.exclude(checksum="").filter(read_at__lt=now - hold(current))
         numbers = rows.order_by("verified_at").values_list("number", flat=True)
-        found += [(source.name, number) for number in numbers[:CHUNK]]
-    return found
+        due += [(source.name, number) for number in numbers[:CHUNK]]
+    return due
 
 
 # Rebuilding
@@ -228,15 +230,15 @@ def rebuild(
     """
     page = looked_at().filter(of_sections(source.name), number=number).first()
     if page is None:
-        unassign(source.name, [number])
+        unassign(source.name, number)
         return None
     if at_leisure:
         pages().filter(pk=page.pk).update(refreshed_at=time.time())
     former = page.read_at
     try:
-        found = serve(source, page, site, asked=False).page
+        built = serve(source, page, site, asked=False).page
         # Bytes may have stood in: the rows are bad, or newer code is at it.
-        return found if found.read_at != former else None
+        return built if built.read_at != former else None
     except NotStoredError as error:
         logger.info("Section %r: %s", source.name, error)
     except (TooManyBadRows, Busy) as error:
@@ -264,8 +266,8 @@ def refresh_all(
     done, failed = 0, set[Place]()
     for _ in range(ROUNDS):
         if at_leisure:
-            while places := places_to_look_at(sources, CHUNK):
-                look(sources, places)
+            while unclear := unclear_changes(sources):
+                look(sources, unclear)
             now = time.time()
             wanted = _refreshed_before(_wanted_soon(sources, now), now - SELDOM)
         else:
@@ -316,7 +318,7 @@ class Leisure:
             rebuild(by_name[name], number, site, at_leisure=True)
         used = time.thread_time() - begun
         # Of several sites in this process each has its part.
-        share = get_settings().BACKGROUND_SHARE / max(1, len(own_sites()))
+        share = get_settings().BACKGROUND_SHARE / max(1, len(Site.of_process()))
         rest = used * (1 / share - 1)
         self._rest_until = time.monotonic() + rest
         self._lease(rest + MARGIN)
@@ -333,15 +335,15 @@ class Leisure:
         if age < (LISTED if self._places else AGAIN):
             return False, AGAIN - age + 0.01
         self._listed_at = time.monotonic()
-        places = places_to_look_at(sources, CHUNK)
-        has_looked = bool(places) and self._lease(LEASE)
+        unclear = unclear_changes(sources)
+        has_looked = bool(unclear) and self._lease(LEASE)
         if has_looked:
-            look(sources, places)
+            look(sources, unclear)
         now = time.time()
         wanted = _wanted_soon(sources, now)
         eligible = _refreshed_before(wanted, now - SELDOM)
         self._places = deque(eligible or _due(sources, now))
-        return has_looked, LISTED if wanted or places else None
+        return has_looked, LISTED if wanted or unclear else None
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")

@@ -18,21 +18,21 @@ from .documents import Document
 
 Response = TypeVar("Response", bound=HttpResponseBase)
 
-#: What search engines shall do with the file itself.
+#: Search engines do not list the file itself.
 ROBOTS_TAG = "noindex, noodp, noarchive"
 
 
 def send(request: HttpRequest, document: Document, *, gz: bool) -> HttpResponseBase:
     """Send a document: gzipped if it can be, or 304 if the client has it."""
-    packed, changed_at = gz or _takes_gzip(request), document.changed_at
-    etag = _etag(document.tag, packed=packed)
-    # Whoever has the former version does not have the current one.
+    # A client with the former version does not have the current one.
     if not document.is_former:
-        response = _not_modified(request, etag, changed_at, gz=gz)
+        response = not_modified(request, document.tag, document.changed_at, gz=gz)
         if response is not None:
             return response
+    packed = gz or _takes_gzip(request)
     whole = _whole(document, packed=packed, gz=gz)
-    return _with_headers(whole, etag, changed_at, gz=gz)
+    etag = _etag(document.tag, packed=packed)
+    return _with_headers(whole, etag, document.changed_at, gz=gz)
 
 
 def not_modified(
@@ -40,12 +40,6 @@ def not_modified(
 ) -> HttpResponseBase | None:
     """Return 304 (or 412) if the client's conditions say so, else None."""
     etag = _etag(tag, packed=gz or _takes_gzip(request))
-    return _not_modified(request, etag, changed_at, gz=gz)
-
-
-def _not_modified(
-    request: HttpRequest, etag: str, changed_at: float | None, *, gz: bool
-) -> HttpResponseBase | None:
     modified = None if changed_at is None else _whole_second(changed_at)
     response: HttpResponseBase | None = get_conditional_response(
         request, etag, modified
@@ -70,7 +64,7 @@ def _with_headers(
     # A 304 says them too: https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
     response.headers["ETag"] = etag
     if changed_at is not None:
-        # Not later than the response, or it is no date of a change:
+        # Not later than the response, or it is not the date of a change:
         # https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.1
         shown = min(_whole_second(changed_at), int(time.time()))
         response.headers["Last-Modified"] = http_date(shown)
@@ -114,7 +108,7 @@ class _GzipFile(HttpResponse):
     """
 
     def has_header(self, header: str) -> bool:
-        """Tell whether there is such a header; whether it is encoded: yes."""
+        """Return whether there is such a header; whether it is encoded: yes."""
         return header.lower() == "content-encoding" or super().has_header(header)
 
     __contains__ = has_header
@@ -152,3 +146,19 @@ def _takes_gzip(request: HttpRequest) -> bool:
         except ValueError:
             weights[coding.strip()] = 0.0
     return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
+#: Seconds after which a client may ask again for what cannot be built.
+_RETRY = 60
+#: The reason is in the log, and may hold what is nobody's business.
+_NOT_NOW = "The sitemap cannot be built at the moment. Please try again later."
+
+
+def unavailable(reason: str = _NOT_NOW, retry_after: int = _RETRY) -> HttpResponse:
+    """Return a 503: crawlers retry after so many seconds, and keep what they have."""
+    response = HttpResponse(
+        f"{reason}\n", status=503, content_type="text/plain; charset=utf-8"
+    )
+    response.headers["Retry-After"] = str(retry_after)
+    response.headers["Cache-Control"] = "no-store"
+    return response

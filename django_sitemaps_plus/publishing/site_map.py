@@ -22,6 +22,7 @@ from django.utils.formats import number_format
 from django.utils.text import capfirst
 from django.utils.translation import get_language, get_language_info
 
+from django_sitemaps_plus.changes.titles import title_of_item
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, fill
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import of_sections, ordered, pages
@@ -29,6 +30,7 @@ from django_sitemaps_plus.protocol.limits import MAX_ENTRIES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering.listing import listing_of, location_of
 from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.sitemaps.attributes import alias, item_title, section_title
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
@@ -127,7 +129,7 @@ def headings(site: SiteAddress) -> list[Heading]:
 
 
 def _counts(sources: Sequence[SectionSource]) -> dict[str, int]:
-    """Return how many items sections have, of those of which that is known."""
+    """Return how many items sections have, where that is known."""
     names = [source.name for source in sources]
     rows = pages().filter(of_sections(names), section__filled=True).order_by()
     sums = rows.values_list("section__name").annotate(count=Sum("items"))
@@ -141,13 +143,13 @@ def _counts(sources: Sequence[SectionSource]) -> dict[str, int]:
 
 
 def heading_of(source: SectionSource) -> str:
-    """Return what people call a section: ``verbose_name``, or its model's in plural."""
-    given = getattr(source.sitemap, "verbose_name", None)
-    if given is None and source.key is not None:
-        given = source.key.model._meta.verbose_name_plural
-    if given is None:
-        given = re.sub(r"[-_]+", " ", source.name)
-    return str(capfirst(given))
+    """Return what people call a section: its ``title``, or its model's in plural."""
+    title = section_title(source.sitemap)
+    if not title and source.key is not None:
+        title = str(source.key.model._meta.verbose_name_plural)
+    if not title:
+        title = re.sub(r"[-_]+", " ", source.name)
+    return str(capfirst(title))
 
 
 def link_page(
@@ -198,6 +200,7 @@ def _by_key(reader: Reader, number: int, start: int) -> tuple[int, Items]:
     with rendering_context(reader.site):
         lower, upper = bounds_of(key_range.key, row)
         rows = key_range.key.order(key_range.rows(lower, upper))
+        rows = _with_titles(rows, source.sitemap)
         items = list(rows[start : start + LINKS])
         keys = [key_range.key.of(item) for item in items]
         dumps = key_range.key.dumps
@@ -227,7 +230,10 @@ def _by_position(reader: Reader, number: int, start: int) -> tuple[int, Items]:
             return len(texts), [(None, text) for text in texts[start : start + LINKS]]
         size = source.items_per_page
         items = source.items()
-        total = items.count() if isinstance(items, QuerySet) else len(items)
+        if isinstance(items, QuerySet):
+            items, total = _with_titles(items, source.sitemap), items.count()
+        else:
+            total = len(items)
         first = (number - 1) * size
         count = max(0, min(size, total - first))
         chunk = list(islice(items[first + start : first + count], LINKS))
@@ -254,8 +260,8 @@ def _links(reader: Reader, items: Items) -> Iterator[Link]:
             Link(link.url, _language_name(link.language) or link.text, link.language)
             for link in found[1:]
         ]
-        shown = "" if item is None else _text_of(reader.sitemap, item).strip()
-        yield Link(first.url, shown or first.text, first.language, others)
+        title = _title_of(reader.sitemap, item)
+        yield Link(first.url, title or first.text, first.language, others)
 
 
 def _link(site: SiteAddress, location: str, rest: str) -> Link:
@@ -272,9 +278,18 @@ def _link(site: SiteAddress, location: str, rest: str) -> Link:
     )
 
 
-def _text_of(sitemap: Any, item: Any) -> str:
-    link_text = getattr(sitemap, "link_text", str)
-    return str(link_text(item))
+def _title_of(sitemap: Any, item: Any) -> str:
+    if item is None:
+        return ""
+    if getattr(sitemap, "item_title", None) is None:
+        return str(item).strip()
+    return title_of_item(sitemap, item)
+
+
+def _with_titles(items: Any, sitemap: Any) -> Any:
+    """Return a queryset that selects the items' titles too, if it has to."""
+    declared = item_title(sitemap)
+    return items.annotate(**{alias(name): declared[name] for name in declared})
 
 
 def _language_name(code: str) -> str:

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import (
-    Case,
-    CharField,
-    Count,
-    Exists,
-    OuterRef,
-    Q,
-    QuerySet,
-    Sum,
-    Value,
-    When,
-)
+from django.db.models import Count, Max, Min, Q, Sum
 
-from django_sitemaps_plus.changes.models import Change
-from django_sitemaps_plus.changes.queries import of_page
-from django_sitemaps_plus.changes.schedule import EVERY
-from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.pagination import deploys
-from django_sitemaps_plus.pagination.queries import ledger, ordered, sections
-from django_sitemaps_plus.rendering.digest import Definition, definition
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import is_filled, pages, sections
+from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
+    is_ready_made,
     object_path_reason,
     source,
 )
 
 from .by_position import position_pages
-from .freshness import hold
+from .freshness import is_fresh, served, what_waits
 
 #: How many bad rows, and pages with an error, are shown.
 SHOWN = 5
@@ -72,75 +58,102 @@ class SectionState:
     next: str = ""
 
 
-def state(name: str) -> SectionState:
-    """
-    Return how the section ``name`` stands.
+@dataclass(frozen=True)
+class Sums:
+    """The sums of a section's pages, as the ledger has them."""
 
-    Raises what the database raises.
+    pk: int
+    key: str
+    filled: bool
+    pages: int
+    unbuilt: int
+    entries: int
+    #: Uncompressed bytes.
+    size: int
+    lastmod: float | None
+    #: Rows, and those of them that are left out for a fault.
+    items: int
+    bad: int
+    #: Pages whose stored bytes were missing or damaged within the last week.
+    lost: int
+    #: Pages that cannot be built, and why one of them cannot.
+    wrong: int
+    error: str
+
+
+def sums() -> dict[str, Sums]:
+    """Return the sums of the site's sections by name, by one statement."""
+    failed = ~Q(pages__error="")
+    rows: Any = (
+        sections()
+        .exclude(name="")
+        .order_by("name")
+        .annotate(
+            n=Count("pages"),
+            unbuilt=Count("pages", filter=Q(pages__checksum="")),
+            entries=Sum("pages__entries", default=0),
+            size=Sum("pages__size", default=0),
+            lastmod=Max("pages__lastmod"),
+            items=Sum("pages__items", default=0),
+            bad=Sum("pages__bad", default=0),
+            lost=Count("pages", filter=Q(pages__lost_at__gt=time.time() - LATELY)),
+            wrong=Count("pages", filter=failed),
+            error=Min("pages__error", filter=failed, default=""),
+        )
+    )
+    columns = (
+        *("pk", "key", "filled", "n", "unbuilt", "entries", "size", "lastmod"),
+        *("items", "bad", "lost", "wrong", "error"),
+    )
+    found = rows.values_list("name", *columns)
+    return {name: Sums(*rest) for name, *rest in found}
+
+
+def states(names: Iterable[str], *, has_ledger: bool = True) -> list[SectionState]:
     """
+    Return how some registered sections stand.
+
+    Without ``has_ledger`` no table is read. Raises what the database raises.
+    """
+    stored = sums() if has_ledger else None
+    return [_state(name, stored) for name in names]
+
+
+def _state(name: str, stored: Mapping[str, Sums] | None) -> SectionState:
     found = SectionState(name)
-    try:
-        section = source(name)
-    except Exception:  # items() may raise whatever it likes
-        found.errors.append(problem_of(name))
+    if problem := problem_of(name):
+        found.errors.append(problem)
         found.next = "correct the sitemap class"
         return found
+    section = source(name)
     found.by_position = section.by_position
     found.object_path = object_path_reason(section.sitemap)
     if section.key is None:
         found.object_path = found.object_path or "it is paged by position"
     else:
         found.key = list(section.key.names)
-    _read_ledger(section.name, section.signature, found)
+    if stored is not None:
+        found.filled = False
+        row = stored.get(name)
+        if row is not None and row.key == section.signature:
+            _add_stored(found, row)
     found.next = _next(section, found)
     return found
 
 
-def trouble(name: str) -> str:
-    """
-    Return why nothing of a section can be listed or submitted; empty if it can.
-
-    Of one whose class cannot be used nothing is said: see ``problem_of``.
-    """
-    try:
-        section = source(name)
-    except Exception:  # items() may raise whatever it likes
-        return ""
-    found = SectionState(name)
-    _read_ledger(name, section.signature, found)
-    if section.key is None and not found.pages:
-        # Perhaps it has too many to be stored.
-        return ""
-    if found.errors:
-        return f"Section {name!r} is in error: {found.errors[0]}"
-    if not found.pages or found.unbuilt == found.pages:
-        return f"Section {name!r} was never built: run manage.py build_sitemaps {name}."
-    return ""
-
-
-def _read_ledger(name: str, signature: str, found: SectionState) -> None:
-    if not tables_exist(ledger()):
-        return
-    section = sections().filter(name=name, key=signature).first()
-    found.filled = section is not None and section.filled
-    if section is None:
-        return
-    rows = ordered(section)
-    numbers = rows.order_by().aggregate(
-        pages=Count("pk"),
-        unbuilt=Count("pk", filter=Q(checksum="")),
-        entries=Sum("entries"),
-        bad=Sum("bad"),
-        lost=Count("pk", filter=Q(lost_at__gt=time.time() - LATELY)),
-    )
-    found.pages, found.unbuilt = numbers["pages"], numbers["unbuilt"]
-    found.lost = numbers["lost"]
-    found.entries, found.bad = numbers["entries"] or 0, numbers["bad"] or 0
-    known = rows.exclude(problems=[])
-    for problems in known.values_list("problems", flat=True)[:SHOWN]:
-        found.problems += [(key, reason) for key, reason in problems]
-    del found.problems[SHOWN:]
-    found.errors += rows.exclude(error="").values_list("error", flat=True)[:SHOWN]
+def _add_stored(found: SectionState, row: Sums) -> None:
+    """Add what the ledger knows of a section."""
+    found.filled, found.pages, found.unbuilt = row.filled, row.pages, row.unbuilt
+    found.entries, found.bad, found.lost = row.entries, row.bad, row.lost
+    rows = pages().filter(section=row.pk).order_by("position")
+    if row.bad:
+        listed = rows.exclude(problems=[]).values_list("problems", flat=True)
+        for problems in listed[:SHOWN]:
+            found.problems += [(key, reason) for key, reason in problems]
+        del found.problems[SHOWN:]
+    if row.wrong:
+        errors = rows.exclude(error="").values_list("error", flat=True)
+        found.errors += errors[:SHOWN]
 
 
 def _next(source: SectionSource, found: SectionState) -> str:
@@ -161,7 +174,7 @@ def _next(source: SectionSource, found: SectionState) -> str:
         return f"run manage.py build_sitemaps {name}"
     if found.bad:
         return f"correct the rows, then run manage.py build_sitemaps {name} --reconcile"
-    if found.object_path:
+    if found.object_path and not is_ready_made(source.sitemap):
         return f"run manage.py check_sitemaps --suggest {name}"
     return ""
 
@@ -172,7 +185,7 @@ def _next(source: SectionSource, found: SectionState) -> str:
 def problem_of(name: str) -> str:
     """Return why a registered section cannot be used; empty if it can."""
     try:
-        definition(name)
+        definition(source(name))
     except ConfigurationError as error:
         return str(error)
     except Exception as error:  # items() may raise whatever it likes
@@ -180,62 +193,26 @@ def problem_of(name: str) -> str:
     return ""
 
 
-def with_states(
-    rows: QuerySet[Any], problems: Mapping[str, str], now: float
-) -> QuerySet[Any]:
+def page_state(page: Page, problems: Mapping[str, str], now: float) -> str:
     """
-    Add to pages their ``state``, and the ``problem`` of their section.
+    Return the state of a page of ``looked_at``, in one of the words below.
 
-    ``problems`` has every registered section's. By expressions, so that one query
-    reads a list and finds a state. "fresh" and "grace" are what ``is_fresh`` allows.
+    ``problems`` has every registered section, with why it cannot be used, if so.
+
+    "broken" (its section cannot be used), "error" (it could not be built),
+    "unregistered", "never" (built), "fresh", "grace" (fresh, and was just split),
+    "waits" (a change may concern it) or "due" (for a comparison with its rows).
     """
-    broken = {name: problem for name, problem in problems.items() if problem}
-    known = {name: definition(name) for name in problems if name not in broken}
-    change = Change.objects.filter(
-        of_page(OuterRef("number")),
-        site=OuterRef("section__site"),
-        section=OuterRef("section__name"),
-    )
-    cases: list[tuple[Q, str]] = [
-        (Q(section__name__in=list(broken)), "broken"),
-        (~Q(error=""), "error"),
-        (~Q(section__name__in=list(known)), "unregistered"),
-        (Q(checksum=""), "never"),
-        # In a deploy newer code runs beside this one: its pages are served.
-        *((_is_newer(name, one, now), "fresh") for name, one in known.items()),
-        (Q(Exists(change)), "waits"),
-        *((_is_due(name, one, now), "due") for name, one in known.items()),
-        (Q(grace_until__gt=now) & ~Q(grace_checksum=""), "grace"),
-    ]
-    states = (When(condition, then=Value(state)) for condition, state in cases)
-    texts = (
-        When(section__name=name, then=Value(text)) for name, text in broken.items()
-    )
-    annotated: QuerySet[Any] = rows.annotate(
-        state=Case(*states, default=Value("fresh"), output_field=CharField()),
-        problem=Case(*texts, default=Value(""), output_field=CharField()),
-    )
-    return annotated
-
-
-def _is_newer(name: str, current: Definition, now: float) -> Q:
-    in_use = Q(
-        section__digest_since__gt=deploys.STARTED,
-        section__digest_seen__gt=now - deploys.IN_USE,
-    )
-    own = Q(section__digest__in=["", current.digest])
-    return Q(section__name=name) & in_use & ~own
-
-
-def _is_due(name: str, current: Definition, now: float) -> Q:
-    """Return the condition of pages to compare, or built by another definition."""
-    fresh = Q(
-        section__key=current.key,
-        section__filled=True,
-        digest=current.digest,
-        verified_at__gt=now - hold(current),
-        verified_at__lte=now,
-    )
-    if current.ticks:
-        fresh &= Q(section__ticked_at__gt=now - EVERY, section__ticked_at__lte=now)
-    return Q(section__name=name) & ~(fresh & ~deploys.shared(now))
+    section = page.section
+    if problems.get(section.name):
+        return "broken"
+    if page.error:
+        return "error"
+    if section.name not in problems:
+        return "unregistered"
+    if not page.checksum:
+        return "never"
+    current = source(section.name)
+    if is_filled(section, current) and is_fresh(current, page, now):
+        return "grace" if served(page, now)[0] != page.checksum else "fresh"
+    return "waits" if what_waits(page)[0] else "due"

@@ -1,26 +1,22 @@
 """
 Text files of a page's URLs, one a line: derived from the page's own bytes.
 
-They are stored beside them, under the same checksum, so that whoever writes another
-version of the page deletes them too, and freshness is the page's.
+They are stored beside them, under the same checksum, so that they are deleted with
+that version of the page, and are as fresh as the page.
 """
 
 from __future__ import annotations
 
-import logging
-from dataclasses import replace
+from contextlib import suppress
+from functools import lru_cache
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, transaction
 
-from django_sitemaps_plus.db import retrying
-from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
 from django_sitemaps_plus.rendering.listing import locations_of
 
-from .segments import segment_of
-from .storage import StoredBytes, files, read, write_new
-
-logger = logging.getLogger("django_sitemaps_plus")
+from .segments import Segment, segment_of
+from .storage import StoredBytes, files, write_new
 
 #: What follows the checksum of a page's version in that of its text.
 SUFFIX = ".txt"
@@ -39,36 +35,28 @@ def text_of(xml: bytes) -> bytes:
     return text
 
 
-def text_bytes(stored: StoredBytes) -> StoredBytes:
-    """Return the URLs of a page's entries, one a line."""
-    return replace(stored, segment=segment_of(text_of(stored.segment.text())))
+@lru_cache(maxsize=8)
+def text_segment(entries: Segment) -> Segment:
+    """
+    Return the URLs of some entries, one a line, compressed as they are.
+
+    The last few are remembered: a full page takes 15 ms.
+    """
+    return segment_of(text_of(entries.text()))
 
 
 def store_text(name: str, number: int, checksum: str, text: StoredBytes) -> None:
     """
-    Store the gzipped text of a page's version, which is missing or damaged.
+    Store the text of a page's version, in the place of a damaged one.
 
-    ``checksum`` is the version's. Two who do so at once store the same.
+    ``checksum`` is the version's. Where the database refuses, the next request derives
+    it again.
     """
     page = pages().filter(of_sections(name), number=number).first()
     if page is None:
         return
     version = f"{checksum}{SUFFIX}"
-    try:
-        if retrying(ledger(), lambda: _write(page, version, text)):
-            logger.warning(
-                "The stored text of page %s was damaged; it was written again.", page
-            )
-    except IntegrityError:
-        # The page was deleted meanwhile: there is nothing to store it beside.
-        return
-
-
-def _write(page: Page, version: str, text: StoredBytes) -> bool:
-    """Store a text unless it is there by now; return whether a damaged one was."""
-    with transaction.atomic(using=ledger()):
-        if read(page, version) is not None:
-            return False
-        damaged, _ = files().filter(page=page, checksum=version).delete()
-        write_new([(page, version, text)], ignore_conflicts=True)
-        return bool(damaged)
+    # The page may be deleted meanwhile, or the text stored by another request.
+    with suppress(DatabaseError), transaction.atomic(using=ledger()):
+        files().filter(page=page, checksum=version).delete()
+        write_new([(page, version, text)])

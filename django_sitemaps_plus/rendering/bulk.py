@@ -18,45 +18,37 @@ class Texts:
 
     #: The text of all items that are not bad.
     whole: str
-    #: The number of these items.
-    good: int
-    #: The number of their entries.
+    #: The number of its entries.
     entries: int
     #: Returns the text of each item; None for a bad row.
     each: Callable[[], Sequence[str | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class BulkLastmods:
-    """The lastmod elements of a batch, and the newest lastmod."""
+def bulk_lastmods(lastmods: Lastmods) -> tuple[Pieces | None, str | None] | None:
+    """
+    Return a batch's lastmod elements, and the newest lastmod.
 
-    pieces: Pieces | None
-    newest: str | None
-
-
-def bulk_lastmods(lastmods: Lastmods) -> BulkLastmods | None:
-    """Return a batch's lastmod elements; None if some lastmods may be illegal."""
-    found = lastmods.bulk()
-    if found is not None:
-        texts, suffix = found
-        pieces = ("<lastmod>", f"{suffix}</lastmod>"), [texts]
-        return BulkLastmods(pieces=pieces, newest=max(texts) + suffix)
-    present = [value for value in lastmods.values if value is not None]
-    if not present:
-        return BulkLastmods(pieces=None, newest=None)
-    if len(present) == len(lastmods.values):
+    None if some lastmods may be illegal.
+    """
+    present, bulk = lastmods, lastmods.bulk()
+    if bulk is None:
+        values = [value for value in lastmods.values if value is not None]
+        if not values:
+            return None, None
+        present = replace(lastmods, values=values)
+        bulk = present.bulk()
+    if bulk is None:
         return None
-    found = replace(lastmods, values=present).bulk()
-    if found is None:
-        return None
-    texts, suffix = found
+    texts, suffix = bulk
     newest = max(texts) + suffix
+    if present is lastmods:
+        return (("<lastmod>", f"{suffix}</lastmod>"), [texts]), newest
     dated = iter(texts)
     elements = [
         "" if value is None else f"<lastmod>{next(dated)}{suffix}</lastmod>"
         for value in lastmods.values
     ]
-    return BulkLastmods(pieces=(("", ""), [elements]), newest=newest)
+    return (("", ""), [elements]), newest
 
 
 def fill(
@@ -89,7 +81,6 @@ def fill(
         add("</url>\n")
     return Texts(
         _whole(literals, columns, length),
-        length,
         length * len(locations),
         lambda: row_by_row(literals, columns, length),
     )
@@ -146,13 +137,9 @@ def fragments(
 def may_hold(
     segment: str, literals: Sequence[str], columns: Sequence[Sequence[str]]
 ) -> bool:
-    """Tell whether ``segment`` could be a whole segment of one of these paths."""
+    """Return whether ``segment`` could be a whole segment of one of these paths."""
     for literal in literals:
         whole = literal == "" or (literal[0] == "/" and literal[-1] == "/")
         if not whole or f"/{segment}/" in literal:
             return True
-    for column in columns:
-        joined = "\n".join(column)
-        if "/" in joined or segment in column:
-            return True
-    return False
+    return any("/" in "\n".join(column) or segment in column for column in columns)

@@ -49,12 +49,19 @@ _TWO_DIGITS = tuple(f"{number:02}" for number in range(60))
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 #: How MySQL writes that there is no date; its driver returns None for it.
 _ZERO_DATE = "0000-00-00"
-_DAY_SHAPES = frozenset([b"0000-00-00"])
-#: With up to six decimals: PostgreSQL omits zeros at the end.
-_STAMP_SHAPES = frozenset(
-    b"0000-00-00 00:00:00" + decimals
-    for decimals in (b"", *(b"." + b"0" * count for count in range(1, 7)))
-)
+#: By form, of the texts of a database: their shapes, what reads one, and their suffix.
+_TEXT_FORMS: dict[str, tuple[frozenset[bytes], Callable[[str], object], str]] = {
+    "day": (frozenset([b"0000-00-00"]), dt.date.fromisoformat, ""),
+    # With up to six decimals: PostgreSQL omits zeros at the end.
+    "stamp": (
+        frozenset(
+            b"0000-00-00 00:00:00" + decimals
+            for decimals in (b"", *(b"." + b"0" * count for count in range(1, 7)))
+        ),
+        dt.datetime.fromisoformat,
+        "+00:00",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +160,17 @@ class TextLocations:
 
     def picked(self, places: Sequence[int]) -> TextLocations:
         """Return the locations of some items."""
-        return TextLocations(picked(self.values, places))
+        return replace(self, values=picked(self.values, places))
 
 
-@dataclass(frozen=True, slots=True)
-class GivenLocations:
+class GivenLocations(TextLocations):
     """
     Absolute locations that a class returns itself, as Wagtail does for its sites.
 
     They may be on another host than the sitemap: that is up to the class.
     """
 
-    values: Sequence[Any]
+    __slots__ = ()
 
     def bulk(self) -> Pieces | None:
         """Return None: they are checked one by one."""
@@ -176,10 +182,6 @@ class GivenLocations:
         path = location.removeprefix(str(origin))
         refuse_ambiguous(path)
         return path if path.startswith("/") else location
-
-    def picked(self, places: Sequence[int]) -> GivenLocations:
-        """Return the locations of some items."""
-        return GivenLocations(picked(self.values, places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,30 +201,19 @@ class Lastmods:
 
     def bulk(self) -> tuple[Sequence[str], str] | None:
         """Return texts and the suffix of each of them; None if some may be illegal."""
-        if self.form == "stamp" and self.zone is dt.UTC:
-            return self._sliced()
-        if self.form == "day":
-            return self._days()
         if self.form == "python":
             return self._formatted()
-        return None
-
-    def _sliced(self) -> tuple[Sequence[str], str] | None:
+        if self.form == "stamp" and self.zone is not dt.UTC:
+            return None
+        shapes, read, suffix = _TEXT_FORMS[self.form]
         joined = _joined(self.values)
-        if joined is None or not _have_shapes(joined, _STAMP_SHAPES):
+        if joined is None or not _have_shapes(joined, shapes):
             return None
         texts = joined.replace(" ", "T").split("\n")
         if len(joined) >= 20 * len(texts):
             # Some have decimals.
             texts = [text[:19] for text in texts]
-        known = self.exist or _exist(texts, dt.datetime.fromisoformat)
-        return (texts, "+00:00") if known else None
-
-    def _days(self) -> tuple[Sequence[str], str] | None:
-        joined = _joined(self.values)
-        if joined is None or not _have_shapes(joined, _DAY_SHAPES):
-            return None
-        return (self.values, "") if _exist(self.values, dt.date.fromisoformat) else None
+        return (texts, suffix) if self.exist or _exist(texts, read) else None
 
     def _formatted(self) -> tuple[Sequence[str], str] | None:
         """Format times in UTC, which is what the ORM returns."""
@@ -270,7 +261,7 @@ def _joined(values: Sequence[Any]) -> str | None:
 
 
 def _have_shapes(joined: str, shapes: frozenset[bytes]) -> bool:
-    """Tell whether each line has one of ``shapes``: digits where these have zeros."""
+    """Return whether each line has one of ``shapes``: digits where these have zeros."""
     try:
         lines = joined.encode("ascii").translate(_ZEROS) + b"\n"
     except UnicodeEncodeError:
@@ -282,7 +273,7 @@ def _have_shapes(joined: str, shapes: frozenset[bytes]) -> bool:
 
 
 def _exist(texts: Sequence[str], read: Callable[[str], object]) -> bool:
-    """Tell whether all texts can be read: SQLite stores a 30th of February too."""
+    """Return whether all texts can be read: SQLite stores a 30th of February too."""
     try:
         deque(map(read, texts), maxlen=0)
     except ValueError:
@@ -320,9 +311,9 @@ class Batch:
 
     labels: Sequence[Any]
     locations: dict[str | None, Locations]
-    lastmods: Lastmods
-    changefreqs: Sequence[Any]
-    priorities: Sequence[Any]
+    lastmods: Lastmods = Lastmods(())
+    changefreqs: Sequence[Any] = ()
+    priorities: Sequence[Any] = ()
     #: Per language, the images, videos and news of each item.
     media: dict[str | None, Media] = field(default_factory=dict)
     #: Alternates that are written as they are, the same for every item.
@@ -333,6 +324,17 @@ class Batch:
     faults: dict[int, str] = field(default_factory=dict)
     #: The items, by index, that are not to be listed.
     left_out: frozenset[int] = frozenset()
+
+    def declared_lastmods(self) -> list[Any]:
+        """Return the lastmods as they were declared, of entries or of items."""
+        if self.entries is None:
+            return list(self.lastmods.values)
+        return [
+            lastmod
+            for some in self.entries
+            for one in some
+            for lastmod in one.lastmods.values
+        ]
 
     def without(self, left_out: frozenset[int]) -> Batch:
         """Return the batch without some items, by index."""
@@ -364,25 +366,22 @@ class Batch:
 
     def _media_of(self, places: Sequence[int]) -> dict[str | None, Media]:
         # Languages that share their columns still do.
-        found: dict[int, Media] = {}
-        for media in self.media.values():
-            if id(media) not in found:
-                found[id(media)] = {
-                    name: picked(column, places) for name, column in media.items()
-                }
-        return {language: found[id(media)] for language, media in self.media.items()}
+        columns = {id(media): media for media in self.media.values()}
+        some = {
+            identity: {name: picked(column, places) for name, column in media.items()}
+            for identity, media in columns.items()
+        }
+        return {language: some[id(media)] for language, media in self.media.items()}
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was found out while entries were built."""
+    """What went wrong while entries were built, and their newest lastmod."""
 
     bad: list[BadRow] = field(default_factory=list)
     #: By reason, the first of the rows that are listed without a tag for it.
     omitted: dict[str, BadRow] = field(default_factory=dict)
     newest: dt.datetime | None = None
-    #: Every item's lastmod as declared; None if nobody asked for them.
-    lastmods: list[Any] | None = None
 
     def omit(self, label: str, reason: str) -> None:
         """Note that an entry lacks a tag that it can do without."""
@@ -404,7 +403,7 @@ class Tally:
 
 
 def is_after(text: str, latest: str) -> bool:
-    """Tell whether a W3C Datetime is after another, which is in UTC, to the second."""
+    """Return whether a W3C Datetime is after another, in UTC, to the second."""
     if text[:10] < latest[:10]:
         return False  # as nearly all are; a zone makes it half a day more at most
     try:

@@ -30,7 +30,6 @@ from django_sitemaps_plus.sitemaps.attributes import (
 )
 from django_sitemaps_plus.sitemaps.classes import StaticSitemap
 from django_sitemaps_plus.sitemaps.leaving_out import patterns_of
-from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
@@ -39,12 +38,7 @@ from django_sitemaps_plus.sitemaps.sections import (
     object_path_reason,
     source,
 )
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    base_url,
-    named_site,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, rendering_context
 
 from .related_rows import statements_of
 from .row_path import RowPlan
@@ -75,65 +69,57 @@ class Definition:
     digest: str
     #: Whether the query depends on the time at which it runs.
     clock: bool
-    #: The signature of the section's key, or that it is paged by position.
-    key: str
     #: Whether the section declares when its items appear or expire.
     ticks: bool = False
-    #: The scheme that the class wants for its locations, if any.
-    protocol: str | None = None
     #: The database in which its rows are written, as far as one can see.
     database: str = DEFAULT_DB_ALIAS
 
 
 @lru_cache(maxsize=1024)
 @rendering_context(PLACEHOLDER_SITE)
-def _definition(
-    name: str, registered: object, base_url: str | None, site: str
-) -> Definition:
-    found = source(name)
-    first, second = _description(found), _description(found)
+def _definition(name: str, registered: object, site: str) -> Definition:
+    section = source(name)
+    first, second = _description(section), _description(section)
     clock = first != second or _mentions_today(first)
     if clock:
         first = [part for part in first if not _is_time(part)]
     # The address of an object differs from process to process.
-    text = _ADDRESS.sub("", ", ".join(map(_written, [base_url, *first])))
-    is_keyed = found.key is not None
-    has_moments = bool(moments(found.sitemap))
+    text = _ADDRESS.sub("", ", ".join(map(_written, [Site.current().base_url, *first])))
+    is_keyed = section.key is not None
+    has_moments = bool(moments(section.sitemap))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return Definition(
         digest=f"{version()}{digest}",
         clock=clock or (has_moments and not is_keyed),
-        key=found.signature,
         ticks=has_moments and is_keyed,
-        protocol=found.sitemap.protocol,
-        database=_database(found),
+        database=_database(section),
     )
 
 
-def _database(found: SectionSource) -> str:
-    items = None if found.contrib_pages else found.sitemap.items()
+def _database(section: SectionSource) -> str:
+    items = None if section.contrib_pages else section.sitemap.items()
     return database_of(items) if isinstance(items, QuerySet) else DEFAULT_DB_ALIAS
 
 
-def definition(name: str) -> Definition:
+def definition(section: SectionSource) -> Definition:
     """
-    Return the digest of the running code's definition of the section ``name``.
+    Return the digest of the running code's definition of a registered section.
 
     Another query, expression, route, constant or list of languages has another
     digest. The body of a Python method does not count: such a change shows after
     ``VERIFY_AFTER``.
     """
-    return _definition(name, registry.sources()[name], base_url(), named_site())
+    return _definition(section.name, section.registered, section.site)
 
 
-def _description(found: SectionSource) -> list[Any]:
+def _description(section: SectionSource) -> list[Any]:
     """Return everything that defines a section, with the parameters of its query."""
-    sitemap = found.sitemap
+    sitemap = section.sitemap
     parts: list[Any] = [
         type(sitemap).__module__,
         type(sitemap).__qualname__,
-        found.limit,
-        found.languages,
+        section.limit,
+        section.languages,
         sitemap.protocol,
         sitemap.i18n,
         sitemap.alternates,
@@ -149,21 +135,22 @@ def _description(found: SectionSource) -> list[Any]:
         parts.append(repr(sitemap.names))
     for name, value in declared(sitemap).items():
         if isinstance(value, Route):
-            parts += [name, *_route_parts(value, found)]
+            parts += [name, *_route_parts(value, section)]
         elif not is_method(value) and not is_expression(value):
             parts += [name, _written(value)]
-    if found.key is not None:
-        queryset = found.key.order(items_of(sitemap))
-        own = RowPlan.make(sitemap, queryset, found.key).statement
-        for statement, params in [own, *statements_of(sitemap, found.key)]:
+    if section.key is not None:
+        queryset = section.key.order(items_of(sitemap))
+        plan = RowPlan.make(sitemap, queryset, section.key)
+        related = statements_of(sitemap, section.key)
+        for statement, params in [plan.statement, *related]:
             # Sorted: the order of a set of texts differs from process to process.
             parts += [statement, *sorted(params, key=_written)]
     return parts
 
 
-def _route_parts(route: Route, found: SectionSource) -> list[Any]:
+def _route_parts(route: Route, section: SectionSource) -> list[Any]:
     parts: list[Any] = [repr(route)]
-    for language in found.languages:
+    for language in section.languages:
         with rendering_context(PLACEHOLDER_SITE, language):
             compiled = route.compile()
         parts += [language, compiled.pieces, compiled.slots]
@@ -186,18 +173,13 @@ def _is_time(part: Any) -> bool:
 
 
 def _mentions_today(parts: Sequence[Any]) -> bool:
-    """Tell whether a parameter is today's date, which is another tomorrow."""
+    """Return whether a parameter is today's date, or a statement asks the time."""
     now = dt.datetime.now(dt.UTC)
     today = {str(now.date()), str(timezone.localdate(now))}
     if any(_is_time(part) and str(part)[:10] in today for part in parts):
         return True
-    statements = (part for part in parts if isinstance(part, str))
-    return any(_asks_clock(text) for text in statements)
-
-
-def _asks_clock(statement: str) -> bool:
-    """Tell whether a statement asks the database for the time."""
-    return any(clock in statement.upper() for clock in _CLOCKS)
+    statements = [part.upper() for part in parts if isinstance(part, str)]
+    return any(clock in statement for statement in statements for clock in _CLOCKS)
 
 
 def _forget(**kwargs: Any) -> None:

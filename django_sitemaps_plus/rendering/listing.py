@@ -28,6 +28,15 @@ _LASTMOD = re.compile(rb"<lastmod>([^<]*)</lastmod>")
 _LOC = re.compile(rb"<url><loc>([^<]*)</loc>")
 
 
+#: The parts of a whole entry, as texts of XML; the links and the media undivided.
+_ENTRY = re.compile(
+    r"<url><loc>([^<]*)</loc>(?:<lastmod>([^<]*)</lastmod>)?"
+    r"(?:<changefreq>([^<]*)</changefreq>)?(?:<priority>([^<]*)</priority>)?"
+    r"((?:<xhtml:link [^>]*>)*)(.*?)</url>\n",
+    re.DOTALL,
+)
+
+
 def listing_of(body: bytes) -> Listing:
     """Return what a page, or the text of some entries, lists."""
     start = body.find(START)
@@ -36,6 +45,11 @@ def listing_of(body: bytes) -> Listing:
     entries = body[start + len(START) : body.rindex(END)].split(END + START)
     # As pairs of a location and the rest.
     return dict([entry.split(b"</loc>", 1) for entry in entries])
+
+
+def parts_of(body: bytes) -> list[tuple[str, str, str, str, str, str]]:
+    """Return location, lastmod, changefreq, priority, links and media of each entry."""
+    return _ENTRY.findall(body.decode())
 
 
 def entry_of(text: bytes, location: bytes) -> bytes | None:
@@ -65,8 +79,8 @@ def listed_of(body: bytes, locations: Collection[str], origin: str) -> set[str]:
 
 def repeated(body: bytes) -> int:
     """Return how many entries of a page list a URL that an earlier one lists."""
-    found = locations_of(body)
-    return len(found) - len(set(found))
+    locations = locations_of(body)
+    return len(locations) - len(set(locations))
 
 
 def written(location: str, origin: str) -> bytes:
@@ -84,8 +98,8 @@ def location_of(written: bytes, origin: str) -> str:
 
 def lastmod_of(rest: bytes) -> str:
     """Return the lastmod of an entry; empty if it has none."""
-    found = _LASTMOD.search(rest)
-    return found[1].decode() if found else ""
+    match = _LASTMOD.search(rest)
+    return match[1].decode() if match else ""
 
 
 def fingerprint(rest: bytes, origin: str) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
-from typing import Any, TypeVar
+from typing import Any
 
-from django_sitemaps_plus.protocol.entries import Image, News, Video
+from django_sitemaps_plus.protocol.entries import Image
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.extensions import image_xml
 from django_sitemaps_plus.protocol.limits import MAX_IMAGES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, plain, resolve
 from django_sitemaps_plus.protocol.values import one
+from django_sitemaps_plus.sitemaps.attributes import MEDIA
 
 from .columns import Batch, Constant, Pieces, escape_joined
-
-Record = TypeVar("Record", Video, News)
 
 _NOTHING: Pieces = (("",), ())
 
@@ -27,15 +26,13 @@ def as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else [value]
 
 
-def as_image(value: Any) -> Image | None:
-    """Return what was declared for one image; None if there is none."""
-    if not value or isinstance(value, Image):
-        return value or None
-    return Image(loc=str(getattr(value, "url", value)))
-
-
-def as_record(value: Any, kind: type[Record], name: str) -> Record | None:
-    """Return what was declared for one video or article: a record or a dict."""
+def as_record(value: Any, name: str) -> Any:
+    """Return what was declared for one image, video or article; None for none."""
+    kind = MEDIA[name]
+    if kind is Image:
+        if not value or isinstance(value, Image):
+            return value or None
+        return Image(loc=str(getattr(value, "url", value)))
     if isinstance(value, Mapping):
         return kind(**value)
     return None if value is None else one(value, kind, name)

@@ -127,23 +127,30 @@ class Reader:
 
         ``most`` is how many rows one query may return.
         """
+        rows, key = self._keyed_rows()
+        queryset = key.order(bounded(rows, key, lower, upper))
+        if object_path_reason(self.sitemap):
+            queryset = queryset.annotate(**declared_expressions(self.sitemap))
+            for items, labels in instances(self.source, queryset, key):
+                yield from self.objects(items, labels)
+        else:
+            yield from self._rows(queryset, key, most)
+
+    def _keyed_rows(self) -> tuple[QuerySet[Any], Key]:
+        """Return the section's rows where they are written, and its key."""
         key = self.source.key
         if key is None:
             raise TypeError(f"the section {self.source.name!r} has no key")
         items = items_of(self.sitemap)
         # A replica may not have received yet what was saved.
-        queryset = bounded(items.using(database_of(items)), key, lower, upper)
-        queryset = key.order(queryset)
-        if object_path_reason(self.sitemap):
-            yield from self._chunks(queryset, key)
-        else:
-            yield from self._rows(queryset, key, most)
+        return items.using(database_of(items)), key
 
     def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[Batch]:
         """The row path: queries on the raw cursor, until one returns too few rows."""
         connection = connections[queryset.db]
         routes = self.routes()
-        block = max(1, BLOCK // max(1, len(self.source.languages)))
+        languages = self.source.languages
+        block = max(1, BLOCK // max(1, len(languages)))
         rest = queryset
         while True:
             plan = RowPlan.make(self.sitemap, rest[:most], key)
@@ -151,7 +158,7 @@ class Reader:
             with connection.cursor() as cursor:
                 cursor.execute(*plan.statement)
                 while rows := cursor.fetchmany(block):
-                    batch = self.batch(plan, rows, routes)
+                    batch = plan.batch(rows, languages, routes, self._attempt)
                     repeated = last == rows[0][: plan.key_width]
                     if repeated or len({*batch.labels}) < len(rows):
                         raise repeats(self.source)
@@ -165,15 +172,12 @@ class Reader:
         self, keys: Sequence[KeyValue]
     ) -> Iterator[tuple[KeyValue, str | None]]:
         """Yield those of some keys that are listed, with their text; None if bad."""
-        key = self.source.key
-        if key is None:
-            raise TypeError(f"the section {self.source.name!r} has no key")
-        items = items_of(self.sitemap)
-        rows = items.order_by().using(database_of(items)).filter(key.among(keys))
+        rows, key = self._keyed_rows()
+        rows = rows.order_by().filter(key.among(keys))
         if object_path_reason(self.sitemap):
             objects = list(rows.annotate(**declared_expressions(self.sitemap)))
-            found = [key.of(item) for item in objects]
-            batches: Iterable[Batch] = self.objects(objects, found)
+            read = [key.of(item) for item in objects]
+            batches: Iterable[Batch] = self.objects(objects, read)
         else:
             plan = RowPlan.make(self.sitemap, rows, key)
             with connections[rows.db].cursor() as cursor:
@@ -181,19 +185,11 @@ class Reader:
                 raw = cursor.fetchall()
             if not raw:
                 return
-            found = [plan.key(row[: plan.key_width]) for row in raw]
-            batches = [self.batch(plan, raw, self.routes())]
+            read = [plan.key(row[: plan.key_width]) for row in raw]
+            languages, routes = self.source.languages, self.routes()
+            batches = [plan.batch(raw, languages, routes, self._attempt)]
         texts = [text for _, some in self.texts(batches) for text in some.each()]
-        yield from zip(found, texts, strict=True)
-
-    def batch(
-        self,
-        plan: RowPlan,
-        rows: Sequence[tuple[Any, ...]],
-        routes: dict[str | None, CompiledRoute],
-    ) -> Batch:
-        """Return rows that a plan's statement gave, column by column."""
-        return plan.batch(rows, self.source.languages, routes, self._attempt)
+        yield from zip(read, texts, strict=True)
 
     def routes(self) -> dict[str | None, CompiledRoute]:
         """Compile the section's route in each of its languages."""
@@ -205,14 +201,6 @@ class Reader:
             with rendering_context(self.site, language):
                 compiled[language] = location.compile()
         return compiled
-
-    def _chunks(self, queryset: QuerySet[Any], key: Key) -> Iterator[Batch]:
-        """The object path: model instances, chunk by chunk."""
-        expressions = declared_expressions(self.sitemap)
-        if expressions:
-            queryset = queryset.annotate(**expressions)
-        for items, labels in instances(self.source, queryset, key):
-            yield from self.objects(items, labels)
 
     # By position
 
@@ -290,16 +278,8 @@ class Reader:
             return [_given_entry(info) for info in given]
 
         with self.source.context(self.site):
-            found = self._attempt(entries, items, faults, default=[])
-        return Batch(
-            labels=labels,
-            locations={},
-            lastmods=Lastmods([]),
-            changefreqs=[],
-            priorities=[],
-            entries=found,
-            faults=faults,
-        )
+            given = self._attempt(entries, items, faults, default=[])
+        return Batch(labels=labels, locations={}, entries=given, faults=faults)
 
     def _language_runs(
         self, items: list[Any], faults: dict[int, str]
@@ -339,7 +319,7 @@ class Reader:
         for language in languages:
             with self.source.context(self.site, language):
                 locations[language] = TextLocations(column("location", language))
-                if any(self.source.media.values()):
+                if self.source.media:
                     media[language] = {name: column(name, language) for name in MEDIA}
         first = next(iter(languages), None)
         with self.source.context(self.site):

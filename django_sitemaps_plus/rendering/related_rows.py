@@ -27,7 +27,7 @@ from django_sitemaps_plus.sitemaps.media import FileUrl, Related, filler
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 
-from .statements import Attempt, Statement, compiled, converted, transposed
+from .statements import Attempt, Statement, compiled, converted, rows_of, transposed
 
 #: How many times as many keys a range may have as are wanted.
 _SPARSE = 4
@@ -48,8 +48,9 @@ def related_values(
     """
     width = len(key.names)
     items = key.model._base_manager.using(using)
-    rows_of = related.rows(items, key.names, _among(key, labels))
-    statement, converters = compiled(rows_of)
+    statement, converters = compiled(
+        related.rows(items, key.names, _among(key, labels))
+    )
     with connections[using].cursor() as cursor:
         cursor.execute(*statement)
         rows = cursor.fetchall()
@@ -58,8 +59,12 @@ def related_values(
     columns = transposed(rows)
     for index, convert in converters.items():
         columns[index] = converted(convert, columns[index], attempt, None)
-    owners = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
-    values = _filled(related, kind, columns[width:], attempt)
+    owners = rows_of(columns[:width])
+    values = (
+        list(columns[width])
+        if related.is_plain
+        else filled(related.value, kind, columns[width:], attempt)
+    )
     # The rows of an item follow one another.
     groups, start = {}, 0
     for owner, number in Counter(owners).items():
@@ -85,14 +90,12 @@ def _among(key: Key, labels: Sequence[Any]) -> Q:
     return key.among([(label,) for label in labels] if width == 1 else labels)
 
 
-def _filled(
-    related: Related, kind: type[Any], slots: Sequence[Sequence[Any]], attempt: Attempt
+def filled(
+    declared: Any, kind: type[Any], columns: Sequence[Sequence[Any]], attempt: Attempt
 ) -> list[Any]:
-    """Return each row's image, video or article, from the columns of its slots."""
-    if related.is_plain:
-        return list(slots[0])
-    fill = filler(related.value, count(), kind)
-    return attempt(fill, list(zip(*slots, strict=True)), None)
+    """Return each row's images, videos or article, from the columns of its slots."""
+    fill = filler(declared, count(), kind)
+    return attempt(fill, list(zip(*columns, strict=True)), None)
 
 
 def statements_of(sitemap: AnySitemap, key: Key) -> list[Statement]:
@@ -126,8 +129,8 @@ def attach(
         convert = _file_url(queryset, name)
         if convert is not None:
             names = [getattr(item, name) for item in items]
-            own = None if attribute_of(name) in TAGS else faults
-            columns[name] = converted(convert, names, attempt, own)
+            given = None if attribute_of(name) in TAGS else faults
+            columns[name] = converted(convert, names, attempt, given)
     key = key_of(queryset, "pk")
     for name, slot in related.items():
         columns[name] = related_values(

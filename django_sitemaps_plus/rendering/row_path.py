@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -35,18 +34,19 @@ from django_sitemaps_plus.sitemaps.attributes import (
 )
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.media import Related, filler, is_composed, slots
+from django_sitemaps_plus.sitemaps.media import Related, is_composed, slots
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 
 from .columns import Batch, Constant, Lastmods, Locations, RouteLocations, TextLocations
-from .related_rows import related_values
+from .related_rows import filled, related_values
 from .statements import (
     Attempt,
     Converters,
     Statement,
     compiled,
     converted,
+    rows_of,
     transposed,
 )
 
@@ -93,7 +93,6 @@ class RowPlan:
     converters: Converters
     sitemap: AnySitemap
     lastmod_form: str
-    vendor: str
     divided_by: Key
     using: str
 
@@ -118,7 +117,6 @@ class RowPlan:
             converters=converters,
             sitemap=sitemap,
             lastmod_form=form,
-            vendor=connections[queryset.db].vendor,
             divided_by=key,
             using=queryset.db,
         )
@@ -139,19 +137,16 @@ class RowPlan:
     ) -> Batch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
         columns, faults = self._converted(rows, attempt)
-        labels = (
-            columns[0]
-            if self.key_width == 1
-            else list(zip(*columns[: self.key_width], strict=True))
-        )
+        # That of the texts of ``DateText``.
+        zone = dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
         return Batch(
-            labels=labels,
+            labels=rows_of(columns[: self.key_width]),
             locations=self._locations(columns, languages, routes),
             lastmods=Lastmods(
                 self._column("lastmod", columns),
                 self.lastmod_form,
-                row_zone(),
-                exist=self.vendor == "postgresql",
+                zone,
+                exist=connections[self.using].vendor == "postgresql",
             ),
             changefreqs=self._column("changefreq", columns),
             priorities=self._column("priority", columns),
@@ -168,9 +163,9 @@ class RowPlan:
         for name, index in self.positions.items():
             # Keys are only compared and shown: the driver's values will do.
             if index >= self.key_width and index in self.converters:
-                own = None if attribute_of(name) in TAGS else faults
+                given = None if attribute_of(name) in TAGS else faults
                 convert = self.converters[index]
-                columns[index] = converted(convert, columns[index], attempt, own)
+                columns[index] = converted(convert, columns[index], attempt, given)
         return columns, faults
 
     def _column(self, name: str, columns: list[Sequence[Any]]) -> Sequence[Any]:
@@ -218,7 +213,7 @@ class RowPlan:
             if not is_composed(value):
                 media[name] = self._column(name, columns)
                 continue
-            filled = [
+            parts = [
                 related_values(
                     slot,
                     kind,
@@ -231,24 +226,19 @@ class RowPlan:
                 else columns[self.positions[alias(name, index)]]
                 for index, slot in enumerate(slots(value))
             ]
-            fill = filler(value, count(), kind)
-            media[name] = attempt(fill, list(zip(*filled, strict=True)), None)
+            media[name] = filled(value, kind, parts, attempt)
         return dict.fromkeys(languages, media)
 
     def _keys(self, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
         """Return the rows' keys as the ORM's values; tuples if they are several."""
-        parts = [
-            list(map(self.converters[index], column))
-            if index in self.converters
-            else column
-            for index, column in enumerate(columns[: self.key_width])
-        ]
-        return parts[0] if self.key_width == 1 else list(zip(*parts, strict=True))
-
-
-def row_zone() -> dt.tzinfo:
-    """Return the zone of the texts of ``DateText``."""
-    return dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
+        return rows_of(
+            [
+                list(map(self.converters[index], column))
+                if index in self.converters
+                else column
+                for index, column in enumerate(columns[: self.key_width])
+            ]
+        )
 
 
 def textual(

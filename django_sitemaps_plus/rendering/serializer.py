@@ -13,8 +13,7 @@ a bad row is found, left out and reported there.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from html import unescape
@@ -23,7 +22,7 @@ from typing import Any
 from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch
 
-from django_sitemaps_plus.protocol.entries import News, Video
+from django_sitemaps_plus.protocol.entries import Image, News
 from django_sitemaps_plus.protocol.errors import (
     EntryError,
     OutsideError,
@@ -49,7 +48,10 @@ from django_sitemaps_plus.protocol.writers import (
 
 from .bulk import Texts, bulk_lastmods, fill, fragments, may_hold, row_by_row
 from .columns import BadRow, Batch, Failed, Media, Pieces, Tally, is_after
-from .media_columns import as_image, as_list, as_record, bulk_images
+from .media_columns import as_list, as_record, bulk_images
+
+#: How many of a kind an entry may have.
+_MOST = {"images": MAX_IMAGES, "news": 1}
 
 #: Notes why an entry lacks a tag.
 Omit = Callable[[str], object]
@@ -86,33 +88,25 @@ class Serializer:
         """
         Return the text of a batch's items.
 
-        Bad rows and lastmods are counted in ``tally``.
+        Bad rows and the newest lastmod are noted in ``tally``.
         """
-        if tally.lastmods is not None:
-            for part in _parts(batch):
-                tally.lastmods.extend(part.lastmods.values)
-        return self._texts(batch, tally)
-
-    def _texts(self, batch: Batch, tally: Tally) -> Texts:
         if batch.left_out:
             return self._without(batch, batch.left_out, tally)
         texts = self._bulk(batch, tally)
         if texts is not None:
             return texts
-        batch = self._without_future(batch, tally)
         each = self._one_by_one(batch, tally)
-        good = [text for text in each if text is not None]
-        whole = "".join(good)
-        return Texts(whole, len(good), entries_in(whole), lambda: each)
+        whole = "".join(text for text in each if text is not None)
+        return Texts(whole, entries_in(whole), lambda: each)
 
     def _without(self, batch: Batch, left_out: frozenset[int], tally: Tally) -> Texts:
         """Return the text of a batch of which some items have no entry."""
-        texts = self._texts(batch.without(left_out), tally)
+        texts = self.items(batch.without(left_out), tally)
 
         def each() -> list[str | None]:
-            found = iter(texts.each())
+            listed = iter(texts.each())
             return [
-                "" if index in left_out else next(found)
+                "" if index in left_out else next(listed)
                 for index in range(len(batch.labels))
             ]
 
@@ -122,9 +116,9 @@ class Serializer:
 
     def _bulk(self, batch: Batch, tally: Tally) -> Texts | None:
         """Return the text of a batch; None if some items may be bad."""
-        if batch.links or batch.faults or not batch.labels:
+        if batch.entries is not None or batch.faults or batch.links:
             return None
-        if batch.entries is not None:
+        if not batch.labels:
             return None
         images = bulk_images(batch)
         if images is None:
@@ -132,9 +126,9 @@ class Serializer:
         locations: dict[str | None, Pieces] = {}
         for language, column in batch.locations.items():
             pieces = column.bulk()
-            if pieces is None or not self._is_long_enough(pieces):
+            if pieces is None:
                 return None
-            if not self._is_inside(pieces):
+            if not self._is_long_enough(pieces) or not self._is_inside(pieces):
                 return None
             locations[language] = pieces
         if self.leaves_out is not None:
@@ -147,39 +141,40 @@ class Serializer:
         lastmods = bulk_lastmods(batch.lastmods)
         if links is None or lastmods is None:
             return None
-        if lastmods.newest is not None and lastmods.newest[:19] > self.latest:
+        dates, newest = lastmods
+        if newest is not None and newest[:19] > self.latest:
             return None
         try:
             tail = [
-                ("", lastmods.pieces),
+                ("", dates),
                 fragments(batch.changefreqs, changefreq_xml),
                 fragments(batch.priorities, priority_xml),
             ]
         except Exception:  # also that of a __repr__; item by item it is found
             return None
-        tally.see(lastmods.newest)
+        tally.see(newest)
         return fill(locations, tail, links, images, len(batch.labels))
 
     def _left_out(
         self, locations: dict[str | None, Pieces], length: int
     ) -> frozenset[int]:
         """Return the items, by index, of which a location is left out."""
-        found: set[int] = set()
-        for literals, columns in locations.values():
-            for index, path in enumerate(row_by_row(literals, columns, length)):
-                if self._is_left_out(unescape(path)):
-                    found.add(index)
-        return frozenset(found)
+        return frozenset(
+            index
+            for literals, columns in locations.values()
+            for index, path in enumerate(row_by_row(literals, columns, length))
+            if self._is_left_out(unescape(path))
+        )
 
     def _is_left_out(self, path: str) -> bool:
         return self.leaves_out is not None and bool(self.leaves_out(path))
 
     def _is_long_enough(self, pieces: Pieces) -> bool:
-        """Tell whether every location is certain to be as long as the schemas want."""
+        """Return whether every location is certainly as long as the schemas want."""
         return len(str(self.origin)) + sum(map(len, pieces[0])) >= MIN_LOCATION
 
     def _is_inside(self, pieces: Pieces) -> bool:
-        """Tell whether every location is certain to be in the folder."""
+        """Return whether every location is certain to be in the folder."""
         (first, *_), columns = pieces
         folder = escape(self.folder)
         if self.folder == "/" or first.startswith(folder):
@@ -206,28 +201,6 @@ class Serializer:
 
     # Item by item
 
-    def _without_future(self, batch: Batch, tally: Tally) -> Batch:
-        """Return a batch without the lastmods after ``latest``, which are reported."""
-        if batch.entries is not None:
-            entries = [
-                [
-                    self._without_future(replace(one, labels=[label]), tally)
-                    for one in own
-                ]
-                for label, own in zip(batch.labels, batch.entries, strict=True)
-            ]
-            return replace(batch, entries=entries)
-        values = list(batch.lastmods.values)
-        for index in range(len(values)):
-            text = None
-            with suppress(Exception):  # a bad row, as is found when it is written
-                text = batch.lastmods.exact(index)
-            if text is not None and is_after(text, self.latest):
-                values[index] = None
-                reason = f"lastmod {text}: more than a day in the future"
-                tally.omit(named(batch.labels[index]), reason)
-        return replace(batch, lastmods=replace(batch.lastmods, values=values))
-
     def _one_by_one(self, batch: Batch, tally: Tally) -> list[str | None]:
         texts: list[str | None] = []
         for index, label in enumerate(batch.labels):
@@ -239,7 +212,7 @@ class Serializer:
             is_outside = False
             if reason is None:
                 try:
-                    found = [self._item(part, place, omit) for part, place in parts]
+                    entries = [self._item(part, place, omit) for part, place in parts]
                 except DatabaseError:
                     raise
                 except Exception as error:
@@ -251,9 +224,9 @@ class Serializer:
                 tally.bad.append(BadRow(named(label), reason, is_outside))
                 texts.append(None)
                 continue
-            for _, lastmod in found:
+            for _, lastmod in entries:
                 tally.see(lastmod)
-            texts.append("".join([text for text, _ in found]))
+            texts.append("".join([text for text, _ in entries]))
         return texts
 
     def _item(self, batch: Batch, index: int, omit: Omit) -> tuple[str, str | None]:
@@ -273,6 +246,9 @@ class Serializer:
         if not paths:
             return "", None
         lastmod = batch.lastmods.exact(index)
+        if lastmod is not None and is_after(lastmod, self.latest):
+            omit(f"lastmod {lastmod}: more than a day in the future")
+            lastmod = None
         tail = (
             (lastmod_xml(lastmod) if lastmod is not None else "")
             + self._tag("changefreq", changefreq_xml, batch.changefreqs[index], omit)
@@ -330,34 +306,26 @@ class Serializer:
         if media is None:
             return ""
 
-        def image(value: Any) -> str:
-            found = as_image(value)
-            return image_xml(found, ORIGIN_MARK) if found else ""
-
-        def video(value: Any) -> str:
-            found = as_record(value, Video, "videos")
-            note = partial(self._omit, "videos", omit=omit)
-            return video_xml(found, ORIGIN_MARK, path, self.zone, note) if found else ""
-
-        def article(value: Any) -> str:
-            found = as_record(value, News, "news")
-            return news_xml(found, self.zone) if found else ""
+        def xml(name: str, value: Any) -> str:
+            record = as_record(value, name)
+            if record is None:
+                return ""
+            if isinstance(record, Image):
+                return image_xml(record, ORIGIN_MARK)
+            if isinstance(record, News):
+                return news_xml(record, self.zone)
+            note = partial(self._omit, name, omit=omit)
+            return video_xml(record, ORIGIN_MARK, path, self.zone, note)
 
         tags = []
-        for name, xml, most in (
-            ("images", image, MAX_IMAGES),
-            ("videos", video, None),
-            ("news", article, 1),
-        ):
-            values = as_list(media[name][index])
+        for name, column in media.items():
+            values, most = as_list(column[index]), _MOST.get(name)
             if most is not None and len(values) > most:
                 error = EntryError(f"{name}: {len(values)}, over {most}")
                 self._omit(name, error, omit)
-            is_needed = self.is_news and name == "news"
-            tags += [
-                self._tag(name, xml, value, _refuse if is_needed else omit)
-                for value in values[:most]
-            ]
+            note = _refuse if self.is_news and name == "news" else omit
+            write = partial(xml, name)
+            tags += [self._tag(name, write, value, note) for value in values[:most]]
         return "".join(tags)
 
 
@@ -369,12 +337,6 @@ def _refuse(reason: str) -> None:
 def entries_in(text: str) -> int:
     """Return how many entries a text has; values in it are escaped."""
     return text.count("<url>")
-
-
-def _parts(batch: Batch) -> Sequence[Batch]:
-    if batch.entries is None:
-        return [batch]
-    return [part for some in batch.entries for part in some]
 
 
 def named(label: object) -> str:

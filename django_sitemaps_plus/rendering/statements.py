@@ -38,6 +38,11 @@ def transposed(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
     return [[row[index] for row in rows] for index in range(len(rows[0]))]
 
 
+def rows_of(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """Return columns as rows: tuples, or plain values if it is one column."""
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
 def converted(
     convert: Callable[[Any], Any],
     column: Sequence[Any],
@@ -54,15 +59,15 @@ def converted(
 
 def _converters(compiler: Any, connection: Any) -> Converters:
     """Return one function for each column that the ORM would convert."""
-    found: Converters = {}
+    converters: Converters = {}
     selected = [column[0] for column in compiler.select or ()]
     for index, (steps, expression) in compiler.get_converters(selected).items():
-        found[index] = _chain(steps, expression, connection)
+        converters[index] = _chain(steps, expression, connection)
     for index, expression in enumerate(selected):
         output = getattr(expression, "output_field", None)
         if isinstance(output, FileField):
-            found[index] = FileUrl(output)
-    return found
+            converters[index] = FileUrl(output)
+    return converters
 
 
 def _chain(steps: Any, expression: Any, connection: Any) -> Callable[[Any], Any]:

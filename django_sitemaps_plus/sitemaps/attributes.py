@@ -40,12 +40,12 @@ _ALIAS = "sitemaps_plus_"
 
 
 def is_expression(value: object) -> bool:
-    """Tell whether ``value`` is an ORM expression."""
+    """Return whether ``value`` is an ORM expression."""
     return hasattr(value, "resolve_expression") and not isinstance(value, type)
 
 
 def is_method(value: object) -> bool:
-    """Tell whether a declared attribute must be called for each item."""
+    """Return whether a declared attribute must be called for each item."""
     return callable(value) and not isinstance(value, Route) and not is_expression(value)
 
 
@@ -66,18 +66,18 @@ def declared(sitemap: AnySitemap) -> dict[str, Any]:
 
 def declared_expressions(sitemap: AnySitemap) -> dict[str, Any]:
     """Return every declared expression, also those of routes, by its alias."""
-    found: dict[str, Any] = {}
+    expressions: dict[str, Any] = {}
     for name, value in declared(sitemap).items():
         if isinstance(value, Route):
             for parameter, expression in value.expressions.items():
-                found[alias(name, parameter)] = expression
+                expressions[alias(name, parameter)] = expression
         elif is_expression(value):
-            found[alias(name)] = value
+            expressions[alias(name)] = value
         elif name in MEDIA and is_composed(value):
             for index, slot in enumerate(slots(value)):
                 if not isinstance(slot, Related):
-                    found[alias(name, index)] = slot
-    return found
+                    expressions[alias(name, index)] = slot
+    return expressions
 
 
 def declared_related(sitemap: AnySitemap) -> dict[str, Related]:
@@ -92,18 +92,25 @@ def declared_related(sitemap: AnySitemap) -> dict[str, Related]:
 
 def moments(sitemap: AnySitemap) -> dict[str, Any]:
     """Return the expressions that say when an item appears and expires."""
-    found = {name: getattr(sitemap, name, None) for name in ("appears", "expires")}
-    return {name: value for name, value in found.items() if is_expression(value)}
+    values = {name: getattr(sitemap, name, None) for name in ("appears", "expires")}
+    return {name: value for name, value in values.items() if is_expression(value)}
 
 
-def feed_title(sitemap: AnySitemap) -> dict[str, Any]:
-    """Return the expression of the titles that feeds show, if it is one."""
-    value = getattr(sitemap, "feed_title", None)
-    return {"feed_title": value} if is_expression(value) else {}
+def section_title(sitemap: AnySitemap) -> str:
+    """Return what people call a section, if its class says it; else ""."""
+    title = getattr(sitemap, "title", None)
+    # A method, of an item, is another package's or the project's own.
+    return "" if title is None or callable(title) else str(title)
+
+
+def item_title(sitemap: AnySitemap) -> dict[str, Any]:
+    """Return the expression of the titles of items, if it is one."""
+    value = getattr(sitemap, "item_title", None)
+    return {"item_title": value} if is_expression(value) else {}
 
 
 def has_expressions(name: str, value: object) -> bool:
-    """Tell whether an attribute is declared by a route or by expressions."""
+    """Return whether an attribute is declared by a route or by expressions."""
     if isinstance(value, Route) or is_expression(value):
         return True
     return name in MEDIA and is_composed(value)

@@ -48,9 +48,16 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     #: The model whose default manager gives the items; ``items()`` overrides it.
     model: ClassVar[type[Model] | None] = None
 
-    #: What people call the section, in the site map for people: a text, translated or
-    #: not. By default its model's ``verbose_name_plural``, or its name.
-    verbose_name: ClassVar[Any] = None
+    #: What people call the section: a text, translated or not. ``/llms.txt`` lists the
+    #: sections that have one; the site map for people shows others by their model's
+    #: ``verbose_name_plural``, or by their name.
+    title: ClassVar[Any] = None
+    #: What the section has, for ``/llms.txt``.
+    section_description: ClassVar[str] = ""
+
+    #: What people call an item: a text, a method of the item, or an expression. By
+    #: default feeds show its URL, and the site map for people its ``str()``.
+    item_title: ClassVar[Any] = None
 
     #: The column that divides the section into pages: NOT NULL, unique, immutable.
     page_by: ClassVar[str] = "pk"
@@ -67,14 +74,6 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     #: filters by the current time: once a minute both are looked up and recorded.
     appears: ClassVar[Any] = None
     expires: ClassVar[Any] = None
-
-    #: The titles of entries in feeds: a text, a method of the item, or an expression.
-    feed_title: ClassVar[Any] = None
-
-    #: What the section is called in ``/llms.txt``, and what it has. Without a title it
-    #: is not listed there.
-    section_title: ClassVar[str] = ""
-    section_description: ClassVar[str] = ""
 
     def items(self) -> Any:
         """Return the items: a queryset, a list, or anything that can be sliced."""
@@ -152,13 +151,9 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         ``alternates``: a list of ``{"location": …, "lang_code": …}``, as contrib's
         ``get_urls()`` returns it. ``i18n`` has no effect then.
         """
-        found = {name: self._get(name, item) for name in ATTRIBUTES[1:]}
+        others = {name: self._get(name, item) for name in ATTRIBUTES[1:]}
         location = self._location(item)  # type: ignore[attr-defined]  # no stub
-        return [{"location": location, **found}]
-
-    def link_text(self, item: Any) -> str:
-        """Return the text of the link to an item in the site map for people."""
-        return str(item)
+        return [{"location": location, **others}]
 
     def records(
         self, instance: Any, *, created: bool, update_fields: frozenset[str] | None
@@ -228,7 +223,7 @@ class StaticSitemap(Sitemap):
             return reverse(name, kwargs=dict(arguments))
         return reverse(name, args=list(arguments))
 
-    def link_text(self, item: Any) -> str:
+    def item_title(self, item: Any) -> str:
         """Return the name as words: "Block list" for "book:block-list"."""
         name = item if isinstance(item, str) else item[0]
         return str(capfirst(re.sub(r"[-_]+", " ", name.rpartition(":")[2])))

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -28,7 +27,7 @@ from .url_patterns import (
     Group,
     Param,
     split_template,
-    writer_of,
+    take_apart,
 )
 
 _HEX = b"0123456789ABCDEF"
@@ -50,24 +49,6 @@ def _percent_encoded(joined: bytes) -> str:
     return widened.encode().translate(_DIGITS).decode("ascii")
 
 
-@dataclass(frozen=True)
-class Values:
-    """What a route was declared with."""
-
-    given: Mapping[Param, Any]
-    #: The parameters whose values are expressions; the others are constants.
-    expressions: Sequence[Param]
-
-    def constants(self, form: Form) -> dict[str, Any]:
-        """Return the constants by the names that a form has for them."""
-        params = dict(zip(form.names, self.given, strict=True))
-        return {
-            name: self.given[param]
-            for name, param in params.items()
-            if param not in self.expressions
-        }
-
-
 class CompiledRoute:
     """
     A route under one URLconf, language and script prefix. See ``Route.compile()``.
@@ -83,31 +64,37 @@ class CompiledRoute:
         values of a row.
     """
 
-    def __init__(self, viewname: str, values: Values, forms: Sequence[Form]) -> None:
+    def __init__(
+        self,
+        viewname: str,
+        given: Mapping[Param, Any],
+        expressions: Iterable[Param],
+        forms: Sequence[Form],
+    ) -> None:
         self._viewname = viewname
         self._forms = forms
-        self._params = list(values.given)
+        self._params = list(given)
         # The constants, with room for the other values.
-        self._values = list(values.given.values())
-        self._indexes = [self._params.index(param) for param in values.expressions]
+        self._values = list(given.values())
+        self._indexes = [self._params.index(param) for param in expressions]
         form = forms[0]
         literals, names = split_template(form.template, form.regex, form.names)
         self.slots: tuple[int, ...] = ()
         self.verbatim = [
-            all(writer_of(form.converters.get(form.names[i])) is str for form in forms)
-            for i in self._indexes
+            all(form.writer(form.names[index]) is str for form in forms)
+            for index in self._indexes
         ]
         try:
             self._search = form.search
         except re.error as error:
             msg = f"the URL pattern {form.regex!r} is invalid: {error}."
             raise ValueError(msg) from error
-        if not values.expressions:
+        if not self._indexes:
             self.pieces: tuple[str, ...] = (self.exact(()),)
             return
         constants = {
-            name: writer_of(form.converters.get(name))(value)
-            for name, value in values.constants(form).items()
+            name: form.writer(name)(value)
+            for name, value in form.constants(given, expressions).items()
         }
         # Of several positional parameters of one name the last one counts.
         columns = {
@@ -115,16 +102,9 @@ class CompiledRoute:
             for column, index in enumerate(self._indexes)
             if form.names[index] not in constants
         }
-        self._writers = [
-            writer_of(form.converters.get(form.names[index])) for index in self._indexes
-        ]
-        self._groups = _groups_of_expressions(form, constants)
-        folded = [literals[0]]
-        for name, literal in zip(names, literals[1:], strict=True):
-            if name in constants:
-                folded[-1] += constants[name] + literal
-            else:
-                folded.append(literal)
+        self._writers = [form.writer(form.names[index]) for index in self._indexes]
+        self._groups = _groups_of_expressions(form, literals, names, constants)
+        folded = _folded(literals, names, constants)
         self.slots = tuple(columns[name] for name in names if name in columns)
         # Whether a value equals a default is left to exact().
         self._is_provable = len(self.slots) > 0 and not any(
@@ -210,7 +190,7 @@ class CompiledRoute:
     def _all_match(
         self, texts: Sequence[Sequence[str]], encoded: Sequence[bytes]
     ) -> bool:
-        """Tell whether the URL of each row, before it is encoded, matches."""
+        """Return whether the URL of each row, before it is encoded, matches."""
         if self._groups is not None:
             return all(
                 group.matches_all(texts[column], encoded[column])
@@ -220,18 +200,35 @@ class CompiledRoute:
         return all(map(self._search, map(self._fill, rows)))
 
 
+def _folded(
+    literals: Sequence[str], names: Sequence[str], constants: Mapping[str, str]
+) -> list[str]:
+    """Return the literals between the expressions, with the constants in them."""
+    folded = [literals[0]]
+    for name, literal in zip(names, literals[1:], strict=True):
+        if name in constants:
+            folded[-1] += constants[name] + literal
+        else:
+            folded.append(literal)
+    return folded
+
+
 def _groups_of_expressions(
-    form: Form, constants: Mapping[str, str]
+    form: Form,
+    literals: Sequence[str],
+    names: Sequence[str],
+    constants: Mapping[str, str],
 ) -> list[Group] | None:
     """
     Return the groups that the expressions have to match, in the order of the URL.
 
     None if the whole pattern may not match although they do.
     """
-    if form.plain is None:
+    parts = take_apart(form.regex)
+    if parts is None or parts[0] != literals:
         return None
     groups = []
-    for name, group in zip(form.plain.names, form.plain.groups, strict=True):
+    for name, group in zip(names, parts[1], strict=True):
         if name not in constants:
             groups.append(group)
         elif not group.matches(constants[name]):
@@ -246,10 +243,8 @@ def _finished(
     finish: Callable[[str], str | None],
 ) -> Sequence[str] | None:
     """Encode and finish the texts of a column; None if one has a line break itself."""
-    if joined.isascii() and not data.translate(None, SAFE_OR_SEPARATOR):
-        finished = finish(joined)
-    else:
-        finished = finish(_percent_encoded(data))
+    is_safe = joined.isascii() and not data.translate(None, SAFE_OR_SEPARATOR)
+    finished = finish(joined if is_safe else _percent_encoded(data))
     if finished is None:
         return None
     if finished is joined:

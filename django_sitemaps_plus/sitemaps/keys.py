@@ -101,7 +101,7 @@ class Key:
         ordered.query.standard_ordering = True
         return ordered
 
-    @property
+    @cached_property
     def signature(self) -> str:
         """What the stored bounds depend on: with another signature they are invalid."""
         text = ",".join(_described(field) for field in self.fields)
@@ -135,15 +135,15 @@ class Key:
 
     def from_(self, value: KeyValue, vendor: str) -> Q:
         """Rows at ``value`` or after it."""
-        return self._compare("gte", "gt", value, vendor)
+        return self._compare("gte", value, vendor)
 
     def after(self, value: KeyValue, vendor: str) -> Q:
         """Rows after ``value``."""
-        return self._compare("gt", "gt", value, vendor)
+        return self._compare("gt", value, vendor)
 
     def before(self, value: KeyValue, vendor: str) -> Q:
         """Rows before ``value``."""
-        return self._compare("lt", "lt", value, vendor)
+        return self._compare("lt", value, vendor)
 
     def among(self, values: Iterable[KeyValue]) -> Q:
         """Rows that have one of these keys."""
@@ -158,7 +158,7 @@ class Key:
             condition |= whole
         return condition
 
-    def _compare(self, last: str, other: str, value: KeyValue, vendor: str) -> Q:
+    def _compare(self, operator: str, value: KeyValue, vendor: str) -> Q:
         """
         Compare row by row where the database plans that well, else expanded.
 
@@ -166,16 +166,16 @@ class Key:
         leading ``a >= 1`` of the expanded form gives them a range.
         """
         if len(self.fields) == 1:
-            return Q(**{f"{self.names[0]}__{last}": value[0]})
+            return Q(**{f"{self.names[0]}__{operator}": value[0]})
         if vendor == "sqlite" and django.VERSION < (6, 0):
-            return Q(RowComparison(self.fields, _OPERATORS[last], value))
+            return Q(RowComparison(self.fields, _OPERATORS[operator], value))
         if vendor != "mysql":
-            return Q(**{f"pk__{last}": value})
-        condition = Q(**{f"{self.names[-1]}__{last}": value[-1]})
+            return Q(**{f"pk__{operator}": value})
+        strict = operator.removesuffix("e")
+        condition = Q(**{f"{self.names[-1]}__{operator}": value[-1]})
         for name, part in reversed(list(zip(self.names[:-1], value[:-1], strict=True))):
-            condition = Q(**{f"{name}__{other}": part}) | Q(**{name: part}) & condition
-        inclusive = f"{other}e"
-        return Q(**{f"{self.names[0]}__{inclusive}": value[0]}) & condition
+            condition = Q(**{f"{name}__{strict}": part}) | Q(**{name: part}) & condition
+        return Q(**{f"{self.names[0]}__{strict}e": value[0]}) & condition
 
 
 def _text(field: Field[Any, Any], value: Any) -> str:

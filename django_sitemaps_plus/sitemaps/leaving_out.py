@@ -37,31 +37,29 @@ def is_evaluated(items: Any) -> bool:
 
 def listed(items: Any) -> Any:
     """Return those of some items of which a boolean field says that they are listed."""
-    if not isinstance(items, QuerySet) or not _can_filter(items):
+    if not isinstance(items, QuerySet) or is_evaluated(items):
         return items
-    return items.filter(**{IN_SITEMAP: True}) if has_field(items.model) else items
-
-
-def _can_filter(items: QuerySet[Any]) -> bool:
     query = items.query
-    return not (query.is_sliced or query.combinator or is_evaluated(items))
+    if query.is_sliced or query.combinator or not has_field(items.model):
+        return items
+    return items.filter(**{IN_SITEMAP: True})
 
 
 def has_field(model: type[Model]) -> bool:
-    """Tell whether a model has a boolean column ``in_sitemap``."""
-    try:
-        return isinstance(model._meta.get_field(IN_SITEMAP), BooleanField)
-    except FieldDoesNotExist:
-        return False
+    """Return whether a model has a boolean column ``in_sitemap``."""
+    return isinstance(_field(model), BooleanField)
 
 
 def has_method(model: type[Model]) -> bool:
-    """Tell whether a model has a method or a property ``in_sitemap``."""
+    """Return whether a model has a method or a property ``in_sitemap``."""
+    return _field(model) is None and hasattr(model, IN_SITEMAP)
+
+
+def _field(model: type[Model]) -> Any:
     try:
-        model._meta.get_field(IN_SITEMAP)
+        return model._meta.get_field(IN_SITEMAP)
     except FieldDoesNotExist:
-        return hasattr(model, IN_SITEMAP)
-    return False
+        return None
 
 
 def left_out(
@@ -82,8 +80,8 @@ def left_out(
 
 
 def _is_listed(item: Any) -> bool:
-    found = getattr(item, IN_SITEMAP, True)
-    return bool(found() if callable(found) else found)
+    is_in = getattr(item, IN_SITEMAP, True)
+    return bool(is_in() if callable(is_in) else is_in)
 
 
 # URLs
@@ -93,7 +91,7 @@ def patterns_of(sitemap: AnySitemap) -> tuple[Pattern, ...]:
     """
     Return the patterns of the settings and of a section.
 
-    Raises ``ConfigurationError`` for what is no pattern.
+    Raises ``ConfigurationError`` for an invalid pattern.
     """
     return (*get_settings().EXCLUDE, *own_patterns(sitemap))
 

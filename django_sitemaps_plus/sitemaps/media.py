@@ -68,11 +68,11 @@ class Related:
         """
         start = f"{self.relation}__"
         # All in one filter(): so it is one join, which the columns then use.
-        found = Q(**{f"{start}isnull": False})
+        wanted = Q(**{f"{start}isnull": False})
         if condition is not None:
-            found = condition & found
+            wanted = condition & wanted
         if self.filter is not None:
-            found &= _moved(self.filter, start)
+            wanted &= _moved(self.filter, start)
         order = [_moved(part, start) for part in self._order(items.model)]
         if any(isinstance(slot, Related) for slot in slots(self.value)):
             msg = f"Related({self.relation!r}) has another Related in it"
@@ -88,7 +88,7 @@ class Related:
         }
         for name, part in zip(sorted_by, order, strict=True):
             part.set_source_expressions([F(name)])
-        rows: QuerySet[Any] = items.filter(found).annotate(**columns, **sorted_by)
+        rows: QuerySet[Any] = items.filter(wanted).annotate(**columns, **sorted_by)
         return rows.order_by(*names, *order).values_list(*names, *columns)
 
     def _order(self, model: type[Model]) -> Iterator[OrderBy]:
@@ -154,7 +154,7 @@ def _moved(expression: Any, start: str) -> Any:
 
 
 def is_slot(value: object) -> bool:
-    """Tell whether ``value`` stands for values that are read: an expression."""
+    """Return whether ``value`` stands for values that are read: an expression."""
     if isinstance(value, (type, Related)):
         return isinstance(value, Related)
     return hasattr(value, "resolve_expression")
@@ -168,20 +168,24 @@ def slots(declared: Any) -> list[Any]:
 
 
 def is_composed(declared: Any) -> bool:
-    """Tell whether ``declared`` has slots, and is not an expression itself."""
+    """Return whether ``declared`` has slots, and is not an expression itself."""
     if is_slot(declared):
         return isinstance(declared, Related)
     return bool(slots(declared))
 
 
 def _parts(declared: Any) -> list[Any]:
-    if isinstance(declared, type):
-        return []
-    if is_dataclass(declared):
-        return [getattr(declared, known.name) for known in fields(declared)]
-    if isinstance(declared, Mapping):
-        return list(declared.values())
+    named = _named_parts(declared)
+    if named is not None:
+        return list(named.values())
     return list(declared) if isinstance(declared, (list, tuple)) else []
+
+
+def _named_parts(declared: Any) -> Mapping[str, Any] | None:
+    """Return what a record or a dict has by name; None for anything else."""
+    if is_dataclass(declared) and not isinstance(declared, type):
+        return {part.name: getattr(declared, part.name) for part in fields(declared)}
+    return declared if isinstance(declared, Mapping) else None
 
 
 def filler(
@@ -197,13 +201,10 @@ def filler(
         return itemgetter(next(places))
     if isinstance(declared, Image):
         return filler(declared.loc, places, kind)
-    if isinstance(declared, Mapping):
-        return _record(kind, declared, places)
-    if is_dataclass(declared):
-        values = {
-            known.name: getattr(declared, known.name) for known in fields(declared)
-        }
-        return _record(type(declared), values, places)
+    named = _named_parts(declared)
+    if named is not None:
+        given = kind if isinstance(declared, Mapping) else type(declared)
+        return _record(given, named, places)
     if isinstance(declared, (list, tuple)) and slots(declared):
         parts = [filler(part, places, kind) for part in declared]
         return lambda row: _flat(part(row) for part in parts)
@@ -221,9 +222,9 @@ def _record(
     }
 
     def fill(row: Values) -> Any:
-        found = {name: part(row) for name, part in parts.items()}
+        values = {name: part(row) for name, part in parts.items()}
         # An empty text is how most columns say that there is none.
-        values = {name: None if v == "" else v for name, v in found.items()}
+        values = {name: None if v == "" else v for name, v in values.items()}
         record = kind(**constants, **values)
         return None if _is_missing(record) else record
 
@@ -231,7 +232,7 @@ def _record(
 
 
 def _is_missing(record: Any) -> bool:
-    """Tell whether a row has no video, uploader or article."""
+    """Return whether a row has no video, uploader or article."""
     if isinstance(record, Video):
         return record.content_loc is None and record.player_loc is None
     if isinstance(record, Uploader):
@@ -240,13 +241,13 @@ def _is_missing(record: Any) -> bool:
 
 
 def _flat(values: Iterator[Any]) -> list[Any]:
-    found: list[Any] = []
+    flat: list[Any] = []
     for value in values:
         if isinstance(value, (list, tuple)):
-            found += value
+            flat += value
         elif value is not None and value != "":
-            found.append(value)
-    return found
+            flat.append(value)
+    return flat
 
 
 # Files

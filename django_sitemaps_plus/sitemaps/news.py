@@ -52,12 +52,12 @@ class NewsSitemap(Sitemap):
     @property
     def news(self) -> News:
         """What an entry says of its article."""
-        known = get_settings()
-        name: Any = self.publication_name or known.PUBLICATION_NAME
+        settings = get_settings()
+        name: Any = self.publication_name or settings.PUBLICATION_NAME
         return News(
             name=name,
             language=self.publication_language
-            or known.PUBLICATION_LANGUAGE
+            or settings.PUBLICATION_LANGUAGE
             or language_of(django_settings.LANGUAGE_CODE),
             publication_date=self.publication_date,
             title=self.title,

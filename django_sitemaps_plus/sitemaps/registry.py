@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias, TypeVar, overload
 
+from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.signals import setting_changed
 from django.db import DatabaseError
+from django.db.models import Model
 from django.utils.functional import LazyObject
 from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.conf import NAME, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 
-from .site import declared_sites, named_site, working_for
+from .site import Site
 
 SitemapType = TypeVar("SitemapType", bound=type)
 
@@ -43,6 +45,8 @@ class Registry:
         self._sources: dict[str, dict[str, Any]] = {}
         #: All sections of a site, also those of the settings; not before first use.
         self._all: dict[str, dict[str, Any]] = {}
+        #: The names of the sections of all sites; None before they were asked for.
+        self._names: frozenset[str] | None = None
         self._listeners: list[Callable[[], object]] = []
         #: Modules with sitemaps that could not be imported yet.
         self._postponed: list[str] = []
@@ -59,15 +63,15 @@ class Registry:
         that another sitemap already has.
         """
         check_name(name)
-        own = self._sources.setdefault(site, {})
-        taken = own.get(name)
+        registered = self._sources.setdefault(site, {})
+        taken = registered.get(name)
         if taken is not None and _identity(taken) != _identity(source):
             raise ConfigurationError(
                 f"Two sitemaps are called {name!r}: {_label(taken)} and "
                 f"{_label(source)}. Give one another name: "
                 f'@register(name="{name}-2nd").'
             )
-        own[name] = source
+        registered[name] = source
         self.changed()
 
     def remove(self, name: str, site: str = "") -> None:
@@ -82,6 +86,7 @@ class Registry:
     def changed(self) -> None:
         """Look at everything anew, also at the dict named by the settings."""
         self._all.clear()
+        self._names = None
         if not self._is_importing:
             self._tell()
 
@@ -97,31 +102,38 @@ class Registry:
         or if two names would share an address, and what the database raises where that
         dict or a module asks it.
         """
-        site = named_site()
-        found = self._all.get(site)
-        return self._complete(site) if found is None else found
+        return self._of(Site.current().name)
+
+    def sources_of_all_sites(self) -> Iterator[Any]:
+        """Yield the sources of the sections of all ``SITES``; raises as ``sources``."""
+        for site in Site.all():
+            yield from self._of(site.name).values()
 
     def known(self) -> Mapping[str, Any]:
         """Return what ``sources`` does as far as it is known by now."""
-        site = named_site()
-        found = self._all.get(site)
-        return self._sources.get(site, {}) if found is None else found
+        site = Site.current().name
+        sections = self._all.get(site)
+        return self._sources.get(site, {}) if sections is None else sections
 
     def sites(self) -> list[str]:
         """Return the names of sites for which sitemaps were registered."""
         return [site for site, sources in self._sources.items() if site and sources]
 
+    def _of(self, site: str) -> dict[str, Any]:
+        sections = self._all.get(site)
+        return self._complete(site) if sections is None else sections
+
     def _complete(self, site: str) -> dict[str, Any]:
         with self._lock:
             try:
-                found = self._all[site] = self._gather(site)
+                sections = self._all[site] = self._gather(site)
             except Exception:
                 self._was_incomplete = True
                 raise
             if self._was_incomplete:
                 self._was_incomplete = False
                 self._tell()
-        return found
+        return sections
 
     def _import_postponed(self) -> None:
         self._is_importing = True
@@ -134,42 +146,43 @@ class Registry:
 
     def _gather(self, site: str) -> dict[str, Any]:
         self._import_postponed()
-        settings, own = get_settings(), self._sources.get(site, {})
+        settings, registered = get_settings(), self._sources.get(site, {})
         if site:
             path, where = settings.SITES[site].get("SITEMAPS"), f"['SITES'][{site!r}]"
         else:
             path, where = settings.SITEMAPS, ""
         where = f"{NAME}{where}['SITEMAPS']"
         named = _load(path, where)
-        for name in named.keys() & own.keys():
+        for name in named.keys() & registered.keys():
             raise ConfigurationError(
                 f"The section {name!r} is both registered and in the dict that "
                 f"{where} names. Remove one of them."
             )
-        found = {**own, **named}
-        _refuse_look_alikes(found)
-        return found
+        sections = {**registered, **named}
+        _refuse_look_alikes(sections)
+        return sections
 
-    def source(self, name: str) -> Any:
-        """Return the source of the section ``name``; ``KeyError`` if unknown."""
-        known = self.known()
-        return known[name] if name in known else self.sources()[name]
+    def source(self, name: str, site: str) -> Any:
+        """Return the source of a section of a site; ``KeyError`` if unknown."""
+        registered = self._sources.get(site, {})
+        return registered[name] if name in registered else self._of(site)[name]
 
     def get(self, name: str) -> AnySitemap:
         """Return a sitemap for the section ``name``; ``KeyError`` if unknown."""
-        return instance(self.source(name))
+        return instance(self.source(name, Site.current().name))
 
     def has(self, name: str) -> bool:
         """
-        Tell whether any site of these settings has a section ``name``.
+        Return whether any site of these settings has a section ``name``.
 
         Though others may not be known now.
         """
-        for site in declared_sites():
-            with working_for(site):
-                if name in self.known() or name in self.sources():
-                    return True
-        return False
+        if self._names is None:
+            sites = [site.name for site in Site.all()]
+            if any(name in self._sources.get(site, {}) for site in sites):
+                return True
+            self._names = frozenset().union(*map(self._of, sites))
+        return name in self._names
 
     def subscribe(self, listener: Callable[[], object]) -> None:
         """Call ``listener`` whenever a section is added or removed."""
@@ -258,17 +271,17 @@ def _load(path: str | None, where: str) -> dict[str, Any]:
             f"{type(sitemaps).__name__}."
         )
     try:
-        found = {name: sitemaps[name] for name in sitemaps.keys()}  # noqa: SIM118 (as contrib)
+        sections = {name: sitemaps[name] for name in sitemaps.keys()}  # noqa: SIM118 (as contrib)
     except DatabaseError:
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"{NAME}['SITEMAPS'] is {path!r}, which cannot be read: "
+            f"{where} is {path!r}, which cannot be read: "
             f"{type(error).__name__}: {error}"
         ) from error
-    for name in found:
+    for name in sections:
         check_name(name)
-    return found
+    return sections
 
 
 registry = Registry()
@@ -295,19 +308,42 @@ def register(
     (``StaticPagesSitemap`` → "staticpages"). ``site`` is one of
     ``SITEMAPS_PLUS["SITES"]``, in a project that serves several.
 
-    Raises ``ConfigurationError`` if the name is taken or cannot be part of an address.
+    Raises ``ConfigurationError`` for anything but a sitemap class, and if the name is
+    taken or cannot be part of an address.
     """
 
     def decorate(cls: SitemapType) -> SitemapType:
+        _refuse_others(cls)
         registry.add(name or _default_name(cls), cls, site)
         return cls
 
     return decorate if sitemap is None else decorate(sitemap)
 
 
+def _refuse_others(given: Any) -> None:
+    """Raise ``ConfigurationError`` for what is not a sitemap class."""
+    if not isinstance(given, type):
+        raise ConfigurationError(
+            f"register() takes a sitemap class, not {given!r}. Write @register above "
+            'the class, or @register(name="…"); instances belong into the dict that '
+            f"{NAME}['SITEMAPS'] names."
+        )
+    if issubclass(given, Model):
+        name = given.__name__
+        raise ConfigurationError(
+            f"register() takes a sitemap class, not the model {name}. Declare a class "
+            f"{name}Sitemap(Sitemap) with model = {name}, and register that."
+        )
+    if not issubclass(given, ContribSitemap):
+        raise ConfigurationError(
+            f"register() takes a sitemap class, and {given.__qualname__} is not a "
+            "subclass of django_sitemaps_plus.Sitemap."
+        )
+
+
 def _default_name(cls: type) -> str:
     model = getattr(cls, "model", None)
-    if model is not None:
+    if isinstance(model, type) and issubclass(model, Model):  # else E021 says so
         return str(model._meta.model_name)
     return cls.__name__.removesuffix("Sitemap").lower() or cls.__name__.lower()
 

@@ -31,7 +31,7 @@ from django.utils.translation import get_language
 
 from django_sitemaps_plus.exceptions import RouteError
 
-from .compiled_routes import CompiledRoute, Values, described
+from .compiled_routes import CompiledRoute, described
 from .url_patterns import (
     RESERVED,
     Form,
@@ -93,7 +93,7 @@ class Route:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> str:
         """
-        Return ``reverse(viewname, args=args, kwargs=kwargs)``, several times as fast.
+        Return ``reverse(viewname, args=args, kwargs=kwargs)``, but faster.
 
         For the ``location()`` method of a sitemap. The parameters with which the
         route was declared are not used. Raises what ``reverse()`` raises.
@@ -134,27 +134,29 @@ class Route:
         patterns = patterns_of(resolver, self.viewname)
         if not patterns:
             raise RouteError(f"{self!r}: {problem_of_name(self.viewname)}")
-        forms = list(forms_of(patterns, get_script_prefix(), self._shape))
+        given, expressions = self._given, self.expressions
+        names = tuple(param for param in given if isinstance(param, str))
+        forms = list(forms_of(patterns, get_script_prefix(), names or len(given)))
         if not forms:
             raise RouteError(self._not_taken(patterns))
-        values = Values(self._given, tuple(self.expressions))
         possible = [
-            form for form in forms if not form.rules_out(values.constants(form))
+            form
+            for form in forms
+            if not form.rules_out(form.constants(given, expressions))
         ]
         if not possible:
-            raise RouteError(self._not_possible())
+            constants = {p: given[p] for p in given if p not in expressions}
+            raise RouteError(
+                f"{self!r}: no URL pattern of that name takes "
+                f"{', '.join(described(constants))}. Give values that one takes."
+            )
         try:
-            return CompiledRoute(self.viewname, values, possible)
+            return CompiledRoute(self.viewname, given, expressions, possible)
         except (ValueError, NoReverseMatch) as error:
             raise RouteError(f"{self!r}: {error}") from error
         except Exception as error:
             msg = f"{self!r}: reverse() fails with {type(error).__name__}: {error}"
             raise RouteError(msg) from error
-
-    @property
-    def _shape(self) -> Shape:
-        names = tuple(param for param in self.params if isinstance(param, str))
-        return names or len(self.params)
 
     def _not_taken(self, patterns: Iterable[Pattern]) -> str:
         reserved = sorted(RESERVED.intersection(map(str, self.params)))
@@ -163,23 +165,12 @@ class Route:
                 f"{self!r}: reverse() cannot take a parameter called "
                 f"{' or '.join(reserved)}. Rename it in the URL pattern."
             )
-        known = {
+        takeable = {
             _listed(params) for pattern in patterns for _, params in pattern.templates
         }
         return (
             f"{self!r}: no URL pattern of that name takes {_listed(self.params)}. "
-            f"Give the parameters that one takes: {' or '.join(sorted(known))}."
-        )
-
-    def _not_possible(self) -> str:
-        constants = {
-            param: value
-            for param, value in self._given.items()
-            if param not in self.expressions
-        }
-        return (
-            f"{self!r}: no URL pattern of that name takes "
-            f"{', '.join(described(constants))}. Give values that one takes."
+            f"Give the parameters that one takes: {' or '.join(sorted(takeable))}."
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -24,7 +24,7 @@ from .keys import Key, KeyValue, key_of
 from .leaving_out import IN_SITEMAP, has_method, is_evaluated, listed
 from .news import NewsSitemap
 from .registry import AnySitemap, instance, registry
-from .site import PLACEHOLDER_SITE, SiteAddress, named_site, rendering_context
+from .site import PLACEHOLDER_SITE, Site, SiteAddress, rendering_context
 
 #: In place of a key's signature, where pages are counted.
 BY_POSITION = "by position"
@@ -33,6 +33,8 @@ _HOOKS = ("get_urls", "_urls", "_items", "paginator", "get_domain", "get_protoco
 #: How many entries a page has where its class does not say: a change of one rewrites
 #: them all. Where an address has several pages, it joins them while they are few.
 PAGE_ENTRIES = 10_000
+#: The modules of classes for the content of other packages.
+_READY_MADE = "django_sitemaps_plus.contrib."
 _OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap, NewsSitemap)
 
 
@@ -50,6 +52,9 @@ class SectionSource:
     is_live: bool = False
     #: Whether ``items()`` is asked once: for one request, or one build of all pages.
     is_one_run: bool = False
+    #: What was registered, and for which of ``SITES``.
+    registered: Any = field(default=None, compare=False)
+    site: str = field(default="", compare=False)
 
     def context(
         self, site: SiteAddress, language: str | None = None
@@ -127,18 +132,11 @@ class SectionSource:
         return max(1, self.limit // entries_per_item(self.sitemap))
 
     @property
-    def media_used(self) -> list[str]:
-        """The kinds of media that the section declares, or may have."""
-        return [kind for kind, is_used in self.media.items() if is_used]
-
-    @property
-    def media(self) -> dict[str, bool]:
+    def media(self) -> list[str]:
         """Which of images, videos and news the section declares, or may have."""
-        given = gives_entries(self.sitemap)
-        return {
-            name: given or getattr(self.sitemap, name, None) is not None
-            for name in MEDIA
-        }
+        if gives_entries(self.sitemap):
+            return list(MEDIA)
+        return [name for name in MEDIA if getattr(self.sitemap, name, None) is not None]
 
 
 def live_source(name: str, sitemap: AnySitemap) -> SectionSource:
@@ -195,11 +193,20 @@ def _hook(sitemap: AnySitemap) -> str:
 
 
 def overridden(sitemap: AnySitemap, name: str) -> bool:
-    """Tell whether a class of the project's own defines ``name``."""
-    if name in vars(sitemap):
-        return True
-    definer = next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
-    return definer not in _OURS
+    """Return whether a class of the project's own defines ``name``."""
+    return name in vars(sitemap) or _definer(sitemap, name) not in _OURS
+
+
+def _definer(sitemap: AnySitemap, name: str) -> type:
+    return next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
+
+
+def is_ready_made(sitemap: AnySitemap) -> bool:
+    """Return whether all methods that say what an item's entry is are ours."""
+    names = [name for name, value in declared(sitemap).items() if is_method(value)]
+    names += ["get_urls_for_item"] if gives_entries(sitemap) else []
+    modules = [_definer(sitemap, name).__module__ for name in names]
+    return bool(modules) and all(one.startswith(_READY_MADE) for one in modules)
 
 
 def items_of(sitemap: AnySitemap) -> Any:
@@ -210,7 +217,7 @@ def items_of(sitemap: AnySitemap) -> Any:
 
 
 def gives_entries(sitemap: AnySitemap) -> bool:
-    """Tell whether a class returns the entries of an item itself."""
+    """Return whether a class returns the entries of an item itself."""
     return isinstance(sitemap, Sitemap) and overridden(sitemap, "get_urls_for_item")
 
 
@@ -268,14 +275,15 @@ def source(name: str) -> SectionSource:
     How it is paged is found out once, because only its ``items()`` can tell. What that
     raises is raised each time.
     """
-    registered = registry.source(name)
-    found = _paged(name, registered, named_site())
-    return replace(found, sitemap=instance(registered))
+    site = Site.current().name
+    registered = registry.source(name, site)
+    return replace(_paged(name, registered, site), sitemap=instance(registered))
 
 
 @lru_cache(maxsize=1024)
 def _paged(name: str, registered: Any, site: str) -> SectionSource:
-    return source_of(name, instance(registered))
+    section = source_of(name, instance(registered))
+    return replace(section, registered=registered, site=site)
 
 
 def _forget(**kwargs: Any) -> None:

@@ -82,104 +82,159 @@ PLACEHOLDER_SITE = SiteAddress(origin=Origin(scheme="https", host="localhost"))
 
 # The site that is worked for
 
-_current: ContextVar[str | None] = ContextVar("sitemaps_plus_site", default=None)
+_current: ContextVar[Site | None] = ContextVar("sitemaps_plus_site", default=None)
 
 
-def current_site() -> str:
-    """
-    Return the key of the site that is worked for: rows of others are not seen.
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site of the project: its rows, its sections, its URLconf and its address."""
 
-    Empty where the project has one site, and no ``SITE_ID``.
-    """
-    active = _current.get()
-    return _site_id() if active is None else active
+    #: What its rows have in ``site``. Empty: the project has one site, and no
+    #: ``SITE_ID``.
+    key: str = ""
+    #: Its name in ``SITES``; empty for the site without a name.
+    name: str = ""
+
+    @classmethod
+    def current(cls) -> Site:
+        """Return the site that is worked for: rows of others are not seen."""
+        return _current.get() or cls.default()
+
+    @classmethod
+    def default(cls) -> Site:
+        """Return the site without a name: the one of ``SITE_ID``, if that is set."""
+        return cls(str(getattr(django_settings, "SITE_ID", None) or ""))
+
+    @classmethod
+    def from_key(cls, key: str) -> Site:
+        """Return the site whose rows have ``key``."""
+        return cls(key, key if key in get_settings().SITES else "")
+
+    @classmethod
+    def all(cls) -> list[Site]:
+        """Return the sites that these settings describe: the default one first."""
+        return [cls.default(), *(cls(name, name) for name in get_settings().SITES)]
+
+    @classmethod
+    def of_process(cls) -> list[Site]:
+        """Return the sites that this process works for without being asked."""
+        return [site for site in cls.all() if not site.is_chosen_by_request]
+
+    @classmethod
+    def of_request(cls, request: HttpRequest, name: str = "") -> Site:
+        """
+        Return the site that a request is for; ``name`` is what its URLconf says.
+
+        Raises ``ConfigurationError`` if that is none of ``SITES``.
+        """
+        if name:
+            if name not in get_settings().SITES:
+                raise ConfigurationError(
+                    f'A URLconf includes the addresses with {{"site": {name!r}}}, '
+                    "which is not in SITEMAPS_PLUS['SITES']."
+                )
+            return cls(name, name)
+        site = cls.default()
+        if site.is_chosen_by_request and (row := _django_site(request)) is not None:
+            return cls(str(row.pk))
+        return site
+
+    @classmethod
+    def called(cls, text: str) -> Site | None:
+        """
+        Return the site that somebody names; None if there is no such site.
+
+        By its key, or by the number or the domain of a Site.
+        """
+        for site in cls.of_process():
+            if site.key == text:
+                return site
+        if not apps.is_installed("django.contrib.sites"):
+            return None
+        rows = apps.get_model("sites.Site").objects
+        row = rows.filter(domain__iexact=text).first()
+        if row is None and text.isdecimal():
+            row = rows.filter(pk=int(text)).first()
+        if row is None:
+            return None
+        site, default = cls(str(row.pk)), cls.default()
+        # Another SITE_ID has settings of its own.
+        return site if default.is_chosen_by_request or site == default else None
+
+    @property
+    def is_chosen_by_request(self) -> bool:
+        """Whether it stands for the Site that each request says: without SITE_ID."""
+        if self.key or get_settings().BASE_URL:
+            return False
+        return apps.is_installed("django.contrib.sites")
+
+    @property
+    def may_share_database(self) -> bool:
+        """Whether Sites of which these settings know nothing may have rows."""
+        return bool(self.key) or self.is_chosen_by_request
+
+    @property
+    def base_url(self) -> str | None:
+        """Its ``BASE_URL``, if it has one."""
+        settings = get_settings()
+        if self.name:
+            return str(settings.SITES[self.name]["BASE_URL"])
+        return settings.BASE_URL
+
+    @property
+    def urlconf(self) -> Any:
+        """Its URLconf: a module, or its name."""
+        given = get_settings().SITES[self.name].get("URLCONF") if self.name else None
+        return given or django_settings.ROOT_URLCONF
+
+    def address(self, scheme: str = "https") -> SiteAddress | None:
+        """
+        Return the address that the project itself names, or None.
+
+        That is ``BASE_URL``, else that of the Site with ``scheme`` (a Site has only a
+        domain).
+        """
+        if self.base_url:
+            return parse_base_url(self.base_url)
+        row = _django_site(None, self.key)
+        if row is None:
+            return None
+        return _address_of_site(scheme, row, _configured_prefix())
+
+    def address_for(self, request: HttpRequest) -> SiteAddress:
+        """
+        Return the address at which the site answers ``request``.
+
+        Raises ``DisallowedHost`` (a 400) if only the Host header tells, and
+        ``ALLOWED_HOSTS`` refuses it or it is not a legal host.
+        """
+        given = self.base_url
+        return parse_base_url(given) if given else requested_address(request)
+
+    def stored_address(self, address: SiteAddress) -> SiteAddress:
+        """
+        Return the address that stored pages carry where ``address`` was asked for.
+
+        Without ``BASE_URL`` and Sites that is the request's host without a port of its
+        own, or each port would have pages of its own.
+        """
+        if self.base_url or apps.is_installed("django.contrib.sites"):
+            return address
+        host = address.origin.host
+        # The colons within brackets are an IPv6 address's.
+        colon = host.rfind(":")
+        name = host[:colon] if colon > host.rfind("]") else host
+        return replace(address, origin=Origin(scheme=address.origin.scheme, host=name))
 
 
 @contextmanager
-def working_for(site: str) -> Iterator[None]:
+def working_for(site: Site) -> Iterator[None]:
     """Work for a site meanwhile."""
     token = _current.set(site)
     try:
         yield
     finally:
         _current.reset(token)
-
-
-def named_site() -> str:
-    """Return which of ``SITES`` is worked for; empty for the site without a name."""
-    active = _current.get()
-    return active if active is not None and active in get_settings().SITES else ""
-
-
-def declared_sites() -> list[str]:
-    """Return the keys of the sites that these settings describe, and have sections."""
-    return [_site_id(), *get_settings().SITES]
-
-
-def own_sites() -> list[str]:
-    """
-    Return the keys of the sites that this process works for without being asked.
-
-    Where the request tells which Site it is, that is none of these.
-    """
-    found = declared_sites()
-    return found[1:] if request_decides() else found
-
-
-def request_decides() -> bool:
-    """Tell whether each request says which Site it is for: there is no ``SITE_ID``."""
-    if _site_id() or get_settings().BASE_URL:
-        return False
-    return apps.is_installed("django.contrib.sites")
-
-
-def may_share_database() -> bool:
-    """Tell whether other Sites, of which these settings know nothing, may have rows."""
-    return bool(_site_id()) or request_decides()
-
-
-def site_of_request(request: HttpRequest, name: str = "") -> str:
-    """
-    Return the key of the site that a request is for; ``name`` is what its URLconf says.
-
-    Raises ``ConfigurationError`` if that is none of ``SITES``.
-    """
-    if name:
-        if name not in get_settings().SITES:
-            raise ConfigurationError(
-                f'A URLconf includes the addresses with {{"site": {name!r}}}, which is '
-                "not in SITEMAPS_PLUS['SITES']."
-            )
-        return name
-    if not request_decides():
-        return _site_id()
-    site = _django_site(request)
-    return "" if site is None else str(site.pk)
-
-
-def site_called(text: str) -> str | None:
-    """
-    Return the key of the site that somebody names; None if there is no such site.
-
-    By its name, by the number or the domain of a Site.
-    """
-    if text in own_sites():
-        return text
-    if not apps.is_installed("django.contrib.sites"):
-        return None
-    sites = apps.get_model("sites.Site").objects
-    found = sites.filter(domain__iexact=text).first()
-    if found is None and text.isdecimal():
-        found = sites.filter(pk=int(text)).first()
-    if found is None:
-        return None
-    key = str(found.pk)
-    # Another SITE_ID has settings of its own.
-    return key if request_decides() or key == _site_id() else None
-
-
-def _site_id() -> str:
-    return str(getattr(django_settings, "SITE_ID", None) or "")
 
 
 # Its address
@@ -215,62 +270,23 @@ def parse_base_url(text: str) -> SiteAddress:
     return SiteAddress(origin=origin, prefix=prefix, folder=quote(prefix))
 
 
-def base_url() -> str | None:
-    """Return the ``BASE_URL`` of the site that is worked for, if it has one."""
-    settings, name = get_settings(), named_site()
-    return str(settings.SITES[name]["BASE_URL"]) if name else settings.BASE_URL
-
-
-def urlconf() -> Any:
-    """Return the URLconf of the site that is worked for: a module, or its name."""
-    own = get_settings().SITES[name].get("URLCONF") if (name := named_site()) else None
-    return own or django_settings.ROOT_URLCONF
-
-
-def configured(scheme: str = "https") -> SiteAddress | None:
-    """
-    Return the address that the project itself names, or None.
-
-    That is ``BASE_URL``, else the current Site with ``scheme`` (a Site has only a
-    domain).
-    """
-    given = base_url()
-    if given:
-        return parse_base_url(given)
-    domain = _site_domain(None)
-    if domain is None:
-        return None
-    return _address_of_site(scheme, domain, _own_prefix())
-
-
-def of_request(request: HttpRequest) -> SiteAddress:
-    """
-    Return the address at which the site answers ``request``.
-
-    Raises ``DisallowedHost`` (a 400) if only the Host header tells, and
-    ``ALLOWED_HOSTS`` refuses it or it is not a legal host.
-    """
-    given = base_url()
-    return parse_base_url(given) if given else requested_address(request)
-
-
 def requested_address(request: HttpRequest) -> SiteAddress:
     """
     Return the address that contrib's views use: the current Site's, else the Host's.
 
-    Raises as ``of_request`` does.
+    Raises as ``Site.address_for`` does.
     """
-    domain = _site_domain(request)
-    if domain is None:
+    row = _django_site(request)
+    if row is None:
         return address_of_host(request)
-    return _address_of_site(request.scheme or "http", domain, get_script_prefix())
+    return _address_of_site(request.scheme or "http", row, get_script_prefix())
 
 
 def address_of_host(request: HttpRequest) -> SiteAddress:
     """
     Return the address that a request names by its scheme and its Host header.
 
-    Raises as ``of_request`` does.
+    Raises as ``Site.address_for`` does.
     """
     scheme, host = request.scheme or "http", request.get_host()
     try:
@@ -281,53 +297,35 @@ def address_of_host(request: HttpRequest) -> SiteAddress:
     return SiteAddress(origin=origin, prefix=get_script_prefix())
 
 
-def stored_address(site: SiteAddress) -> SiteAddress:
+def _django_site(request: HttpRequest | None, key: str = "") -> Any:
     """
-    Return the address that stored pages carry where ``site`` was asked for.
+    Return a row of the sites framework; None without one.
 
-    Without ``BASE_URL`` and Sites that is the request's host without a port of its own,
-    or each port would have pages of its own.
+    The one of ``SITE_ID`` if that is set; else the request's, or the one with ``key``.
     """
-    if base_url() or apps.is_installed("django.contrib.sites"):
-        return site
-    host = site.origin.host
-    # The colons within brackets are an IPv6 address's.
-    colon = host.rfind(":")
-    name = host[:colon] if colon > host.rfind("]") else host
-    return replace(site, origin=Origin(scheme=site.origin.scheme, host=name))
-
-
-def _site_domain(request: HttpRequest | None) -> str | None:
-    """Return the current Site's domain; None without one."""
-    site = _django_site(request)
-    return None if site is None else str(site.domain)
-
-
-def _django_site(request: HttpRequest | None) -> Any:
-    """Return the Site of the sites framework that is worked for; None without one."""
     if not apps.is_installed("django.contrib.sites"):
         return None
     objects = apps.get_model("sites.Site").objects
     try:
-        if request is None and not _site_id():
-            current = current_site()
-            return objects.get(pk=int(current)) if current.isdecimal() else None
+        if request is None and not Site.default().key:
+            return objects.get(pk=int(key)) if key.isdecimal() else None
         return objects.get_current(request)
     except objects.model.DoesNotExist:
         return None
 
 
-def _address_of_site(scheme: str, domain: str, prefix: str) -> SiteAddress:
+def _address_of_site(scheme: str, row: Any, prefix: str) -> SiteAddress:
     try:
-        return SiteAddress(origin=Origin.parse(f"{scheme}://{domain}"), prefix=prefix)
+        origin = Origin.parse(f"{scheme}://{row.domain}")
     except LocationError as error:
         raise ConfigurationError(
-            f"The current Site's domain is {domain!r}: {error} Correct it in the "
-            "admin, or set SITEMAPS_PLUS['BASE_URL']."
+            f"The current Site's domain is {row.domain!r}: {error} Correct it in "
+            "the admin, or set SITEMAPS_PLUS['BASE_URL']."
         ) from error
+    return SiteAddress(origin=origin, prefix=prefix)
 
 
-def _own_prefix() -> str:
+def _configured_prefix() -> str:
     """Return the script prefix outside of any request."""
     prefix = django_settings.FORCE_SCRIPT_NAME or "/"
     return prefix if prefix.endswith("/") else f"{prefix}/"
@@ -344,7 +342,7 @@ def rendering_context(site: SiteAddress, language: str | None = None) -> Iterato
     former_prefix, former_urlconf = get_script_prefix(), get_urlconf()
     set_script_prefix(site.prefix)
     # By name: where none is set, finding that out costs each reverse() a microsecond.
-    set_urlconf(urlconf())
+    set_urlconf(Site.current().urlconf)
     try:
         with (
             translation.override(language or django_settings.LANGUAGE_CODE),

@@ -34,8 +34,7 @@ _SAFE_BYTES = bytes(
 )
 SEPARATOR = b"\n"
 SAFE_OR_SEPARATOR = _SAFE_BYTES + SEPARATOR
-_SAFE_CLASS = re.escape(_SAFE_BYTES.decode())
-find_unsafe = re.compile(f"[^{_SAFE_CLASS}]").search
+find_unsafe = re.compile(f"[^{re.escape(_SAFE_BYTES.decode())}]").search
 
 #: reverse() passes its keyword arguments to a method with these parameters, and
 #: raises TypeError for a URL parameter of the same name.
@@ -85,7 +84,7 @@ def patterns_of(resolver: URLResolver, viewname: str) -> list[Pattern]:
         captured.update(resolver.pattern.converters)
     if prefix:
         resolver = get_ns_resolver(prefix, resolver, tuple(captured.items()))
-    return [Pattern(*found) for found in resolver.reverse_dict.getlist(view)]
+    return [Pattern(*pattern) for pattern in resolver.reverse_dict.getlist(view)]
 
 
 def known_names(
@@ -100,28 +99,7 @@ def known_names(
             yield from known_names(inner, f"{path}{namespace}:", (*outer, inner))
 
 
-def writer_of(converter: Any) -> Callable[[Any], str]:
-    """Return the function that writes a value as reverse() does."""
-    if converter is None or type(converter) in _WRITTEN_BY_STR:
-        return str
-    return lambda value: str(converter.to_url(value))
-
-
 # Forms: the ways to write a URL
-
-
-class _Plain(NamedTuple):
-    """
-    The parts of a form.
-
-    A text is a URL of the form, not yet encoded, if it consists of the literals
-    and, between them, texts that each match their own group.
-    """
-
-    #: The literals, encoded.
-    pieces: Sequence[str]
-    names: Sequence[str]
-    groups: Sequence[Group]
 
 
 @dataclass(frozen=True)
@@ -137,59 +115,32 @@ class Form:
     fixed: tuple[tuple[str, Any], ...]
     converters: Mapping[str, Any]
 
+    def writer(self, name: str) -> Callable[[Any], str]:
+        """Return the function that writes a value as reverse() does."""
+        converter = self.converters.get(name)
+        if converter is None or type(converter) in _WRITTEN_BY_STR:
+            return str
+        return lambda value: str(converter.to_url(value))
+
+    def constants(
+        self, given: Mapping[Param, Any], expressions: Iterable[Param]
+    ) -> dict[str, Any]:
+        """Return the values that are no expressions, by the form's names for them."""
+        params = dict(zip(self.names, given, strict=True))
+        return {
+            name: given[param]
+            for name, param in params.items()
+            if param not in expressions
+        }
+
     # Compiled at first use: an invalid regex is no error before that.
     @cached_property
     def search(self) -> _Match:
         """Search a filled template for the pattern."""
         return re.compile(self.regex).search
 
-    @cached_property
-    def plain(self) -> _Plain | None:
-        """The parts of the form, if URLs of them are certain to match."""
-        try:
-            re.compile(self.regex)
-            apart = take_apart(self.regex)
-            literals, names = split_template(self.template, self.regex, self.names)
-            pieces = [quote(text, safe=SAFE) for text in literals]
-        except (ValueError, re.error):
-            return None
-        if self.fixed or apart is None or apart[0] != literals:
-            return None
-        return _Plain(pieces, names, apart[1])
-
-    @cached_property
-    def quick(self) -> tuple[str, tuple[tuple[str, _Match, str], ...]] | None:
-        """
-        Return the first piece, and name, check and next piece of each value.
-
-        Only where ``str()`` writes the values.
-        """
-        if self.plain is None or any(
-            writer_of(self.converters.get(name)) is not str for name in self.names
-        ):
-            return None
-        first, *others = self.plain.pieces
-        checks = (group.match_safe for group in self.plain.groups)
-        return first, tuple(zip(self.plain.names, checks, others, strict=True))
-
     def url(self, given: Mapping[str, Any]) -> str | None:
         """Return the URL, or None where reverse() tries the next form."""
-        if self.quick is not None:
-            url, values = self.quick
-            for name, match, piece in values:
-                try:
-                    text = str(given[name])
-                except ValueError:
-                    break
-                if match(text) is None:
-                    break
-                url += text + piece
-            else:
-                return escape_leading_slashes(url)
-        return self._url(given)
-
-    def _url(self, given: Mapping[str, Any]) -> str | None:
-        """Return the same, step by step as reverse() does it."""
         for name, default in self.fixed:
             if given.get(name, default) != default:
                 return None
@@ -211,7 +162,7 @@ class Form:
         return escape_leading_slashes(url)
 
     def rules_out(self, constants: Mapping[str, Any]) -> bool:
-        """Tell whether url() is None for these values, whatever the others are."""
+        """Return whether url() is None for these values, whatever the others are."""
         for name, default in self.fixed:
             if constants.get(name, default) != default:
                 return True
@@ -281,8 +232,6 @@ class Group:
 
     def __init__(self, source: str) -> None:
         self._match = re.compile(source).fullmatch
-        #: Match a text that, besides, needs no encoding.
-        self.match_safe = re.compile(rf"(?=[{_SAFE_CLASS}]*\Z)(?:{source})").fullmatch
         #: Any text of these bytes that is not empty matches.
         self._allowed = b""
         if _match_one_set(source):
@@ -293,11 +242,11 @@ class Group:
         self._others = bytes({*range(256)} - {*self._allowed})
 
     def matches(self, text: str) -> bool:
-        """Tell whether one text matches."""
+        """Return whether one text matches."""
         return self._match(text) is not None
 
     def matches_all(self, texts: Iterable[str], joined: bytes) -> bool:
-        """Tell whether all texts match; none is empty."""
+        """Return whether all texts match; none is empty."""
         return not self._has_others(joined) or all(map(self._match, texts))
 
     def _has_others(self, joined: bytes) -> bool:

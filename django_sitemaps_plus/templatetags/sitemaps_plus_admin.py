@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.sitemaps.site import declared_sites, of_request, working_for
+from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 register = template.Library()
 
@@ -26,7 +26,7 @@ def sitemaps_overview(context: Any) -> SafeString:
     request: HttpRequest = context["request"]
     site = site_of(request)
     with working_for(site):
-        address = of_request(request)
+        address = Site.current().address_for(request)
         found = {
             "overview": overview(request),
             "sites": _sites(site),
@@ -37,10 +37,10 @@ def sitemaps_overview(context: Any) -> SafeString:
         )
 
 
-def _sites(shown: str) -> list[tuple[str, bool]]:
+def _sites(shown: Site) -> list[tuple[str, bool]]:
     """Return the sites of the settings, where there are several."""
     try:
         is_one = not get_settings().SITES
     except ConfigurationError:
         is_one = True
-    return [] if is_one else [(name, name == shown) for name in declared_sites()]
+    return [] if is_one else [(site.key, site == shown) for site in Site.all()]

@@ -9,6 +9,8 @@ from django.urls import include, path
 from unicode_book import views
 
 urlpatterns = [
+    # /sitemap.xml, /sitemap-<section>.xml, /robots.txt
+    path("", include("django_sitemaps_plus.urls")),
     path("admin/", admin.site.urls),
     path("", views.home, name="home"),
     path("about/", views.about, name="about"),
@@ -16,8 +18,6 @@ urlpatterns = [
     path("blocks/", views.block_list, name="block-list"),
     path("block/<slug:slug>/", views.block, name="block"),
     path("character/<str:slug>/", views.character, name="character"),
-    # /sitemap.xml, /sitemap-<section>.xml, /robots.txt
-    path("", include("django_sitemaps_plus.urls")),
 ]
 
 if settings.FAULTS:

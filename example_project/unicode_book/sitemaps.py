@@ -24,7 +24,7 @@ class CharacterSitemap(Sitemap):
     model = Character
     location = Route("character", slug=F("slug"))
     lastmod = F("updated")
-    feed_title = F("name")
+    item_title = F("name")
 
 
 @register
@@ -48,7 +48,7 @@ class NoteSitemap(Sitemap):
     x_default = True
     languages = ("en", "de")
 
-    def feed_title(self, note: Note) -> str:
+    def item_title(self, note: Note) -> str:
         """Return the title in the language of the entry."""
         return note.title(get_language() or "en")
 

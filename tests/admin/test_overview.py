@@ -33,7 +33,10 @@ from tests.support.outbox_world import BASE, happened, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
-LISTS = ("section", "page", "change", "urlchange", "submission", "enginestate", "read")
+LISTS = (
+    *("section", "page", "change", "urlchange", "submission", "enginestate", "read"),
+    "finding",
+)
 
 
 @pytest.fixture
@@ -81,7 +84,7 @@ def test_sections_are_shown_with_their_sums(site: Any, admin_client: Client) -> 
     assert entries == 25
     assert "article 1 page in error 2 rows left out 25 +5 3" in shown
     assert "All sections" in shown
-    assert "The section article is in error: its sitemap is not renewed." in shown
+    assert "Section &#x27;article&#x27; is in error: why" in shown
     assert "stale" not in shown
 
 
@@ -188,17 +191,23 @@ def test_the_last_audit_and_removals_on_hold_are_shown(
 ) -> None:
     shown = index(admin_client)
     assert "No audit was run yet." in shown
-    assert "Nothing: all that is shown here is in order." in shown
+    assert "Nothing: all that was looked at is in order." in shown
     now = time.time()
-    counts = {"sitemaps_plus.A031": {"article": 3}, "sitemaps_plus.A017": {"a": 10}}
+    counts = {"sitemaps_plus.A031": {"article": 3}, "sitemaps_plus.A017": {"static": 1}}
     Audit.objects.create(
-        started_at=now, finished_at=now - 90, urls=25, errors=3, counts=counts
+        started_at=now,
+        finished_at=now - 90,
+        sections={"article": [25, 0], "static": [2, 0]},
+        counts=counts,
     )
     happened("/gone/", kind=UrlChange.Kind.REMOVED, on_hold=True)
     shown = index(admin_client)
-    assert "1 removed URL is on hold until you confirm it." in shown
-    assert "The last audit found 3 errors." in shown
+    assert "1 removed URL is on hold until you confirm it: manage.py" in shown
+    assert "The last audit of article, static found 3 errors (what is listed)" in shown
+    assert "article, static what is listed 1 minute ago 3 errors, 1 warning" in shown
     assert "lastmods in the future error 3 article" in shown
+    html = text(admin_client, "")
+    assert "finding/?kind=sitemaps_plus.A031" in html
 
 
 def test_the_check_says_what_is_wrong(site: Any, admin_client: Client) -> None:
@@ -254,7 +263,12 @@ def test_each_part_is_for_those_who_may_view_it(site: Any) -> None:
     crawled("Googlebot", 5)
     shown = index(client)
     assert "Who read the sitemaps" in shown
-    for heading in ("Sections", "Search engines", "The last audit", "What happened to"):
+    for heading in (
+        "Sections",
+        "Search engines",
+        "The last audits",
+        "What happened to",
+    ):
         assert heading not in shown
     assert client.get(f"{ADMIN}/urlchange/story/?url=/").status_code == 403
     assert client.post(f"{ADMIN}/enginestate/check/").status_code == 403

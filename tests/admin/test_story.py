@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import html
+import re
 import time
 from typing import Any
 
@@ -12,12 +15,14 @@ from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus import NewsSitemap, Route, Sitemap
 from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.engines.base import Answer, Outcome
 from django_sitemaps_plus.models import (
     Audit,
     Change,
+    EngineState,
     Finding,
     Page,
     PageFile,
@@ -26,12 +31,12 @@ from django_sitemaps_plus.models import (
 )
 from django_sitemaps_plus.publishing import lookup
 from tests.admin.test_overview import words
-from tests.admin.test_pages import ADMIN, Small
+from tests.admin.test_pages import ADMIN, Small, text
 from tests.support.factories import articles
 from tests.support.helpers import PagesSitemap, run_command
 from tests.support.ledger_world import place
 from tests.support.outbox_world import BASE, happened, run, use
-from tests.testapp.models import Article, ByDay, Note
+from tests.testapp.models import Article, ByDay, Leaflet, Note, Poster
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -77,7 +82,9 @@ def test_the_whole_story_of_a_url(
         Answer(outcome=Outcome.REJECTED, status=422, message="Another host.")
     )
     run()
-    audit = Audit.objects.create(started_at=now, finished_at=now, sections=["notes"])
+    audit = Audit.objects.create(
+        started_at=now, finished_at=now, sections={"notes": [1, 0]}
+    )
     Finding.objects.create(
         audit=audit,
         kind="sitemaps_plus.A031",
@@ -232,21 +239,21 @@ def test_urls_are_shown_decoded_and_linked_encoded(
     run_command("build_sitemaps")
     for entered in ("/wörter/größe/", "/w%C3%B6rter/gr%C3%B6%C3%9Fe/"):
         response = admin_client.get(f"{ADMIN}/urlchange/story/", {"url": entered})
-        html = response.content.decode()
-        assert 'href="https://www.example.com/w%C3%B6rter/gr%C3%B6%C3%9Fe/"' in html
-        assert ">https://www.example.com/wörter/größe/</a>" in html
-        assert "Listed on words-1" in words(html)
+        page = response.content.decode()
+        assert 'href="https://www.example.com/w%C3%B6rter/gr%C3%B6%C3%9Fe/"' in page
+        assert ">https://www.example.com/wörter/größe/</a>" in page
+        assert "Listed on words-1" in words(page)
     # What turns the text around is not decoded.
-    html = admin_client.get(f"{ADMIN}/urlchange/story/", {"url": "/a‮b/"})
-    assert "/a%E2%80%AEb/</a>" in html.content.decode()
+    response = admin_client.get(f"{ADMIN}/urlchange/story/", {"url": "/a‮b/"})
+    assert "/a%E2%80%AEb/</a>" in response.content.decode()
 
 
 @pytest.mark.parametrize(
     ("entered", "problem"),
     [
         ("https://elsewhere.example.org/", "not a URL of https://www.example.com"),
+        ("www.example.com.elsewhere.org/", "neither a path nor an http(s) URL"),
         ("no path", "neither a path nor an http(s) URL"),
-        ("/a#b", "has a fragment"),
         ("/\x00", "control character"),
     ],
 )
@@ -261,6 +268,191 @@ def test_a_url_may_be_copied_out_of_a_sitemap(admin_client: Client) -> None:
     tell("/?a=1&copy=2", section="shop")
     for entered in ("/?a=1&copy=2", "/?a=1&amp;copy=2"):
         assert "changed" in story(admin_client, entered)
+
+
+@pytest.mark.parametrize(
+    "entered",
+    [
+        "www.example.com/en/notes/1/",
+        "//WWW.example.com/en/notes/1/",
+        "https://www.example.com/en/notes/1/#part",
+    ],
+)
+def test_what_people_paste_is_understood(
+    register: Any, admin_client: Client, entered: str
+) -> None:
+    register("notes", Notes)
+    Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    assert "Listed on notes-1" in story(admin_client, entered)
+
+
+def test_of_an_unknown_url_it_says_what_may_be_meant(
+    register: Any, admin_client: Client
+) -> None:
+    register("notes", Notes)
+    register("static", PagesSitemap)
+    located = {"model": Article, "location": Route("word", slug=F("slug"))}
+    register("words", type("Words", (Sitemap,), located))
+    Note.objects.create(number=1)
+    articles(1, slug="größe")
+    run_command("build_sitemaps")
+    for entered, meant in (
+        ("/en/notes/1", "/en/notes/1/"),
+        ("/en/notes/1/?utm_source=x&gclid=y", "/en/notes/1/"),
+        ("/About", "/about/"),
+        ("/w%c3%b6rter/gr%c3%b6%c3%9fe/", "/wörter/größe/"),
+    ):
+        assert f"You may mean: {BASE}{meant}" in story(admin_client, entered)
+    response = admin_client.get(f"{ADMIN}/urlchange/story/", {"url": "/About"})
+    assert 'href="?url=%2Fabout%2F"' in response.content.decode()
+    assert "You may mean" not in story(admin_client, "/nothing/")
+    assert "You may mean" not in story(admin_client, "/about/")
+
+
+def broken(self: Any, item: Any) -> str:
+    if item.number == 17:
+        raise LookupError("no such thing")
+    return f"/en/notes/{item.number}/"
+
+
+NOTES = {"model": Note, "location": Route("note", number=F("number"))}
+DAYS = {"model": ByDay, "location": Route("day", day=F("day"))}
+THINGS = {"location": Route("thing", code=F("name"))}
+FEW = Note.objects.exclude(number=17)
+
+
+@pytest.mark.parametrize(
+    ("base", "declared", "url", "why"),
+    [
+        (
+            Sitemap,
+            {**NOTES, "items": lambda self: FEW.all()},
+            "/en/notes/17/",
+            "17: items() of section some does not return it",
+        ),
+        (
+            Sitemap,
+            {**NOTES, "exclude": [re.compile("notes/1[67]")]},
+            "/en/notes/17/",
+            "17: the pattern notes/1[67] keeps it out of section some",
+        ),
+        (
+            Sitemap,
+            {"model": Note, "location": broken},
+            "/en/notes/17/",
+            "17: it is left out of section some: LookupError: no such thing",
+        ),
+        (
+            NewsSitemap,
+            {**DAYS, "publication_date": F("moment"), "title": "A day"},
+            "/days/2026-01-02/",
+            ": section some lists the news of two days: not this",
+        ),
+        (
+            Sitemap,
+            {"model": Leaflet, **THINGS},
+            "/things/off/",
+            ": in_sitemap keeps it out of section some",
+        ),
+        (
+            Sitemap,
+            {"model": Poster, **THINGS},
+            "/things/hidden/",
+            ": in_sitemap keeps it out of section some",
+        ),
+    ],
+)
+def test_it_says_why_a_row_is_not_listed(
+    register: Any,
+    settings: Any,
+    admin_client: Client,
+    base: type,
+    declared: dict[str, Any],
+    url: str,
+    why: str,
+) -> None:
+    settings.SITEMAPS_PLUS = {"PUBLICATION_NAME": "The News"}
+    register("some", type("Some", (base,), declared))
+    Note.objects.bulk_create(Note(number=n) for n in (3, 17))
+    then = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    ByDay.objects.create(day=then.date(), moment=then, amount=1)
+    Leaflet.objects.create(name="off", in_sitemap=False)
+    Poster.objects.create(name="hidden")
+    run_command("build_sitemaps")
+    shown = story(admin_client, url)
+    assert "Listed on no page" in shown
+    assert why in html.unescape(shown)
+    assert "Why not" not in story(admin_client, "/en/notes/3/")
+    assert "Why not" not in story(admin_client, "/en/notes/4/")
+
+
+def test_a_row_of_another_url_is_no_reason(register: Any, admin_client: Client) -> None:
+    """The columns have the same names, and the URL is not the row's."""
+    located = {"model": Note, "location": F("number"), "items": lambda self: FEW.all()}
+    register("some", type("Some", (Sitemap,), located))
+    Note.objects.create(number=17)
+    assert "Why not" not in story(admin_client, "/en/notes/17/")
+
+
+def test_a_url_that_moved_is_not_said_to_be_listed_for_long(
+    register: Any, admin_client: Client
+) -> None:
+    register("notes", Notes)
+    note = Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    Note.objects.filter(pk=note.pk).update(number=2)
+    shown = story(admin_client, "/en/notes/1/")
+    assert "But no row has it any more: its page will be built again" in shown
+    tell("/en/notes/1/", section="other", at=time.time() - 60)
+    assert "Listed since" not in story(admin_client, "/en/notes/1/")
+    now = time.time()
+    tell("/about/", section="static", kind=UrlChange.Kind.REMOVED, at=now - 60)
+    register("static", PagesSitemap)
+    run_command("build_sitemaps")
+    assert "Listed on static-1" in story(admin_client, "/about/")
+    UrlChange.objects.filter(kind="added").delete()
+    assert "Listed since" not in story(admin_client, "/about/")
+
+
+def test_it_says_what_audits_looked_at(register: Any, admin_client: Client) -> None:
+    register("notes", Notes)
+    Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    UrlChange.objects.all().delete()
+    url = "/en/notes/1/"
+    assert "No audit has looked at it" in story(admin_client, url)
+    now = time.time()
+    for fetched, count, said in (
+        ("", 0, "What is listed was looked at. It was not fetched."),
+        ("live", 3, "3 of 10 URLs were fetched, perhaps without this one."),
+        ("live", 10, "What is listed and what it answers was looked at."),
+    ):
+        Audit.objects.create(
+            started_at=now,
+            finished_at=now,
+            fetched=fetched,
+            sections={"notes": [10, count]},
+        )
+        assert said in story(admin_client, url)
+    tell(url, section="notes", kind=UrlChange.Kind.ADDED, at=time.time() + 1)
+    assert "No audit has looked at it since it is listed" in story(admin_client, url)
+    assert "Audits look at what is listed." in story(admin_client, "/nothing/")
+
+
+def test_what_waits_for_a_paused_engine_is_not_due_now(
+    admin_client: Client, settings: Any
+) -> None:
+    use(settings, one="Few")
+    tell("/a/")
+    outbox.enqueue()
+    EngineState.objects.update(paused_until=time.time() + 7300)
+    for shown in (story(admin_client, "/a/"), words(text(admin_client, "submission/"))):
+        assert "waiting due in 2 hours" in shown
+    EngineState.objects.update(paused_until=0, exhausted_until=time.time() + 7300)
+    assert "waiting due in 2 hours" in story(admin_client, "/a/")
+    settings.DEBUG = True
+    assert "waits: nothing is sent from here" in story(admin_client, "/a/")
 
 
 def test_a_url_of_another_host_that_was_listed_has_a_story(

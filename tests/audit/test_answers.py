@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from array import array
+from typing import Any
 
 import pytest
 
 from django_sitemaps_plus.audit import kinds
-from django_sitemaps_plus.audit.rules.answers import Answer, percentiles, problems_of
+from django_sitemaps_plus.audit.rules.answers import (
+    Answer,
+    percentiles,
+    problems_of,
+    problems_of_image,
+)
 
 URL = "https://www.example.com/a/?page=2"
 WORDS = "word " * 200
+NOW = dt.datetime(2026, 6, 15, 12, tzinfo=dt.UTC)
 
 
 def problems(
@@ -18,7 +26,7 @@ def problems(
 ) -> list[tuple[str, str]]:
     """Return what is said of an answer."""
     known = {name.replace("_", "-"): value for name, value in headers.items()}
-    return list(problems_of(URL, Answer(status, known, body.encode())))
+    return list(problems_of(URL, Answer(status, known, body.encode()), NOW))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +37,7 @@ def problems(
         ("none", kinds.NOINDEX),
         ("max-snippet: 5, noindex", kinds.NOINDEX),
         ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex", kinds.NOINDEX),
-        ("googlebot: noindex", kinds.NOINDEX_FOR_ONE),
+        ("googlebot: noindex", kinds.NOINDEX),
         ("otherbot: nofollow, bingbot: nofollow, noindex", kinds.NOINDEX_FOR_ONE),
         ("googlebot: nofollow", None),
         ("otherbot: noindex, nofollow", None),
@@ -47,7 +55,8 @@ def test_the_header_says_who_may_not_index(header: str, kind: str | None) -> Non
     [
         ('name="robots" content="noindex"', kinds.NOINDEX),
         ('content="NONE" NAME="Robots"', kinds.NOINDEX),
-        ('name="googlebot" content="noindex"', kinds.NOINDEX_FOR_ONE),
+        ('name="googlebot" content="noindex"', kinds.NOINDEX),
+        ('name="bingbot" content="noindex"', kinds.NOINDEX_FOR_ONE),
         ('name="otherbot" content="noindex"', None),
         ('name="description" content="noindex"', None),
         ('name="robots" content="index,follow"', None),
@@ -63,6 +72,39 @@ def test_what_is_forbidden_to_all_is_not_said_of_one_too() -> None:
     page = f'<meta name="googlebot" content="noindex">{WORDS}'
     assert problems(page, x_robots_tag="noindex") == [
         (kinds.NOINDEX, "noindex in the header X-Robots-Tag")
+    ]
+
+
+@pytest.mark.parametrize("tag", ["textarea", "template", "title", "noscript"])
+def test_what_is_text_or_not_shown_is_no_meta_element(tag: str) -> None:
+    meta = '<meta name="robots" content="noindex">'
+    assert problems(f"<{tag}>{meta}</{tag}>{WORDS}") == []
+    nested = f"<template><template></template>{meta}</template>{WORDS}"
+    assert problems(nested) == []
+    assert [kind for kind, _ in problems(f"<{tag}></{tag}>{meta}{WORDS}")] == [
+        kinds.NOINDEX
+    ]
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        ("25 Jun 2020 15:00:00 PST", kinds.NOINDEX),
+        ("2020-06-25", kinds.NOINDEX),
+        ("Thursday, 25-Jun-20 15:00:00 UTC", kinds.NOINDEX),
+        ("Thu, 25 Jun 2020 15:00:00 GMT", kinds.NOINDEX),
+        ("Sat, 25 Jun 2050 15:00:00 GMT", None),
+        ("some day", None),
+    ],
+)
+def test_what_was_available_until_some_day_is_not_indexed_after_it(
+    end: str, kind: str | None
+) -> None:
+    header = f"nofollow, unavailable_after: {end}"
+    expected = [] if kind is None else [kind]
+    assert [one for one, _ in problems(x_robots_tag=header)] == expected
+    assert [one for one, _ in problems(x_robots_tag=f"{header}, none")] == [
+        kinds.NOINDEX
     ]
 
 
@@ -87,6 +129,47 @@ def test_a_canonical_elsewhere_is_named(body: str, header: str) -> None:
     assert problems(f"{body}{WORDS}", link=header) == [(kinds.CANONICAL, expected)]
 
 
+def test_a_relative_canonical_begins_at_the_base() -> None:
+    base = '<base target="_blank"><base href="/a/b/"><base href="/c/">'
+    assert problems(f'<link rel="canonical" href="../?page=2">{base}{WORDS}') == []
+    ((kind, text),) = problems(f'{base}<link rel="canonical" href="x">{WORDS}')
+    assert (kind, text) == (
+        kinds.CANONICAL,
+        "its canonical is https://www.example.com/a/b/x",
+    )
+
+
+def test_canonicals_that_contradict_each_other_are_both_named() -> None:
+    own = '<link rel="canonical" href="?page=2">'
+    other = '<https://www.example.com/b/>; rel="canonical"'
+    assert problems(f"{own}{own}{WORDS}") == []
+    assert problems(f"{own}{WORDS}", link=other) == [
+        (
+            kinds.CANONICAL,
+            f"its canonicals differ: {URL} and https://www.example.com/b/",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("0; url=/b/", "/b/"),
+        ("5;URL='https://www.example.com/b/'", "/b/"),
+        ("300", None),
+        ("300; url=?page=2", None),
+    ],
+)
+def test_a_refresh_to_another_url_is_a_redirect(
+    content: str, target: str | None
+) -> None:
+    text = f"refreshes to https://www.example.com{target}"
+    expected = [] if target is None else [(kinds.REDIRECTS, text)]
+    meta = f'<meta http-equiv="Refresh" content="{content}">'
+    assert problems(f"{meta}{WORDS}") == problems(refresh=content) == expected
+    assert problems(f"<noscript>{meta}</noscript>{WORDS}") == []
+
+
 def test_redirects_say_where_to_and_those_to_the_login_that_they_are() -> None:
     assert problems(status=301, location="../b/") == [
         (kinds.REDIRECTS, "redirects to https://www.example.com/b/ (301)")
@@ -103,10 +186,58 @@ def test_a_status_that_is_not_200_is_said(status: int, kind: str) -> None:
 def test_a_login_page_is_told_from_pages_with_a_login_form() -> None:
     form = '<form><input type="password"></form>'
     hidden = f"<script>{WORDS}</script>"
-    assert [kind for kind, _ in problems(f"Log in{form}{hidden}")] == [kinds.LOGIN]
+    assert [kind for kind, _ in problems(f"Log in{form}{hidden}")] == [kinds.LOGIN_FORM]
     assert problems(f"{WORDS}{form}") == []
     new = '<input type="password" autocomplete="new-password">'
     assert problems(f"Register<form>{new}</form>") == []
+    assert problems(f"<header>{form}</header>Short") == []
+
+
+@pytest.mark.parametrize(
+    ("title", "is_error"),
+    [
+        ("404 Not Found", True),
+        ("Error 404", True),
+        ("Page not found | Shop", True),
+        ("Seite nicht gefunden", True),
+        ("Page introuvable", True),
+        ("404 ways to cook an egg", False),
+        ("Lost and found", False),
+        ("What to do where a key is not found in a dict", False),
+    ],
+)
+def test_a_page_that_is_called_not_found_looks_like_an_error(
+    title: str, is_error: bool
+) -> None:
+    expected = [kinds.SOFT_404] if is_error else []
+    for page in (f"<title>{title}</title>", f"<title>Shop</title><h1>{title}</h1>"):
+        assert [kind for kind, _ in problems(f"{page}{WORDS}")] == expected
+
+
+def test_a_body_without_words_is_empty_unless_it_shows_something_else() -> None:
+    page = "<html><head><title>Shop</title></head><body> {} </body></html>"
+    assert problems(page.format("")) == [(kinds.EMPTY, "answers with an empty <body>")]
+    for content in ("<img src=x>", "<div id=app></div><script src=x></script>", "Hi"):
+        assert problems(page.format(content)) == []
+
+
+def test_slow_and_large_pages_are_named() -> None:
+    def kinds_of(**fields: Any) -> list[str]:
+        answer = Answer(200, {}, f"<html>{WORDS}".encode(), **fields)
+        return [kind for kind, _ in problems_of(URL, answer, NOW)]
+
+    assert kinds_of(seconds=3.0, size=2_000_000) == []
+    assert kinds_of(seconds=3.1, size=2_000_001) == [kinds.SLOW, kinds.TOO_LONG]
+
+
+def test_an_image_answers_with_an_image() -> None:
+    def texts(status: int, kind: str) -> list[str]:
+        answer = Answer(status, {"content-type": kind})
+        return [text for _, text in problems_of_image("/i.png", answer)]
+
+    assert texts(200, "image/png") == []
+    assert texts(404, "text/html") == ["/i.png answers 404"]
+    assert texts(200, "text/html; charset=utf-8") == ["/i.png is a web page"]
 
 
 def test_what_is_no_web_page_is_judged_by_its_headers_only() -> None:
@@ -117,7 +248,7 @@ def test_what_is_no_web_page_is_judged_by_its_headers_only() -> None:
 
 def test_no_answer_is_a_finding_with_its_reason() -> None:
     answer = Answer(0, failure="www.example.com did not answer within 30 s.")
-    assert list(problems_of(URL, answer)) == [(kinds.FAILS, answer.failure)]
+    assert list(problems_of(URL, answer, NOW)) == [(kinds.UNREACHABLE, answer.failure)]
 
 
 def test_percentiles_are_of_the_answers() -> None:

@@ -8,16 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db.models import F
+from django.db.models import F, Value
 from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
 from django.utils import timezone
 
 from django_sitemaps_plus import Sitemap
-from django_sitemaps_plus.audit import kinds, rows, run
-from django_sitemaps_plus.audit.queries import last_audit
+from django_sitemaps_plus.audit import asking, kinds, rows
+from django_sitemaps_plus.audit.asking import Pace
+from django_sitemaps_plus.audit.models import Audit
+from django_sitemaps_plus.audit.queries import last_audit, verdicts
 from django_sitemaps_plus.management import progress, utils
+from django_sitemaps_plus.management.utils import SitemapsCommand
+from django_sitemaps_plus.sitemaps.registry import registry
 from tests.support.factories import FIRST, articles
 from tests.support.fakes.faults import Reply
+from tests.support.fakes.server import Request
 from tests.support.fakes.site import FakeSite
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
 from tests.testapp.models import Article
@@ -25,6 +32,19 @@ from tests.testapp.models import Article
 pytestmark = pytest.mark.django_db
 
 SITE = "https://www.example.com"
+
+
+#: What stops the process at the second page that is asked for.
+STOPS: list[type[BaseException]] = []
+
+
+def page(request: HttpRequest, number: int) -> HttpResponse:
+    if number == 2:
+        raise STOPS[0]
+    return HttpResponse(status=404)
+
+
+urlpatterns = [path("<int:number>/", page)]
 
 
 class Titled(Sitemap):
@@ -65,7 +85,7 @@ def test_live_asks_the_site_over_http_and_says_how_long_it_took(
         settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
         listing(register, "/good/", "/a&b/", "/moved/", "/missing/")
         found = audit("--live", "--rate", "1000")
-        requests = [request.path for request in site.requests]
+        requests = [request.path for request in site.requests[:5]]
     assert requests == ["/robots.txt", "/good/", "/a&b/", "/moved/", "/missing/"]
     assert {(one["id"], one["url"], one["text"]) for one in found["findings"]} == {
         (kinds.DISALLOWED, f"{site.origin}/a&b/", "by the rules for all crawlers"),
@@ -81,16 +101,145 @@ def test_live_asks_the_site_over_http_and_says_how_long_it_took(
     assert 0 < times["p50"] <= times["p95"] <= times["max"]
 
 
-def test_a_site_that_does_not_answer_is_an_error_of_robots_and_of_each_url(
+def test_a_site_that_does_not_answer_is_not_asked_for_all_its_urls(
     register: Any, settings: Any
 ) -> None:
     with FakeSite() as site:
         origin = site.origin
     settings.SITEMAPS_PLUS = {"BASE_URL": origin}
-    listing(register, "/a/")
-    out, err, code = run_command("check_sitemaps", "--live")
-    assert (err, code) == ("CommandError: The audit found 2 errors.\n", 1)
-    assert out.count("did not accept a connection") == 2
+    listing(register, *(f"/{n}/" for n in range(20)))
+    out, err, code = run_command("check_sitemaps", "--live", "--rate", "1000")
+    assert (err, code) == (
+        "CommandError: The audit found 4 errors. No answer to 3 URLs in a row: 3 of 20 "
+        "URLs were asked for.\n",
+        1,
+    )
+    assert out.count("did not accept a connection") == 4
+    assert "Audit: 20 URLs, 0 of them fetched; 4 errors and 0 warnings." in out
+    audit = last_audit()
+    assert audit is not None
+    assert (audit.fetched_urls, audit.sections) == (0, {"article": [20, 0]})
+    # The next one that fetches nothing is in order, and does not say more than that.
+    assert [one.number("error") for one in verdicts() if one.section] == [0]
+
+
+def test_a_host_that_is_not_allowed_is_named_as_the_cause(
+    register: Any, settings: Any
+) -> None:
+    settings.MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
+    settings.ALLOWED_HOSTS = ["testserver"]
+    listing(register, *(f"/{n}/" for n in range(9)))
+    found = audit("--fetch")
+    assert {(one["id"], one["text"]) for one in found["findings"]} == {
+        (kinds.UNREACHABLE, "ALLOWED_HOSTS does not have 'www.example.com'")
+    }
+    assert (found["errors"], found["fetched"]) == (3, 0)
+
+
+def test_a_site_that_wants_a_rest_gets_it_or_is_left_alone(
+    register: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(asking.time, "sleep", waited.append)
+
+    class Tired(FakeSite):
+        """Answers each second request only."""
+
+        def answer(self, request: Request) -> Reply:
+            if request.path == "/c/":
+                return Reply(status=429, headers={"Retry-After": "3600"})
+            if len(self.requests) % 2 or request.path == "/robots.txt":
+                return super().answer(request)
+            return Reply(status=503, headers={"Retry-After": "20"})
+
+    with Tired({"/a/": "<p>A", "/b/": "<p>B"}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/a/", "/b/", "/c/", "/d/")
+        found = audit("--live", "--rate", "100000")
+        requests = [request.path for request in site.requests]
+    assert requests == ["/robots.txt", "/a/", "/a/", "/b/", "/b/", "/c/"]
+    assert [seconds for seconds in waited if seconds > 1] == [20, 20]
+    assert (found["errors"], found["fetched"]) == (0, 2)
+    assert found["missed"] == (
+        f"{site.origin}/c/ answers 429 and asks for 3,600 seconds of rest "
+        "(Retry-After): 2 of 4 URLs were asked for."
+    )
+
+
+def test_the_first_image_of_a_url_is_fetched_over_http(
+    register: Any, settings: Any
+) -> None:
+    with FakeSite({"/a/": "<p>A", "/b/": "<p>B"}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/a/", "/b/", images=Value("/i.png"))
+        found = audit("--live", "--rate", "1000")
+        requests = [request.path for request in site.requests[:4]]
+    assert requests == ["/robots.txt", "/a/", "/i.png", "/b/"]
+    assert [(one["id"], one["text"]) for one in found["findings"]] == [
+        (kinds.MISSING_IMAGE, f"{site.origin}/i.png answers 404")
+    ]
+    assert found["fetched"] == 2
+
+
+# Stopped half way
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_what_was_found_until_a_stop_is_printed_and_stored(
+    register: Any, settings: Any, stop: type[BaseException]
+) -> None:
+    settings.ROOT_URLCONF = __name__
+    STOPS[:] = [stop]
+    listing(register, "/1/", "/2/", "/3/")
+    out, err, code = run_command("check_sitemaps", "--fetch")
+    said = "The audit was stopped: 1 of 3 URLs were asked for."
+    assert (err, code) == (f"CommandError: The audit found 1 error. {said}\n", 1)
+    assert f"3 URLs, 1 of them fetched; 1 error and 0 warnings. {said}" in " ".join(
+        out.split()
+    )
+    stored = last_audit()
+    assert stored is not None
+    assert (stored.missed, stored.sections) == (said, {"article": [3, 1]})
+    assert stored.findings.get().url == f"{SITE}/1/"
+
+
+def test_a_stop_ends_the_audits_of_all_sites(register: Any, settings: Any) -> None:
+    settings.ROOT_URLCONF = __name__
+    blog = {"BASE_URL": "https://blog.example.com"}
+    settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "SITES": {"blog": blog}}
+    registry.add("post", Titled, "blog")
+    try:
+        STOPS[:] = [KeyboardInterrupt]
+        listing(register, "/2/", "/3/")
+        assert run_command("check_sitemaps", "--fetch")[2] == 1
+        assert [one.fetched_urls for one in Audit.objects.all()] == [0]
+    finally:
+        registry.remove("post", "blog")
+
+
+def test_pages_that_were_not_read_before_a_stop_are_not_said_to_be_in_order(
+    register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing(register, "/1/?utm_source=x", "/2/", "/3/", "/4/?utm_source=x", limit=2)
+    run_command("check_sitemaps")
+    assert [one.number("warning") for one in verdicts() if one.section] == [2]
+
+    def stop(command: SitemapsCommand, text: str) -> Any:
+        def show(done: int, total: int) -> None:
+            raise KeyboardInterrupt
+
+        return show
+
+    monkeypatch.setattr(progress, "_lines", stop)
+    said = "The audit was stopped: 1 of 3 pages were read, not compared with each other"
+    found = audit()
+    assert (found["missed"], found["warnings"]) == (f"{said}.", 1)
+    # The whole audit before stands beside it.
+    standing = [one for one in verdicts() if one.section]
+    assert [(one.is_complete, one.number("warning")) for one in standing] == [
+        (False, 1),
+        (True, 2),
+    ]
 
 
 def test_no_more_requests_are_sent_a_second_than_allowed(
@@ -102,10 +251,11 @@ def test_no_more_requests_are_sent_a_second_than_allowed(
         waited.append(seconds)
         clock[0] += seconds
 
-    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(run.time, "sleep", sleep)
-    wanted: Any = iter([("", "")] * 5)
-    assert len(list(run._paced(wanted, 4))) == 5
+    monkeypatch.setattr(asking.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(asking.time, "sleep", sleep)
+    pace = Pace(4)
+    for _ in range(5):
+        pace.wait()
     assert waited == [0, 0.25, 0.25, 0.25, 0.25]
 
 
@@ -340,7 +490,8 @@ def test_progress_says_rate_and_rest_without_rich(
     monkeypatch.setattr(utils, "EVERY", 0)
     listing(register, "/good/1/", "/good/2/")
     _, err, _ = run_command("check_sitemaps", "--fetch")
-    assert err.splitlines() == [
+    # A busy machine has time for the rate and the rest.
+    assert [line.partition(",")[0] for line in err.splitlines()] == [
         "1 of 1 pages read",
         "1 of 2 URLs fetched",
         "2 of 2 URLs fetched",
@@ -351,13 +502,14 @@ def test_progress_says_rate_and_rest_without_rich(
 
 
 def test_the_table_of_findings_is_what_can_be_found() -> None:
-    page = Path(__file__).parent.parent.parent / "docs" / "audit.md"
+    docs = Path(__file__).parent.parent.parent / "docs"
     listed = [
         tuple(cell.strip() for cell in line.strip("|").split(" | "))
-        for line in page.read_text().splitlines()
+        for page in ("audit.md", "crawler.md")
+        for line in (docs / page).read_text().splitlines()
         if line.startswith("| `sitemaps_plus.")
     ]
-    assert listed == [
+    assert sorted(listed) == sorted(
         (
             f"`{kind.id}`",
             kind.level,
@@ -365,4 +517,4 @@ def test_the_table_of_findings_is_what_can_be_found() -> None:
             f"{kind.fix[0].upper()}{kind.fix[1:]}.",
         )
         for kind in kinds.KINDS.values()
-    ]
+    )

@@ -56,11 +56,11 @@ def test_how_sections_stand(register: Register, settings: Any) -> None:
         "  On the object path: location() is a method.\n"
         "  Next: nothing to do\n"
         "\n"
-        "level    id    page   row  URL  what\n"
-        "warning  A001  plain            no page yet\n"
+        "warning A001: sections with pages that were not built, and so not checked "
+        "(1)\n"
+        "  plain: no page yet\n"
+        "  Next: run manage.py build_sitemaps.\n"
         "\n"
-        "A001: sections with pages that were not built, and so not checked (1). Next: "
-        "run manage.py build_sitemaps.\n"
         "Audit: 4 URLs; 0 errors and 1 warning.\n"
     )
     run_command("build_sitemaps", "plain")
@@ -96,7 +96,7 @@ def test_bad_rows(register: Register) -> None:
     assert (err, code) == ("", 0)
     assert "with 2 entries and 1 bad row.\n" in out
     words = " ".join(out.split())
-    assert f"article-1 {bad.pk} left out: No URL pattern named 'article'" in words
+    assert f"article-1, row {bad.pk}: left out: No URL pattern named 'article'" in words
     assert (
         "  Next: correct the rows, then run manage.py build_sitemaps article "
         "--reconcile\n"
@@ -143,13 +143,14 @@ def test_a_check_in_error(register: Register) -> None:
     register("article", type("Wrong", (ArticleSitemap,), {"location": wrong}))
     out, err, code = check()
     assert "(sitemaps_plus.E007) Section 'article' has no URLs" in out
-    assert (err, code) == ("CommandError: In error: sitemaps_plus.E007.\n", 1)
+    assert "\n  In error: " in out
+    assert (err, code) == ("CommandError: In error: sitemaps_plus.E007, article.\n", 1)
 
 
 def test_a_silenced_check(register: Register, settings: Any) -> None:
-    wrong = Route("no-such-name", slug=F("slug"))
-    register("article", type("Wrong", (ArticleSitemap,), {"location": wrong}))
-    settings.SILENCED_SYSTEM_CHECKS = ["sitemaps_plus.E007"]
+    register("article", type("Wrong", (ArticleSitemap,), {"changefreq": "often"}))
+    assert check()[1:] == ("CommandError: In error: sitemaps_plus.E010.\n", 1)
+    settings.SILENCED_SYSTEM_CHECKS = ["sitemaps_plus.E010"]
     out, _, code = check("--format", "json")
     assert (json.loads(out)["checks"], code) == ([], 0)
 

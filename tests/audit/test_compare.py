@@ -10,10 +10,12 @@ import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import views as contrib_views
@@ -24,8 +26,9 @@ from django.urls import include, path, reverse
 from django.views.decorators.cache import cache_page
 
 from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.audit import entries, saved, sides
 from django_sitemaps_plus.audit.comparison import compare
-from django_sitemaps_plus.audit.documents import Entry
+from django_sitemaps_plus.audit.entries import Entry
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.sitemaps.site import parse_base_url
 from tests.support.factories import NoteFactory, articles
@@ -72,6 +75,7 @@ class NoteSitemap(Sitemap):
 #: What contrib's views are given.
 SITEMAPS: dict[str, Any] = {"article": Former}
 NOTES: dict[str, Any] = {"note": FormerNotes}
+OURS: dict[str, Any] = {"article": ArticleSitemap, "old": Former}
 NOT_A_DICT = [Former]
 
 
@@ -96,6 +100,7 @@ urlpatterns = [
         name="django.contrib.sitemaps.views.sitemap",
     ),
     path("own.xml", own, name="own"),
+    path("ours.xml", contrib_views.sitemap, {"sitemaps": OURS}, name="ours"),
     path("broken.xml", here, name="broken"),
     *i18n_patterns(
         path("notes/<int:number>/", anything, name="note"),
@@ -355,7 +360,7 @@ def test_a_changefreq_that_is_a_method_is_left_out_and_the_url_is_not(
 
 
 def test_a_page_with_too_many_bad_rows_lists_nothing(
-    register: Register, former: Callable[..., str]
+    register: Register, former: Callable[..., str], settings: Any
 ) -> None:
     register("article", ArticleSitemap)
     articles(20, slug="no slug")
@@ -370,6 +375,11 @@ def test_a_page_with_too_many_bad_rows_lists_nothing(
     out, _, code = check(former("/articles/a/", "/articles/b%20c/"))
     assert f"\nSection 'article' leaves out row {bad.pk}: No URL pattern named" in out
     assert code == 1
+    settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "ON_ERROR": "raise"}
+    assert (
+        "1 of the 2 rows of page article-1 are bad; the first is"
+        in check(former("/articles/a/"))[0]
+    )
 
 
 def test_a_section_that_cannot_be_read_does_not_hide_the_others(
@@ -541,10 +551,19 @@ BOMB = (
     [
         (BOMB, "has a document type, as web pages have"),
         ("<!DOCTYPE html><html></html>", "has a document type"),
-        ("<rss></rss>", "is <rss>, and no sitemap."),
+        ("<rss></rss>", "is <rss>, not a sitemap."),
         ("", "is not well-formed XML: no element found"),
         (sitemap_of("/a/")[:-9], "is not well-formed XML"),
         (gzip.compress(sitemap_of("/a/").encode())[:-9], "is not well-formed XML"),
+        pytest.param(
+            sitemap_of("/a" * 60_000),
+            "has a text of over 100,000 characters.",
+            id="a long text",
+        ),
+        (
+            '<?xml version="1.0" encoding="utf-7"?>' + sitemap_of("/a/"),
+            "is in the encoding 'utf-7'; sitemaps are in UTF-8.",
+        ),
         (index_of(f"{SITE}/a.xml"), "an index of 1 sitemaps, and 0 are there. Save"),
     ],
 )
@@ -558,6 +577,36 @@ def test_what_is_no_sitemap(
     assert (out, code) == ("", 1)
     assert err.startswith(f"CommandError: {file} ")
     assert said in err
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_not_read_to_its_end(
+    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("article", ArticleSitemap)
+    monkeypatch.setattr(entries, "_MOST_BYTES", 200_000)
+    file = tmp_path / "bomb.xml.gz"
+    file.write_bytes(gzip.compress(sitemap_of(*["/a/"] * 20_000).encode()))
+    _, err, code = check(str(file))
+    assert (f"{file} has over 200,000 bytes; a sitemap may have" in err, code) == (
+        True,
+        1,
+    )
+
+
+def test_indexes_without_end_are_not_followed() -> None:
+    numbers = count(1)
+
+    def deeper(name: str) -> Iterator[Entry]:
+        yield Entry(f"{SITE}/{next(numbers)}.xml", is_sitemap=True)
+
+    with pytest.raises(entries.Unreadable, match=r"2\.xml is an index in an index"):
+        list(entries.walk(SITE, deeper))
+
+    def wider(name: str) -> Iterator[Entry]:
+        yield from (deeper(name).__next__() for _ in range(70_000))
+
+    with pytest.raises(entries.Unreadable, match="has over 60,000 sitemaps"):
+        list(entries.walk(SITE, wider))
 
 
 def test_an_empty_folder(register: Register, tmp_path: Path) -> None:
@@ -671,3 +720,97 @@ def test_progress(
     register("article", ArticleSitemap)
     _, err, _ = check(former(*(f"/{number}/" for number in range(2000))))
     assert err.startswith("Before: 1,000 URLs read\nBefore: 2,000 URLs read\nCommand")
+
+
+# What is saved first
+
+
+class Bare(contrib.Sitemap):
+    """Gives less of each URL than contrib does, as djangoproject.com's does."""
+
+    def get_urls(self, *args: Any, **kwargs: Any) -> Any:
+        return [{"location": f"{SITE}/articles/{one}/"} for one in "ab"]
+
+    def items(self) -> Any:
+        return ["a", "b"]
+
+
+BARE: dict[str, Any] = {"article": Bare}
+
+
+def test_a_class_that_gives_only_locations_is_read(register: Register) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="a")
+    found, code = differences(here_as("BARE"))
+    assert (found["lost"]["examples"], code) == ([f"{SITE}/articles/b/"], 1)
+
+
+def test_what_was_saved_first_is_compared_after_each_step(
+    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(Former):
+        i18n = alternates = True
+        changefreq = "often"
+        priority = 0.5
+
+        def location(self, item: Article) -> str:
+            return f"/articles/{item.slug}/?a='&b"
+
+    folder = str(tmp_path / "new" / "before")
+    articles(2)
+    monkeypatch.setitem(SITEMAPS, "full", Full)
+    monkeypatch.setattr(saved, "MAX_ENTRIES", 3)
+    out, err, code = check(here_as("SITEMAPS"), "--save", folder)
+    urls = 2 + 2 * len(django_settings.LANGUAGES)
+    assert (err, code) == ("", 0)
+    assert out.startswith(f"{urls} URLs of contrib's view of {__name__}.SITEMAPS saved")
+    # Each value is what it was, and nothing is left over.
+    assert sorted(file.name for file in Path(folder).parent.iterdir()) == ["before"]
+    again = [*saved.saved(Path(folder))]
+    direct = sides.of_dict(sides.CONTRIB, SITEMAPS, sides.compared_site())
+    assert [entry for _, entry in again] == [entry for _, entry in direct]
+    assert check(here_as("SITEMAPS"), "--save", folder)[1:] == (
+        f"CommandError: {folder} exists: name a new folder.\n",
+        1,
+    )
+    # One changed import: our views in the place of contrib's, of the same dict.
+    out, _, code = check(folder)
+    assert "the same sitemaps by django_sitemaps_plus.views" in out
+    assert ("\nNothing is lost." in out, code) == (True, 0)
+    # Then they are registered; the dict may be gone.
+    monkeypatch.delitem(globals(), "SITEMAPS")
+    register("article", ArticleSitemap)
+    found, code = differences(folder)
+    assert (found["lost"]["count"], code) == (2, 1)
+
+
+def test_a_folder_that_could_not_be_filled_is_not_there(tmp_path: Path) -> None:
+    articles(1, slug="no slug")
+    folder = tmp_path / "before"
+    assert check(here_as("SITEMAPS"), "--save", str(folder))[2] == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [[], ["--save", "before"]])
+def test_what_is_of_this_package_by_now_proves_nothing(
+    register: Register, options: list[str]
+) -> None:
+    register("article", ArticleSitemap)
+    for former in (here_as("OURS"), "ours", "django_sitemaps_plus:site"):
+        out, err, code = check(former, *options)
+        assert (out, code) == ("", 2)
+        assert f"{former!r} is not a former sitemap any more: article there" in err
+        assert "--save before" in err
+
+
+def test_an_empty_former_sitemap_does_not_say_that_nothing_is_lost(
+    register: Register, former: Callable[..., str]
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1)
+    out, err, code = check(former())
+    assert "Nothing is lost" not in out
+    assert (err, code) == (
+        "CommandError: The former sitemap lists nothing, so nothing was compared.\n",
+        1,
+    )

@@ -5,16 +5,16 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import pytest
 
 from django_sitemaps_plus.audit import checking, kinds
 from django_sitemaps_plus.audit.checking import Checking, Sample
-from django_sitemaps_plus.audit.findings import MOST, Findings, Found
+from django_sitemaps_plus.audit.findings import MOST, Findings
 from django_sitemaps_plus.audit.listed import Document
-from django_sitemaps_plus.audit.rules import schema
-from django_sitemaps_plus.audit.rules.urls import Urls, rules
-from django_sitemaps_plus.protocol.entries import News
+from django_sitemaps_plus.audit.rules.urls import Urls, image_rules, rules
+from django_sitemaps_plus.protocol.entries import Image, News, Video
 from django_sitemaps_plus.protocol.languages import unknown_in
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.protocol.robots import read
@@ -25,7 +25,9 @@ NOW = dt.datetime(2026, 6, 15, 12, tzinfo=dt.UTC)
 OURS = SiteAddress(origin=Origin("https", "www.example.com"))
 
 
-def check(*pages: Sequence[str] | bytes, sample: Sample | None = None) -> Checking:
+def check(
+    *pages: Sequence[str] | bytes, urls: Urls | None = None, **options: Any
+) -> Checking:
     """Check documents of one section, each of some entries."""
     documents = [
         Document(
@@ -35,7 +37,7 @@ def check(*pages: Sequence[str] | bytes, sample: Sample | None = None) -> Checki
         )
         for n, page in enumerate(pages, 1)
     ]
-    work = Checking(Findings(), {"a": Urls(OURS)}, NOW, sample=sample)
+    work = Checking(Findings(), {"a": urls or Urls(OURS)}, NOW, **options)
     work.check(documents)
     return work
 
@@ -48,31 +50,6 @@ def found(*pages: Sequence[str] | bytes) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("lastmod", "kind"),
-    [
-        ("2026-06-15", None),
-        # It is the sixteenth already, somewhere.
-        ("2026-06-16", None),
-        ("2026-06-17", kinds.FUTURE),
-        ("2026-06-15T12:04:00Z", None),
-        ("2026-06-15T14:04:00+02:00", None),
-        ("2026-06-15T12:06:00Z", kinds.FUTURE),
-        ("2026-06-15T09:00:00-04:00", kinds.FUTURE),
-    ],
-)
-def test_a_lastmod_is_in_the_future_when_it_is_so_everywhere(
-    lastmod: str, kind: str | None
-) -> None:
-    assert found([url_xml("/a/", lastmod)]) == ([] if kind is None else [(kind, "/a/")])
-
-
-@pytest.mark.parametrize("lastmod", ["2026-02-30", "2026-06", "yesterday", "15.6.2026"])
-def test_a_lastmod_that_is_no_date_of_the_schema_is_named(lastmod: str) -> None:
-    entry = url_xml("/a/", "2026-01-31").replace("2026-01-31", lastmod)
-    assert found([entry]) == [(kinds.BAD_LASTMOD, "/a/")]
-
-
 def test_news_older_than_two_days_are_named() -> None:
     def article(path: str, published: str) -> str:
         return url_xml(path, news=[News("N", "en", published, "T")])
@@ -82,8 +59,14 @@ def test_news_older_than_two_days_are_named() -> None:
         article("/day/", "2026-06-13"),
         article("/old/", "2026-06-13T11:59:00Z"),
         article("/past/", "2026-06-12"),
+        article("/soon/", "2026-06-15T12:06:00Z"),
+        article("/zone/", "2026-06-15"),
     ]
-    assert found(page) == [(kinds.OLD_NEWS, "/old/"), (kinds.OLD_NEWS, "/past/")]
+    assert found(page) == [
+        (kinds.OLD_NEWS, "/old/"),
+        (kinds.OLD_NEWS, "/past/"),
+        (kinds.FUTURE_NEWS, "/soon/"),
+    ]
 
 
 def test_limits_are_said_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,12 +86,12 @@ def alternates(path: str, *pairs: tuple[str, str]) -> str:
     return url_xml(path, alternates=pairs)
 
 
-def test_alternates_on_other_pages_and_in_other_blocks_link_back(
+def test_alternates_on_other_pages_and_read_later_link_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(schema, "_BYTES", 150)
+    monkeypatch.setattr(checking, "_AT_ONCE", 1)
     both = [("en", "/en/"), ("de", "/de/"), ("x-default", "/")]
-    # In one document but several blocks, and in two documents.
+    # In one document, and in two.
     assert found([alternates("/en/", *both), alternates("/de/", *both)]) == []
     assert found([alternates("/en/", *both)], [alternates("/de/", *both)]) == []
     # Listed twice, one time without the other language beside it.
@@ -125,6 +108,11 @@ def test_a_listed_alternate_that_does_not_link_back_is_named() -> None:
     assert found([alternates("/en/", *both)], [url_xml("/de/")]) == one_sided
     own = alternates("/de/", ("de", "/de/"))
     assert found([alternates("/en/", *both)], [own]) == one_sided
+    # It links to another URL only, which links back.
+    others = [("de", "/de/"), ("fr", "/fr/")]
+    french = alternates("/fr/", *others, ("x-default", "/"))
+    german = [alternates("/de/", *others), french]
+    assert found([alternates("/en/", *both)], german) == one_sided
     # Of what is not listed nothing is known: its page may link back.
     assert found([alternates("/en/", *both)]) == []
 
@@ -132,9 +120,13 @@ def test_a_listed_alternate_that_does_not_link_back_is_named() -> None:
 def test_links_that_are_returned_take_no_place_among_those_that_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Nor do links to URLs that no section lists."""
     monkeypatch.setattr(checking, "MOST", 1)
     both = [[("en", f"/en/{n}/"), ("de", f"/de/{n}/")] for n in range(40)]
-    english = [alternates(f"/en/{n}/", *some) for n, some in enumerate(both)]
+    english = [
+        alternates(f"/en/{n}/", *some, ("fr", f"/fr/{n}/"))
+        for n, some in enumerate(both)
+    ]
     german = [alternates(f"/de/{n}/", *some) for n, some in enumerate(both)]
     german[17] = alternates("/de/17/", ("de", "/de/17/"))
     assert found(english, german) == [(kinds.NOT_RETURNED, "/en/17/")]
@@ -156,6 +148,7 @@ def test_languages_and_regions_that_exist_are_known(language: str) -> None:
         ("es-la", None),
         ("de-eu", "'eu'"),
         ("e", "no"),
+        ("english", "no"),
     ],
 )
 def test_languages_and_regions_that_do_not_exist_are_named(
@@ -164,6 +157,99 @@ def test_languages_and_regions_that_do_not_exist_are_named(
     assert (wrong or "") in unknown_in(language)
     # Laos, not Latin America: it exists.
     assert bool(unknown_in(language)) == (wrong is not None)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "kind"),
+    [
+        ([("en", "/en/"), ("de", "/en/")], kinds.ONE_FOR_ALL),
+        ([("en", "/en/"), ("de", "http://de.example/")], kinds.MIXED_SCHEMES),
+        # Regions of a language, two names of one, and the rest may share a URL.
+        ([("en", "/en/"), ("en-gb", "/en/"), ("x-default", "/en/")], None),
+        ([("nb", "/en/"), ("no", "/en/")], None),
+    ],
+)
+def test_a_set_of_alternates_has_a_url_for_each_language_and_one_scheme(
+    pairs: list[tuple[str, str]], kind: str | None
+) -> None:
+    expected = [] if kind is None else [(kind, "/en/")]
+    assert found([alternates("/en/", *pairs)]) == expected
+
+
+def test_an_alternate_of_the_site_is_listed_where_all_is_read() -> None:
+    links = [("en", "/en/"), ("de", "/de/"), ("fr", "https://fr.example/")]
+    page = [alternates("/en/", *links, ("x-default", "/"))]
+    findings = check(page, is_whole=True).findings.sorted()
+    assert [(one.kind, one.text) for one in findings] == [
+        (kinds.NOT_LISTED, f"{SITE}/de/ is not listed")
+    ]
+    # A part of the site says nothing of the rest.
+    assert found(page) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "/A/",
+        "/a",
+        "/a/index.html",
+        "/a/?x=1&b=%C3%A4",
+        "/a/?b=%c3%a4&x=1",
+    ],
+)
+def test_urls_that_differ_only_in_how_they_are_written_are_named(other: str) -> None:
+    first = "/a/?b=%C3%A4&x=1" if "?" in other else "/a/"
+    (one,) = check([url_xml(first), url_xml("/b/")], [url_xml(other)]).findings.sorted()
+    assert (one.kind, one.url) == (kinds.SIMILAR, f"{SITE}{first}")
+    assert one.text == f"listed as {SITE}{other}, too"
+
+
+def test_urls_with_other_parameters_are_others() -> None:
+    paths = ["/a/", "/a/?x=1", "/a/?x=2", "/a/?x=B", "/a/?x=b", "/a-/", "/index/"]
+    assert found([url_xml(path) for path in paths]) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("srsltid=A1", kinds.TRACKING),
+        ("_ga=1.2", kinds.TRACKING),
+        ("mtm_campaign=x", kinds.TRACKING),
+        ("pk_kwd=x", kinds.TRACKING),
+        ("CFID=12", kinds.SESSION),
+        ("osCsid=ab12", kinds.SESSION),
+        ("sid=0123456789abcdef", kinds.SESSION),
+        ("sid=17", None),
+        ("pk=3", None),
+    ],
+)
+def test_parameters_that_make_copies_of_a_page(query: str, kind: str | None) -> None:
+    expected = [] if kind is None else [(kind, f"/a/?{query}")]
+    assert found([url_xml(f"/a/?{query}")]) == expected
+
+
+def test_images_and_videos_are_judged() -> None:
+    def video(end: str | None = None, content: str = "/a.mp4") -> Video:
+        return Video("/t.png", "T", "D", content_loc=content, expiration_date=end)
+
+    page = [
+        url_xml("/insecure/", images=[Image("http://www.example.com/1.png")]),
+        url_xml("/forbidden/", images=[Image("/secret/1.png"), Image("/2.png")]),
+        url_xml("/over/", videos=[video("2026-06-12")]),
+        url_xml("/good/", videos=[video("2026-06-14")], images=[Image("/1.png")]),
+    ]
+    itself = url_xml("/itself/", videos=[video()]).replace("/a.mp4", "/itself/")
+    groups = read("User-agent: Googlebot-Image\nDisallow: /secret/")
+    urls = Urls(OURS, forbids_image=image_rules(groups))
+    assert [
+        (one.kind, one.url.removeprefix(SITE))
+        for one in check([*page, itself], urls=urls).findings.sorted()
+    ] == [
+        (kinds.VIDEO_IS_PAGE, "/itself/"),
+        (kinds.INSECURE_IMAGE, "/insecure/"),
+        (kinds.DISALLOWED_IMAGE, "/forbidden/"),
+        (kinds.EXPIRED_VIDEO, "/over/"),
+    ]
 
 
 def test_robots_rules_of_one_search_engine_take_the_place_of_the_common_ones() -> None:
@@ -193,7 +279,7 @@ def test_a_sample_is_the_same_for_the_same_seed_and_any_url_may_be_in_it() -> No
     def chosen(seed: int) -> list[str]:
         sample = Sample(8, seed)
         check(*pages, sample=sample)
-        return [url for _, url in sample.chosen]
+        return [one.location for _, one in sample.chosen]
 
     assert chosen(1) == chosen(1) != chosen(2)
     assert len(set(chosen(1))) == 8
@@ -203,8 +289,8 @@ def test_a_sample_is_the_same_for_the_same_seed_and_any_url_may_be_in_it() -> No
 def test_all_findings_are_counted_and_only_the_first_are_remembered() -> None:
     findings = Findings(silenced=[kinds.TRACKING])
     for n in range(MOST + 5):
-        findings.add(Found(kinds.SESSION, "a", url=str(n)))
-        findings.add(Found(kinds.TRACKING, "a", url=str(n)))
+        findings.add(kinds.SESSION, "a", url=str(n))
+        findings.add(kinds.TRACKING, "a", url=str(n))
     assert len(findings.sorted()) == MOST
     assert findings.by_kind() == {kinds.SESSION: {"a": MOST + 5}}
     assert (findings.total(kinds.ERROR), findings.total(kinds.WARNING)) == (MOST + 5, 0)

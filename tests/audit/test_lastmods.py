@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from django_sitemaps_plus.audit import kinds
-from django_sitemaps_plus.audit.rules.lastmods import ENOUGH, Lastmods, old_news
+from django_sitemaps_plus.audit.rules.lastmods import ENOUGH, Lastmods, problem_of_news
 
 NOON = dt.datetime(2026, 3, 10, 12, tzinfo=dt.UTC)
 
@@ -36,6 +36,9 @@ def kind_of(value: str, now: dt.datetime = NOON) -> str | None:
         ("2026-02-30T12:00:00+00:00", kinds.BAD_LASTMOD),
         ("yesterday", kinds.BAD_LASTMOD),
         ("2026", kinds.BAD_LASTMOD),
+        ("1970-01-01T00:00:00+00:00", kinds.BEFORE_THE_WEB),
+        ("1991-08-05", kinds.BEFORE_THE_WEB),
+        ("1991-08-06", None),
         ("", None),
     ],
 )
@@ -137,16 +140,20 @@ def test_ten_items_of_one_lastmod_say_that_none_means_anything(
 
 
 @pytest.mark.parametrize(
-    ("published", "is_old"),
+    ("published", "kind"),
     [
-        ("2026-03-08T12:00:00+00:00", False),
-        ("2026-03-08T11:59:59+00:00", True),
-        # A day is over at its end.
-        ("2026-03-08", False),
-        ("2026-03-07", True),
-        ("2026-03-11", False),
-        ("some day", False),
+        ("2026-03-08T12:00:00+00:00", None),
+        ("2026-03-08T11:59:59+00:00", kinds.OLD_NEWS),
+        # A day is over at its end, and begins fourteen hours earlier in some zone.
+        ("2026-03-08", None),
+        ("2026-03-07", kinds.OLD_NEWS),
+        ("2026-03-11", None),
+        ("2026-03-12", kinds.FUTURE_NEWS),
+        ("2026-03-10T12:05:00+00:00", None),
+        ("2026-03-10T12:05:01+00:00", kinds.FUTURE_NEWS),
+        ("some day", None),
     ],
 )
-def test_news_are_listed_for_two_days(published: str, is_old: bool) -> None:
-    assert old_news(published, NOON) == (f"published {published}" if is_old else "")
+def test_news_are_listed_for_two_days(published: str, kind: str | None) -> None:
+    expected = None if kind is None else (kind, f"published {published}")
+    assert problem_of_news(published, NOON) == expected

@@ -9,7 +9,7 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps_plus import Sitemap, StaticSitemap
-from django_sitemaps_plus.audit import kinds, repeats
+from django_sitemaps_plus.audit import kinds
 from django_sitemaps_plus.audit.queries import last_audit
 from django_sitemaps_plus.management import auditing
 from tests.support.factories import articles
@@ -48,12 +48,8 @@ def found(*arguments: str) -> set[tuple[str, str, str]]:
     return {(one["id"], one["url"], one["text"]) for one in findings}
 
 
-@pytest.mark.parametrize("at_once", [1, 1_000])
-def test_urls_that_repeat_are_named_with_their_pages(
-    sections: None, monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
-    """On one page, on two of a section, and in two sections; however many files."""
-    monkeypatch.setattr(repeats, "AT_ONCE", at_once)
+def test_urls_that_repeat_are_named_with_their_pages(sections: None) -> None:
+    """On one page, on two of a section, and in two sections."""
     assert found() == {
         (kinds.REPEATED, f"{SITE}/a&b/", "listed twice: on article-1 and article-4"),
         (kinds.REPEATED, f"{SITE}/c/", "listed twice: on article-5"),
@@ -61,6 +57,10 @@ def test_urls_that_repeat_are_named_with_their_pages(
     }
     audit = last_audit()
     assert audit is not None
+    # Of the row on that page, not of the one on the other.
+    assert audit.findings.get(url=f"{SITE}/a&b/").row == str(
+        Article.objects.filter(title="/a&b/").earliest("pk").pk
+    )
     assert audit.counts == {
         kinds.REPEATED: {"article": 2},
         kinds.SHARED: {"article": 1},
@@ -79,7 +79,9 @@ def test_only_the_first_are_shown_and_all_are_counted(
     assert (err, code) == ("", 0)
     assert out.count(f"  {SITE}") == 1
     assert "and 1 more" in out
-    assert "A014: URLs that a section lists more than once (2). Next: " in out
+    assert "warning A014: URLs that a section lists more than once (2)\n" in out
+    assert "\n  Next: exclude repeated rows in items()" in out
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_urls_that_the_own_robots_txt_disallows_are_named(

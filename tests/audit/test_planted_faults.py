@@ -67,9 +67,10 @@ URLS = {
     kinds.CANONICAL: ["/copy/{}/"],
     kinds.EMPTY: ["/empty/{}/"],
     kinds.FAILS: ["/missing/{}/", "/broken/{}/"],
-    kinds.LOGIN: ["/private/{}/", "/login/{}/"],
-    kinds.NOINDEX: ["/hidden/{}/", "/meta/{}/", "/none/{}/"],
-    kinds.NOINDEX_FOR_ONE: ["/no-bing/{}/", "/no-googlebot/{}/"],
+    kinds.LOGIN: ["/private/{}/"],
+    kinds.LOGIN_FORM: ["/login/{}/"],
+    kinds.NOINDEX: ["/hidden/{}/", "/meta/{}/", "/none/{}/", "/no-googlebot/{}/"],
+    kinds.NOINDEX_FOR_ONE: ["/no-bing/{}/"],
 }
 LANGUAGES = [
     kinds.UNKNOWN_LANGUAGE,

@@ -8,8 +8,8 @@ stands for a part of the code, and both change together:
 
 - ``commit`` and ``hint``: a project's transaction, and the INSERT that follows it
   (``changes/recorder``);
-- ``report``: ``changes/reporting.report``;
-- ``build`` and ``write``: ``publishing/page_build.build``, a split included;
+- ``report``, ``look_up`` and ``write_report``: ``changes/reporting``;
+- ``build`` and ``write``: ``publishing/pages.build``, a split included;
 - ``known`` and ``difference``: ``changes/events.take`` and ``Comparison``;
 - ``may_be_here``: ``changes/url_changes.reported_by_others``;
 - ``is_elsewhere``: ``changes/url_changes.listed_by_others``;
@@ -32,6 +32,8 @@ ADDED, CHANGED, REMOVED = "added", "changed", "removed"
 
 #: The moments at which others may go on.
 Steps: TypeAlias = Generator[str, None, None]
+#: Moments that a transaction takes at most from its time to its end.
+MARGIN = 60
 #: The keys from the first to below the second.
 Range: TypeAlias = tuple[int, int]
 EVERYTHING: Range = (0, 10**9)
@@ -50,7 +52,7 @@ class Rules:
     claims_first: bool = True
     #: What a build did not read before the rows, it neither counts nor deletes.
     keeps_to_its_claim: bool = True
-    #: A build deletes no change whose report it has not read.
+    #: A build deletes no change that it has not read, as reported or to report it.
     awaits_reports: bool = True
     #: A page that somebody else built meanwhile is not written.
     compares_versions: bool = True
@@ -76,6 +78,8 @@ class Rules:
     trusts_its_listing: bool = True
     #: A listed URL whose last event is "removed" is told again.
     relists: bool = True
+    #: ... even if that was written after the page, with an earlier time.
+    looks_further_back: bool = True
     #: ... also if another section removed it.
     relists_for_others: bool = True
     #: A missing URL that another section's pages list is not told as removed.
@@ -300,14 +304,7 @@ class World:
         report = self.unreported(keys)
         if not report.newest:
             return
-        if not self.rules.deletes_with_report:
-            while report.older:
-                del self.changes[report.older.pop()]
-        yield "found changes"
-        report.looked_at = self.tick()
-        yield "dated look"
-        report.looks = {key: self.listed(key) for key in report.newest}
-        yield "looked"
+        yield from self.look_up(report)
         section = section_of(min(report.newest))
         locks = yield from self.transaction(section, *report.changes)
         try:
@@ -317,6 +314,17 @@ class World:
                 self.write_report(report, told_at)
         finally:
             self.locked -= locks
+
+    def look_up(self, report: Report) -> Steps:
+        """Look at the keys of a report."""
+        if not self.rules.deletes_with_report:
+            while report.older:
+                self.changes.pop(report.older.pop(), None)
+        yield "found changes"
+        report.looked_at = self.tick()
+        yield "dated look"
+        report.looks = {key: self.listed(key) for key in report.newest}
+        yield "looked"
 
     def listed(self, key: int) -> State | None:
         """Return a row as a page lists it; None if it is not listed."""
@@ -341,7 +349,7 @@ class World:
         return Report(newest, older, created)
 
     def waits(self, number: int) -> bool:
-        """Tell whether a change is there, and is not reported."""
+        """Return whether a change is there, and is not reported."""
         return number in self.changes and not self.changes[number].is_reported
 
     def within(self, keys: Range) -> list[int]:
@@ -378,9 +386,9 @@ class World:
         early = None if self.rules.claims_first else self.read(claim.keys, self.tick())
         asked = [] if self.rules.awaits_reports else self.within(claim.keys)
         yield "read page"
-        yield from self.report(claim.keys)
-        yield "reported"
         claim.changes = self.reported(claim.keys)
+        report = self.unreported(claim.keys)
+        yield from self.look_up(report)
         yield "took changes"
         read_at = self.tick()
         claim.keys = self.keys_of(page)
@@ -389,12 +397,17 @@ class World:
         yield "read rows"
         claim.elsewhere = self.search(page)
         yield "searched"
-        locks = yield from self.transaction(page.section, page, *claim.changes)
+        taken = [*claim.changes, *report.changes]
+        locks = yield from self.transaction(page.section, page, *taken)
         try:
-            claim.events_at = self.tick()
-            if not self.rules.keeps_to_its_claim:
-                claim.changes = self.reported(claim.keys)
-            if self.stands(claim):
+            if self.stands(claim, report):
+                # At the same time: of these the page knows that they are its own.
+                claim.events_at = self.tick()
+                self.write_report(report, claim.events_at)
+                own = {n: self.changes[n] for n in report.newest.values()}
+                claim.changes.update(own)
+                if not self.rules.keeps_to_its_claim:
+                    claim.changes = self.reported(claim.keys)
                 events = self.difference(claim, reading)
                 yield "writing"
                 self.write(claim, reading, events)
@@ -425,11 +438,13 @@ class World:
         others = [other for other in self.pages if other.section != page.section]
         return {location for other in others for location in other.listing or ()}
 
-    def stands(self, claim: Claim) -> bool:
-        """Tell whether nobody else built the page, or ended changes of it."""
+    def stands(self, claim: Claim, report: Report) -> bool:
+        """Return whether nobody else built the page, or took changes of it."""
         is_same = claim.page.version == claim.former.version
-        return (is_same or not self.rules.compares_versions) and all(
-            number in self.changes for number in claim.changes
+        return (
+            (is_same or not self.rules.compares_versions)
+            and all(number in self.changes for number in claim.changes)
+            and all(map(self.waits, report.changes))
         )
 
     def end(self, changes: Iterable[int]) -> None:
@@ -496,7 +511,7 @@ class World:
     def may_be_here(
         self, location: str, known: Known, claim: Claim, reading: Reading
     ) -> bool:
-        """Tell whether another row of the section may have a missing URL."""
+        """Return whether another row of the section may have a missing URL."""
         if self.may_be_faulty(known, claim.former, reading):
             return True
         return self.rules.doubts_removal and any(
@@ -508,7 +523,7 @@ class World:
         )
 
     def is_elsewhere(self, location: str, claim: Claim) -> bool:
-        """Tell whether the other section lists a missing URL, or told of it last."""
+        """Return whether the other section lists a missing URL, or told of it last."""
         if self.rules.searches_others and location in claim.elsewhere:
             return True
         own = claim.page.section
@@ -517,13 +532,13 @@ class World:
         return self.rules.hears_others and any(map(self.says_listed, last))
 
     def says_listed(self, event: Event) -> bool:
-        """Tell whether an event says that the section lists the URL."""
+        """Return whether an event says that the section lists the URL."""
         if event.is_missing and self.rules.trusts_listings_only:
             return False
         return event.kind != REMOVED
 
     def may_be_faulty(self, known: Known, former: Page, reading: Reading) -> bool:
-        """Tell whether a URL may be one of a row that is left out for a fault."""
+        """Return whether a URL may be one of a row that is left out for a fault."""
         if not self.rules.doubts_with_faults:
             return False
         if known.is_reported and self.rules.doubts_reports_with_faults:
@@ -540,6 +555,8 @@ class World:
         events = self.events.get(state.location, [])
         if not self.rules.relists_for_others:
             events = [e for e in events if e.section == claim.page.section]
+        if self.rules.looks_further_back:
+            since -= MARGIN
         was_removed = any(e.kind == REMOVED and e.at >= since for e in events[-1:])
         is_relisted = was_removed and self.rules.relists
         if known is None:
@@ -669,7 +686,7 @@ class World:
         return [url for url, now in self.urls.items() if not self.is_seen(url, now)]
 
     def is_seen(self, location: str, now: State) -> bool:
-        """Tell whether the engine knows; of what was recorded it was told since."""
+        """Return whether the engine knows; of what was recorded it was told since."""
         view = self.views.get(location)
         if view is None or now.hash is None or not now.is_recorded:
             return (view and view.hash) == now.hash
@@ -689,7 +706,7 @@ class World:
         ]
 
     def is_noted(self, view: State, now: State) -> bool:
-        """Tell whether anybody of ours saw what the engine saw."""
+        """Return whether anybody of ours saw what the engine saw."""
         if view.hash is not None:
             return view in self.noted
         pages = self.missed.get(view, [])

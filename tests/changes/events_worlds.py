@@ -223,7 +223,7 @@ class RandomWorld(World):
     # Faults
 
     def is_faulty(self, key: int) -> bool:
-        """Tell whether a row has a fault."""
+        """Return whether a row has a fault."""
         state = self.rows.get(key)
         return state is not None and state.is_faulty
 

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from django_sitemaps_plus import Route, Sitemap
-from django_sitemaps_plus.changes import recorder
+from django_sitemaps_plus.changes import hints
 from tests.conftest import Register
 from tests.support.fakes.ports import deaf
 from tests.support.recorded import changes
@@ -67,11 +67,11 @@ def away(
 ) -> Iterator[Away]:
     """Have a section, and what takes the ledger away from it."""
     register("there", There)
-    recorder._logged.clear()
+    hints._logged.clear()
     caplog.set_level(logging.WARNING)
     yield Away(monkeypatch)
-    recorder._late.clear()
-    recorder._away_until = -math.inf
+    hints._late.clear()
+    hints._away_until = -math.inf
 
 
 def save(number: int) -> list[tuple[str, ...]]:
@@ -95,7 +95,7 @@ def test_one_save_tries_and_says_so_and_nothing_is_lost(
     assert record.getMessage().startswith("Changes cannot be recorded: ")
     assert record.exc_info is None
     # The background's thread tries whenever it works.
-    recorder.write_late()
+    hints.write_late()
     assert changes() == made
     # Then nobody pauses any more.
     made = save(1)
@@ -105,8 +105,8 @@ def test_one_save_tries_and_says_so_and_nothing_is_lost(
 def test_a_save_after_the_pause_tries_again_and_takes_along_what_waits(
     away: Away, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(recorder, "PAUSE", 0.0)
-    monkeypatch.setattr(recorder, "PAUSES", 0)
+    monkeypatch.setattr(hints, "PAUSE", 0.0)
+    monkeypatch.setattr(hints, "PAUSES", 0)
     with away():
         made = [("there", str(Elsewhere.objects.create(slug="a").pk)) for _ in "ab"]
         assert away.attempts == 2
@@ -118,11 +118,11 @@ def test_a_save_after_the_pause_tries_again_and_takes_along_what_waits(
 def test_so_many_that_wait_become_whole_sections(
     away: Away, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "MOST_KEYS", 8)
+    monkeypatch.setattr(hints, "MOST_KEYS", 8)
     with away():
         save(3)
-        assert len(recorder._late) == 1
-    recorder.write_late()
+        assert len(hints._late) == 1
+    hints.write_late()
     assert changes() == [("there", "*")]
 
 
@@ -139,5 +139,5 @@ if connection.vendor != "sqlite":
         made = save(2)
         [record] = caplog.records
         assert record.exc_info is None
-        recorder.write_late()
+        hints.write_late()
         assert changes() == made

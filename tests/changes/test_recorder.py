@@ -20,7 +20,7 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import Route, Sitemap, touch
-from django_sitemaps_plus.changes import recorder
+from django_sitemaps_plus.changes import hints, recorder
 from django_sitemaps_plus.db import aliases_of
 from django_sitemaps_plus.models import Change
 from django_sitemaps_plus.signals import changes_written
@@ -410,7 +410,7 @@ def no_table() -> Iterator[None]:
     """Take the table of changes away, as before the migration."""
     with connection.schema_editor() as editor:
         editor.delete_model(Change)
-    recorder._logged.clear()
+    hints._logged.clear()
     yield
     with connection.schema_editor() as editor:
         editor.create_model(Change)
@@ -493,5 +493,5 @@ if connection.vendor == "sqlite":
         assert Change.objects.count() == 0
         other.rollback()
         other.close()
-        recorder.write_late()
+        hints.write_late()
         assert changes() == [("news", str(article.pk))]

@@ -10,7 +10,7 @@ from django.test import Client
 
 from django_sitemaps_plus import Route, Sitemap, touch
 from django_sitemaps_plus.changes import related
-from django_sitemaps_plus.changes.assignment import assign, concerned
+from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.models import Change, Page, RelatedState, Section
 from django_sitemaps_plus.publishing.page_writer import PageWriter
 from django_sitemaps_plus.sitemaps.sections import source
@@ -31,6 +31,16 @@ class Filed(Sitemap):
     def items(self) -> Any:
         """Return what is in a category that is not hidden."""
         return Article.objects.filter(category__slug__startswith="shown")
+
+
+class Tagged(Sitemap):
+    """Pages of one article each, of those with a tag."""
+
+    location = Route("article", slug=F("slug"))
+    limit = 1
+
+    def items(self) -> Any:
+        return Article.objects.filter(tags__name="x")
 
 
 def assigned() -> list[int]:
@@ -88,19 +98,6 @@ def test_only_the_pages_of_the_rows_that_refer_to_it_are_compared(
         assert sorted(told()) == [
             (kind, f"/articles/shown2-{number}/") for number in range(8)
         ]
-
-
-def test_a_dry_run_does_not_remember_what_an_object_has(
-    categories: list[Category], client: Client
-) -> None:
-    """Or the next look would find that nothing has changed since."""
-    categories[2].slug = "hidden"
-    categories[2].save()
-    before = list(RelatedState.objects.order_by("pk").values())
-    for _ in range(2):
-        assert concerned(source("news"), Section.objects.get(name="news")) == {5, 6}
-    assert list(RelatedState.objects.order_by("pk").values()) == before
-    assert assigned() == [5, 6]
 
 
 def behind(category: Category, slug: str) -> None:
@@ -162,13 +159,6 @@ def test_what_changes_while_a_page_is_read_is_doubtful(
 def test_an_object_moved_behind_the_signals_and_back_concerns_both_rows(
     register: Register, client: Client
 ) -> None:
-    class Tagged(Sitemap):
-        location = Route("article", slug=F("slug"))
-        limit = 1
-
-        def items(self) -> Any:
-            return Article.objects.filter(tags__name="x")
-
     first, second, other = (Article.objects.create(slug=slug) for slug in "abc")
     register("news", Tagged)
     tag = Tag.objects.create(article=first, name="x")
@@ -212,13 +202,6 @@ def test_very_many_rows_compare_every_page(
 def test_an_object_that_moves_to_another_row_concerns_both(
     register: Register, client: Client
 ) -> None:
-    class Tagged(Sitemap):
-        location = Route("article", slug=F("slug"))
-        limit = 1
-
-        def items(self) -> Any:
-            return Article.objects.filter(tags__name="x")
-
     first, second = (Article.objects.create(slug=slug) for slug in "ab")
     Tag.objects.create(article=second, name="x")
     register("news", Tagged)

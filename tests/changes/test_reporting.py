@@ -27,7 +27,7 @@ from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import refresh_all, report_all
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import source
-from django_sitemaps_plus.sitemaps.site import configured
+from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
 from tests.publishing.test_freshness import News
 from tests.support.helpers import PagesSitemap, locations
@@ -75,7 +75,7 @@ def report_now() -> list[tuple[str, str]]:
 
 def rebuild() -> list[tuple[str, str]]:
     """Rebuild the pages that changed; return what that showed."""
-    site = configured()
+    site = Site.current().address()
     assert site is not None
     refresh_all(all_sources(), site)
     return told()
@@ -114,6 +114,52 @@ def test_what_is_created_is_added_and_what_is_saved_is_changed(
     assert report_now() == [], "once is enough"
     # No page is built for it.
     assert Page.objects.values("version", "read_at", "checksum").get() == before
+
+
+def test_a_build_reports_what_was_saved_of_its_page(
+    news: list[Article], client: Client
+) -> None:
+    Article.objects.create(slug="new")
+    rename(news[1], "other")
+    news[2].save()
+    news[3].delete()
+    before = time.time()
+    client.get("/sitemap-news-1.xml")
+    assert sorted(told()) == [
+        ("added", "new"),
+        ("added", "other"),
+        ("changed", "other"),
+        ("changed", "s2"),
+        ("removed", "s1"),
+        ("removed", "s3"),
+    ]
+    late = UrlChange.objects.filter(late=True)
+    assert [row.location for row in late] == ["/articles/other/"], "told as changed"
+    assert Page.objects.get().lastmod >= before
+    assert not Change.objects.exists()
+    assert rebuild() == report_now() == []
+
+
+def test_what_another_process_reports_during_a_build_is_reported_once(
+    register: Register, client: Client
+) -> None:
+    others: list[Any] = []
+
+    class Slow(ByMethod):
+        def location(self, item: Article) -> str:
+            if others:
+                others.pop()()
+            return item.get_absolute_url()
+
+    made = [Article.objects.create(slug=f"s{number}") for number in range(3)]
+    register("news", Slow)
+    client.get("/sitemap-news-1.xml")
+    told()
+    made[0].save()
+    others.append(lambda: report_all(all_sources(), place()))
+    client.get("/sitemap-news-1.xml")
+    assert told() == [("changed", "s0")]
+    assert not Change.objects.exists()
 
 
 def test_what_is_not_listed_is_no_event(news: list[Article]) -> None:
@@ -218,14 +264,14 @@ def test_old_code_reports_nothing_beside_newer_code(news: list[Article]) -> None
     Section.objects.filter(name="news").update(digest_seen=1)
     assert report_now() == [("changed", "s0")]
     row = Section.objects.get(name="news")
-    assert row.digest == definition("news").digest
+    assert row.digest == definition(source("news")).digest
 
 
 def test_changes_are_taken_once(news: list[Article]) -> None:
     """By whoever writes the page first."""
     news[0].save()
     report_now()
-    one, other = take("news", [1]), take("news", [1])
+    one, other = take("news", 1), take("news", 1)
     assert one.finish()
     assert not other.finish()
 
@@ -357,11 +403,13 @@ def test_a_url_that_another_page_lists_now_is_not_removed(
     ]
 
 
+@pytest.mark.parametrize("ago", [0, 30])
 def test_what_is_listed_though_it_was_told_as_removed_is_told_again(
-    news: list[Article],
+    news: list[Article], ago: float
 ) -> None:
+    """Also by a transaction that took its time before the page was read."""
     with transaction.atomic():
-        event = Event(UrlChange.Kind.REMOVED, "/articles/s0/", time.time())
+        event = Event(UrlChange.Kind.REMOVED, "/articles/s0/", time.time() - ago)
         url_changes.write("news", [event], 0)
     told()
     Page.objects.update(verified_at=0)
@@ -671,7 +719,7 @@ def test_the_report_is_noted_on_the_change(news: list[Article]) -> None:
     [[location, lastmod, fingerprint, _, is_added]] = json.loads(change.reported or "")
     assert (location, lastmod, is_added) == ("/articles/s0/", "", False)
     assert len(fingerprint) == 16
-    assert change.definition == definition("news").digest
+    assert change.definition == definition(source("news")).digest
     assert change.page == 1
     assert change.reported_at is not None
     assign(source("news"), Section.objects.get(name="news"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps_plus.changes import recorder
@@ -19,7 +19,6 @@ from tests.testapp.models import Article
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("quick"),
 ]
 
 #: The most steps.
@@ -104,11 +103,7 @@ def ours() -> list[Any]:
     return [one for _, one, _ in connection.run_on_commit if one is not str]
 
 
-@settings(
-    max_examples=80,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=80)
 @given(steps=steps_to_run)
 def test_exactly_what_stays_in_the_table_is_recorded(
     register: Register, steps: list[str]

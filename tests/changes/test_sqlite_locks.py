@@ -51,10 +51,7 @@ if connection.vendor == "sqlite":
         copy.close()
         return str(path)
 
-    @pytest.mark.parametrize(
-        ("mode", "work"),
-        [("", "adds"), ("IMMEDIATE", "adds"), ("IMMEDIATE", "deletes")],
-    )
+    @pytest.mark.parametrize(("mode", "work"), [("", "adds"), ("IMMEDIATE", "deletes")])
     def test_recording_lets_no_writer_meet_a_lock(
         file: str, mode: str, work: str
     ) -> None:

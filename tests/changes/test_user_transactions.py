@@ -23,16 +23,14 @@ from typing import Any
 
 import pytest
 from django.db import connection, connections, transaction
-from django.db.backends.signals import connection_created
 from django.db.models import Case, F, Value, When
 from django.db.models.signals import m2m_changed, post_save, pre_delete
 from django.test import TransactionTestCase
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.models import Change
-from tests.conftest import Register
+from tests.conftest import Register, told_once
 from tests.support.alike import Outcome, Situation, World, complaints, observe
-from tests.support.processes import hurry
 from tests.support.recorded import Articles, Methods, Notes
 from tests.support.situations import (  # noqa: F401 (they add themselves)
     SITUATIONS,
@@ -135,19 +133,16 @@ def tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """
     Leave the tables empty, but only in the end: a flush takes half a second.
 
-    Until then connections do not wait for the disk, and they know what Django asks
-    them once.
+    Until then connections know what Django asks them once.
     """
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda self: None)
         connections.close_all()
-        connection_created.connect(hurry)
         for alias in connections:
             features = connections[alias].features
             for name in dir(features):
                 getattr(features, name)
         yield
-        connection_created.disconnect(hurry)
         empty()
         connections.close_all()
 
@@ -190,8 +185,9 @@ def test_the_users_code_behaves_alike(
 ) -> None:
     situation = SITUATIONS[name]
     without = happen_without(name)
-    for section, sitemap in SECTIONS[sections].items():
-        register(section, sitemap)
+    with told_once():
+        for section, sitemap in SECTIONS[sections].items():
+            register(section, sitemap)
     having = happen(situation, with_app=True)
     found = complaints(situation, without, having, is_exact=sections == "one")
     assert not found, "\n".join([f"{name} differs:", *found])

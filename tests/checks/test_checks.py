@@ -22,10 +22,12 @@ from django.db.models.functions import Coalesce
 from django.db.models.signals import post_save
 from django.urls import include, path
 from django.utils.functional import SimpleLazyObject
+from django.utils.translation import get_language
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.changes import receivers
 from django_sitemaps_plus.models import EngineState
+from tests.checks.conftest import UseUrls
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
@@ -75,6 +77,7 @@ SOUND = {
     "x_default": True,
     "languages": ["de", "en"],
     "items": lambda self: Article.objects.using("default"),
+    "location": Route("note", number=F("pk")),
 }
 
 # The project
@@ -108,6 +111,37 @@ def test_the_address_of_the_site_is_needed(settings: Any) -> None:
     )
 
 
+def test_an_address_that_redirects_is_named(settings: Any) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    assert found() == []
+    settings.SITEMAPS_PLUS = {"BASE_URL": "http://www.example.com"}
+    assert only("W013") == (
+        "BASE_URL is 'http://www.example.com', but SECURE_SSL_REDIRECT redirects all "
+        "that sitemaps list to https://.",
+        'Write "BASE_URL": "https://www.example.com".',
+    )
+    settings.SECURE_SSL_REDIRECT = False
+    assert found() == []
+
+
+def test_a_site_with_another_domain_than_the_address_is_named() -> None:
+    assert found(["default"]) == []
+    Site.objects.update(domain="shop.example.com")
+    text, hint = only("W043", ["default"])
+    assert text == (
+        "BASE_URL is 'https://www.example.com', but the domain of the Site 1 is "
+        "'shop.example.com': sitemaps have the one, and contrib's views and other apps "
+        "the other."
+    )
+    assert hint == (
+        'Correct BASE_URL, or the Site. Run: manage.py shell -c "from '
+        "django.contrib.sites.models import Site; Site.objects.filter(pk=1)"
+        ".update(domain='www.example.com')\""
+    )
+    Site.objects.update(domain="WWW.example.com")
+    assert found(["default"]) == []
+
+
 def test_checks_query_no_database_unless_they_are_told_to(
     register: Any, django_assert_num_queries: Any
 ) -> None:
@@ -122,7 +156,7 @@ def test_an_unknown_setting_is_named(settings: Any, register: Any) -> None:
     assert found(["default"]) == [
         (
             "E001",
-            "SITEMAPS_PLUS['BASEURL'] is not a setting. Did you mean 'BASE_URL'?",
+            "SITEMAPS_PLUS['BASEURL'] is unknown. Did you mean 'BASE_URL'?",
             "Correct SITEMAPS_PLUS in the settings module.",
         )
     ]
@@ -189,10 +223,11 @@ def test_a_class_that_nobody_registered_is_named(
     sitemaps: ModuleType, register: Any
 ) -> None:
     assert only("W011") == (
-        "tests.testapp.sitemaps.Forgotten is not registered, so that no sitemap lists "
-        "its items.",
+        "tests.testapp.sitemaps.Forgotten is not registered, and no URL pattern of "
+        "tests.urls hands it to a view: no sitemap lists its items.",
         "Put @register (from django_sitemaps_plus) above the class, or name the dict "
-        "that has it in SITEMAPS_PLUS['SITEMAPS'].",
+        "that has it in SITEMAPS_PLUS['SITEMAPS']. If another URLconf has it, name "
+        "that one in a setting such as BLOG_URLCONF.",
     )
     register("forgotten", Forgotten)
     assert found() == []
@@ -200,11 +235,21 @@ def test_a_class_that_nobody_registered_is_named(
 
 @pytest.mark.parametrize("given", [Forgotten, Forgotten(), lambda: Forgotten()])
 def test_a_class_that_is_handed_to_a_view_is_used(
-    sitemaps: ModuleType, urlconf: Any, given: Any
+    sitemaps: ModuleType, urlconf: UseUrls, given: Any
 ) -> None:
     view = path("sitemap.xml", anything, {"sitemaps": {"forgotten": given}})
     urlconf(path("", include([view])))
     assert found() == []
+
+
+def test_a_class_that_another_hosts_urlconf_lists_is_used(
+    sitemaps: ModuleType, urlconf: UseUrls, settings: Any
+) -> None:
+    urlconf(path("sitemap.xml", anything, {"sitemaps": {"forgotten": Forgotten}}))
+    settings.BLOG_URLCONF, settings.ROOT_URLCONF = settings.ROOT_URLCONF, "tests.urls"
+    assert found() == []
+    settings.BLOG_URLCONF = {"blog": "is something else"}
+    assert only("W011")
 
 
 def test_methods_and_expressions_of_an_evaluated_queryset_are_an_error(
@@ -234,7 +279,7 @@ def test_methods_and_expressions_of_an_evaluated_queryset_are_an_error(
 
 
 def test_what_a_view_asks_for_itself_is_not_known(
-    sitemaps: ModuleType, urlconf: Any
+    sitemaps: ModuleType, urlconf: UseUrls
 ) -> None:
     """A mapping that asks the database, maybe: it is not asked by a check."""
     lazy = SimpleLazyObject(lambda: {"forgotten": Forgotten})
@@ -317,7 +362,7 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         {"lastmod": F("changed")},
         "E008",
         "An expression of section 'article' cannot be resolved: Cannot resolve keyword "
-        "'changed' into field.",
+        "'changed' into field. Choices are: category, category_id, day, id, ",
         "Use the names of the model's fields, for example F('slug').",
     ),
     (
@@ -341,9 +386,9 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "Use the names of the model's fields, for example F('slug').",
     ),
     (
-        {"location": "about"},
+        {"location": "nowhere"},
         "E016",
-        "Section 'article' can list nothing: location 'about': neither a path nor an "
+        "Section 'article' can list nothing: location 'nowhere': neither a path nor an "
         "http(s) URL.",
         LOCATION,
     ),
@@ -359,6 +404,31 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "E016",
         "Section 'article' can list nothing: location None: not a text.",
         LOCATION,
+    ),
+    (
+        {"location": "article"},
+        "E016",
+        "Section 'article' can list nothing: location 'article': neither a path nor ",
+        f"{LOCATION} For the URL pattern of that name, write Route('article', …).",
+    ),
+    (
+        {"location": Route("article", slug="slug")},
+        "W017",
+        "Section 'article' lists one URL for all items: Route('article', slug='slug') "
+        "has no expression.",
+        'Name the column, for example slug=F("slug").',
+    ),
+    (
+        {"i18n": True, "languages": "de"},
+        "E017",
+        "languages is the text 'de', not a list.",
+        "Write languages = ['de'].",
+    ),
+    (
+        {"items": Article.objects.all()},
+        "E021",
+        "Declared.items of section 'article' must be a method, not a QuerySet.",
+        "Write def items(self): return …, or set model = Article in its place.",
     ),
     (
         {"i18n": True, "alternates": True, "languages": ["en", "pt_BR"]},
@@ -407,18 +477,17 @@ def test_a_second_alias_of_one_database_is_not_a_replica(
 
 
 @pytest.mark.parametrize(("attributes", "number", "start", "hint"), DECLARED)
-@pytest.mark.parametrize("databases", [[], ["default"]])
 def test_what_cannot_work_is_named_with_its_remedy(
     register: Any,
     attributes: dict[str, Any],
     number: str,
     start: str,
     hint: str,
-    databases: list[str],
 ) -> None:
     declare(register, **attributes)
-    text, shown = only(number, databases)
+    text, shown = only(number)
     assert text.startswith(start)
+    assert "sitemaps_plus_" not in text
     assert shown == hint
 
 
@@ -458,6 +527,43 @@ def test_languages_of_which_django_warns_are_named_once(
     declare(register, i18n=True, alternates=True)
     assert found() == []
     assert "translation.E002" in {one.id for one in run_checks(tags=["translation"])}
+
+
+@pytest.mark.parametrize(
+    ("cls", "url"),
+    [
+        (type("Articles", (ArticleSitemap,), {"i18n": True}), "/articles/first/"),
+        (type("Pages", (PagesSitemap,), {"i18n": True}), "/about/"),
+    ],
+)
+def test_one_url_for_all_languages_is_named(register: Any, cls: type, url: str) -> None:
+    register("it", cls)
+    articles(1, slug="first")
+    assert only("W014", ["default"]) == (
+        "Section 'it' lists an item by the same URL in several languages, such as "
+        f"{url!r}.",
+        "Put its URL pattern into i18n_patterns(), or remove i18n = True.",
+    )
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"location": Route("note", number=F("pk"))},
+        {"languages": ["de"]},
+        {"location": lambda self, item: f"/{get_language()}/"},
+        {"location": lambda self, item: item.missing},
+        {"get_languages_for_item": lambda self, item: ["de"]},
+        {"get_urls_for_item": lambda self, item: [{"location": "/"}]},
+        {"i18n": False},
+    ],
+)
+def test_a_url_for_each_language_is_fine(
+    register: Any, attributes: dict[str, Any]
+) -> None:
+    declare(register, **{"i18n": True, **attributes})
+    articles(2)
+    assert found(["default"]) == []
 
 
 # Items without a URL
@@ -722,23 +828,10 @@ def test_a_column_that_cannot_be_null_is_fine(
 # Addresses and templates
 
 
-@pytest.fixture
-def urlconf(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[..., None]:
-    """Use some patterns as the project's URLconf."""
-
-    def use(*patterns: Any) -> None:
-        module = ModuleType("tests.urlconf_of_one_check")
-        module.urlpatterns = list(patterns)
-        monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
-        settings.ROOT_URLCONF = module.__name__
-
-    return use
-
-
 INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 
-def test_the_addresses_must_be_included(register: Any, urlconf: Any) -> None:
+def test_the_addresses_must_be_included(register: Any, urlconf: UseUrls) -> None:
     urlconf(path("articles/<slug:slug>/", anything, name="article"))
     assert found() == []
     register("article", ArticleSitemap)
@@ -748,11 +841,13 @@ def test_the_addresses_must_be_included(register: Any, urlconf: Any) -> None:
     )
 
 
-def test_the_addresses_belong_to_the_root(urlconf: Any) -> None:
+def test_the_addresses_belong_to_the_root(urlconf: UseUrls) -> None:
     urlconf(path("maps/", include("django_sitemaps_plus.urls")))
     text, hint = only("W006")
     assert text.startswith("The sitemap's address is /maps/sitemap.xml: crawlers look")
-    assert hint == f"Include the URLs at the root: {INCLUDE}."
+    assert hint == (
+        f"Include the URLs at the root, outside of i18n_patterns(): {INCLUDE}."
+    )
 
 
 @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
@@ -773,15 +868,21 @@ def test_a_template_of_the_project_costs_speed(
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
-def test_missing_tables_are_named_for_their_database() -> None:
+def test_missing_tables_are_named_for_their_database_unless_it_is_migrated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with connection.schema_editor() as editor:
         editor.delete_model(EngineState)
     try:
         messages, elsewhere = found(["default", "other"]), found(["other"])
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["manage.py", "migrate"])
+            silent = found(["default"])
     finally:
         with connection.schema_editor() as editor:
             editor.create_model(EngineState)
     hint = "manage.py migrate creates them."
+    assert silent == []
     text = "The tables of django_sitemaps_plus are missing."
     assert (messages, elsewhere) == ([("W008", text, hint)], [])
 

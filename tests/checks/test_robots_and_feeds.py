@@ -38,15 +38,38 @@ def test_a_preset_that_is_kept_out_needs_no_other_rules(settings: Any) -> None:
     assert of("W050") == []
 
 
+@pytest.mark.parametrize(
+    ("group", "missing"),
+    [
+        ({"allow": "/"}, ["/cart/", "Content-Signal: ai-train=no"]),
+        ({"disallow": "/cart/"}, ["Content-Signal: ai-train=no"]),
+        ({"disallow": "/cart/", "content_signal": {"ai-train": True}}, []),
+        ({"disallow": "/"}, []),
+    ],
+)
+def test_signals_for_all_do_not_hold_for_a_crawler_that_is_named(
+    settings: Any, group: dict[str, Any], missing: list[str]
+) -> None:
+    groups = [
+        {**ALL, "content_signal": {"ai-train": False}},
+        {"user_agent": "GPTBot", **group},
+    ]
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ROBOTS": groups}
+    expected = [f"these rules of '*': {', '.join(missing)}. A"] if missing else []
+    texts = [text for _, text, _ in of("W050")]
+    assert len(texts) == len(expected)
+    assert all(one in text for one, text in zip(expected, texts, strict=True))
+
+
 def test_an_llms_txt_without_a_section_is_named(
     settings: Any, register: Register
 ) -> None:
     register("article", ArticleSitemap)
     settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "LLMS": {"title": "Example"}}
     [(_, text, hint)] = of("W051")
-    assert "no section declares a section_title" in text
-    assert 'section_title = "Articles"' in hint
-    titled = type("Titled", (ArticleSitemap,), {"section_title": "Articles"})
+    assert "no section declares a title" in text
+    assert 'title = "Articles"' in hint
+    titled = type("Titled", (ArticleSitemap,), {"title": "Articles"})
     register("titled", titled)
     assert of("W051") == []
     settings.SITEMAPS_PLUS = {"BASE_URL": BASE}

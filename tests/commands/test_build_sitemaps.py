@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,7 +66,9 @@ def build(*arguments: str) -> tuple[str, str, int]:
 def done(*arguments: str) -> str:
     """Run the command, which must go well, and return what it said."""
     out, err, code = build(*arguments)
-    assert (err, code) == ("", 0)
+    # A machine that is busy elsewhere is told how far it is.
+    assert re.sub(r"Section '\w+': \d+ of \d+ pages\n", "", err) == ""
+    assert code == 0
     return out
 
 
@@ -552,7 +555,7 @@ def test_a_command_that_is_stopped_gives_its_page_back() -> None:
         assert process.stdout.readline() == "building\n"
         assert Page.objects.exclude(building_by="").count() == 1
         process.terminate()
-        assert process.wait(10) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     page = Page.objects.get()
     assert (page.building_by, page.building_until) == ("", 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
 import json
 import re
 import socket
@@ -11,10 +12,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import F
-from django.test import override_settings
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import touch
+from django_sitemaps_plus.audit import kinds
+from django_sitemaps_plus.audit.queries import store
 from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.engines.base import (
     Answer,
@@ -24,6 +29,7 @@ from django_sitemaps_plus.engines.base import (
 )
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.models import (
+    Audit,
     Change,
     EngineState,
     Page,
@@ -32,13 +38,13 @@ from django_sitemaps_plus.models import (
 )
 from django_sitemaps_plus.testing import engines
 from tests.support.factories import articles
-from tests.support.fakes.site import FakeSite
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
     remove_sites,
     run_command,
 )
+from tests.support.mirror import Mirror
 from tests.support.outbox_engines import Keyed, Scripted
 from tests.support.outbox_world import BASE, Kind, happened, later, sent, use
 from tests.testapp.models import Article
@@ -146,7 +152,7 @@ def test_a_section_that_was_never_built_is_a_failure(
     use(settings, one="Scripted")
     register("article", ArticleSitemap)
     register("pages", PagesSitemap)
-    text = "Section 'article' was never built: run manage.py build_sitemaps article."
+    text = "Section 'article' was never built: manage.py build_sitemaps article"
     _out, err, code = ping()
     assert (err, code) == (f"CommandError: {text}\n", 1)
     assert as_json()["troubles"] == [text]
@@ -193,6 +199,9 @@ def test_a_section_that_cannot_be_reported_is_a_failure(
     run_command("build_sitemaps")
     register("broken", type("Broken", (ArticleSitemap,), {"items": items}))
     Article.objects.create(slug="new")
+    planned = ping("--dry-run")
+    assert planned[2] == 1
+    assert "could not be reported: broken. The log says why." in planned[1]
     _out, err, code = ping()
     assert sent(engine) == [["/articles/new/"]]
     assert err.endswith(
@@ -304,7 +313,7 @@ def test_what_happened_since_can_be_submitted_again(settings: Any) -> None:
     assert sorted(sent(engine)[1]) == ["/new/", "/old/"]
 
 
-def test_a_dry_run_counts_what_would_be_sent_and_writes_nothing(
+def test_a_dry_run_counts_what_would_be_sent_and_sends_nothing(
     settings: Any,
 ) -> None:
     engine = use(settings, one="Few", maps="Sitemaps")
@@ -318,10 +327,10 @@ def test_a_dry_run_counts_what_would_be_sent_and_writes_nothing(
     assert few.split()[:5] == ["one", "www.example.com", "5", "2", "0"]
     sitemap = f"{BASE}/sitemap.xml"
     assert maps.split() == ["maps", "www.example.com", "1", "1", "0", sitemap]
-    assert f"{BASE}/a/, {BASE}/0/, {BASE}/1/" in few
+    assert f"{BASE}/0/, {BASE}/1/, {BASE}/2/" in few
     assert engine.sent == []
-    assert not Submission.objects.exists()
-    assert not UrlChange.objects.exclude(queued_at=None).exists()
+    assert not UrlChange.objects.filter(queued_at=None).exists()
+    assert not Submission.objects.filter(url=f"{BASE}/a/").exists(), "it was asked for"
     told = as_json("--dry-run")
     assert {one["engine"]: one["urls"] for one in told["plan"]} == {"one": 4, "maps": 1}
     ping()
@@ -354,14 +363,9 @@ def test_a_dry_run_counts_what_was_just_saved(settings: Any, register: Any) -> N
     rows[1].save()
     rows[7].delete()
     Article.objects.filter(pk=rows[2].pk).update(slug="updated")
-    before = Change.objects.count(), Page.objects.order_by("pk").values_list()
-    before = before[0], list(before[1])
     expected = planned()
-    assert (Change.objects.filter(reported_at=None).count(), before[1]) == (
-        4,
-        list(Page.objects.order_by("pk").values_list()),
-    )
-    assert not UrlChange.objects.exists()
+    assert not Change.objects.exists(), "the pages are rebuilt"
+    assert engine.sent == []
     ping()
     urls = [url for batch in sent(engine) for url in batch]
     assert len(urls) == len(set(urls)) == 7
@@ -383,9 +387,7 @@ def test_a_dry_run_counts_what_splits_a_page(settings: Any, register: Any) -> No
     assert Page.objects.count() > 1
 
 
-def test_a_dry_run_leaves_out_what_would_be_on_hold(
-    settings: Any, register: Any
-) -> None:
+def test_a_dry_run_leaves_out_what_is_on_hold(settings: Any, register: Any) -> None:
     use(settings, one="Scripted", MAX_REMOVED=2)
     register("article", ArticleSitemap)
     rows = articles(9)
@@ -402,7 +404,7 @@ def test_a_dry_run_leaves_out_what_would_be_on_hold(
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[FakeSite]:
+def site(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Mirror]:
     """
     The site's own address leads to this machine: a private one, for --force.
 
@@ -415,9 +417,10 @@ def site(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[FakeSite]:
         return look_up(host, *args, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", here)
-    with FakeSite() as running:
+    with Mirror() as running:
         base = f"http://www.example.com:{running.port}"
         use(settings, one=("Keyed", {"key": "abc12345"}), BASE_URL=base)
+        running.record()
         yield running
 
 
@@ -425,13 +428,13 @@ NOT_READY = "CommandError: Not ready: see the lines marked WRONG.\n"
 
 
 def test_check_says_what_is_wrong_and_how_to_mend_it(
-    site: FakeSite,
+    site: Mirror,
 ) -> None:
     engine: Any = engines()["one"]
     out, err, code = ping("--check", "--force")
     assert (err, code) == ("", 0)
     found = [line.split()[:2] for line in out.splitlines()]
-    assert found == [["ok", "site:"]] * 4 + [["ok", "one:"]]
+    assert found == [*[["ok", "site:"]] * 4, ["ok", "one:"], ["ok", "site:"]]
     engine.findings.append(
         CheckResult(is_good=False, text="Not there.", fix="Deploy it.")
     )
@@ -442,12 +445,12 @@ def test_check_says_what_is_wrong_and_how_to_mend_it(
     engine.findings.append(LookupError("They are away: abc12345."))
     out, _err, code = ping("--check", "--force")
     text = "WRONG  one: Memory cannot be checked: LookupError: They are away: …."
-    assert (code, out.splitlines()[-1]) == (1, f"{text} Correct its class.")
+    assert (code, out.splitlines()[-2]) == (1, f"{text} Correct its class.")
 
 
 @pytest.mark.parametrize("base", ["http://localhost:{}", "http://www.example.com:{}"])
 def test_a_forced_check_advises_no_force(
-    site: FakeSite, settings: Any, base: str
+    site: Mirror, settings: Any, base: str
 ) -> None:
     given = {"BASE_URL": base.format(site.port), "ROBOTS": [{"disallow": "/"}]}
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **given}
@@ -531,8 +534,8 @@ def test_status_is_readable_in_a_narrow_terminal(
         assert line in lines
     text = " ".join(out.split())
     assert "needs attention: The key file is missing. The key" in text
-    assert "Next try in 2 minutes." in text
-    assert "days ago" in out.partition("Last read")[2][:40]
+    assert "Next try in 1 minute." in text
+    assert " ago" in out.partition("Last read")[2][:40]
 
 
 def test_status_fails_where_something_is_late(settings: Any) -> None:
@@ -540,21 +543,78 @@ def test_status_fails_where_something_is_late(settings: Any) -> None:
     happened("/a/")
     outbox.enqueue()
     later(1000)
-    _out, err, code = ping("--status")
-    late = "Due for more than 15 minutes: 1 submission."
-    assert (err, code) == (f"CommandError: {late}\n", 1)
-    EngineState.objects.update(message="It sleeps.", failures=5)
-    _out, err, code = ping("--status")
-    waits = r"CommandError: 1 waits: one cannot be notified \(It sleeps\), next try "
-    assert code == 1
-    assert re.fullmatch(rf"{waits}\S+\. {late}\n", err)
-    later(-1000)
-    EngineState.objects.update(failures=4)
-    assert ping("--status")[1:] == ("", 0), "a few failures are no alarm"
+    out, err, code = ping("--status")
+    late = "1 submission to one has been due for more than 15 minutes"
+    assert (err, code) == (f"CommandError: {late}: manage.py ping_sitemaps\n", 1)
+    assert "Due for more than 15 minutes: 1 submission." in out
+    since = time.time() - 1000
+    EngineState.objects.update(message="It sleeps.", failures=5, failing_since=since)
+    sleeps = (
+        "one cannot be notified: It sleeps. It began {} ago. 1 change or submission"
+    )
+    assert sleeps.format("16 minutes") in ping("--status")[1].replace("\xa0", " ")
+    assert ping("--status")[2] == 1
+    alerts = as_json("--status")["alerts"]
+    [alert] = [one for one in alerts if one["level"] != "note"]
+    assert (alert["level"], alert["name"], alert["waiting"]) == ("error", "one", 1)
+    assert alert["since"].endswith("Z")
+    EngineState.objects.update(failing_since=time.time() - 800)
+    out, err, code = ping("--status")
+    assert sleeps.format("13 minutes") in " ".join(out.split())
+    assert (err, code) == ("", 0), "a few failures are no alarm"
     EngineState.objects.update(problem="No key.")
     Submission.objects.all().delete()
     _out, err, code = ping("--status")
-    assert (err, code) == ("CommandError: Nothing can be sent to one: No key.\n", 1)
+    assert err.startswith("CommandError: one cannot be notified: No key. It began")
+    assert code == 1
+
+
+def test_the_commands_and_the_admin_say_the_same(
+    settings: Any, register: Any, site: Mirror, admin_client: Client
+) -> None:
+    """Of sections, engines, URLs on hold and the last audit."""
+    engine: Any = engines()["one"]
+    register("article", ArticleSitemap)
+    happened("/gone/", kind=Kind.REMOVED, on_hold=True)
+    happened("/a/")
+    engine.findings.append(CheckResult(is_good=False, text="No key file."))
+    with override_settings(ALLOWED_HOSTS=["*"]):
+        ping("--force")
+    counts = {kinds.SESSION: {"article": 3}}
+    audit = Audit(started_at=1, finished_at=2, sections={"article": [9, 0]})
+    audit.counts = counts
+    store(audit, [])
+    texts = [
+        "Section 'article' was never built",
+        "one cannot be notified: No key file.",
+        "Section 'article': 1 removed URL is on hold until you confirm it",
+        "The last audit of article found 3 errors",
+    ]
+    page = admin_client.get("/admin/sitemaps_plus/").content.decode()
+    for said in (
+        ping("--status")[1],
+        " ".join(run_command("sitemap_report")[0].split()),
+        html.unescape(page),
+        ping("--check", "--force")[0],
+    ):
+        for text in texts:
+            assert text in said
+
+
+def test_with_nothing_to_do_it_takes_eight_statements(
+    settings: Any, register: Any
+) -> None:
+    """However many sections and engines there are."""
+    use(settings, one="Scripted", two="Few")
+    register("article", ArticleSitemap)
+    register("other", ArticleSitemap)
+    articles(3)
+    run_command("build_sitemaps")
+    Article.objects.create(slug="new")
+    ping()
+    with CaptureQueriesContext(connection) as queries:
+        assert ping() == ("Nothing is due.\n", "", 0)
+    assert len(queries) <= 8, "\n".join(query["sql"] for query in queries)
 
 
 def test_an_engine_whose_status_raises_is_shown(
@@ -581,7 +641,8 @@ def test_quiet_it_prints_errors_only(
     monkeypatch.setattr(utils, "EVERY", 0)
     engine = use(settings, one="Scripted")
     happened("/a/")
-    happened("/held/", kind=Kind.REMOVED, on_hold=True)
+    if "--confirm" in arguments:
+        happened("/held/", kind=Kind.REMOVED, on_hold=True)
     assert ping(*arguments, "-v0") == ("", "", 0)
     assert as_json("--dry-run", "-v0")
     if not arguments:
@@ -592,7 +653,7 @@ def test_quiet_it_prints_errors_only(
         assert err.startswith("CommandError: 1 waits: one cannot be notified (No), ")
 
 
-def test_a_quiet_check_prints_what_is_wrong(site: FakeSite) -> None:
+def test_a_quiet_check_prints_what_is_wrong(site: Mirror) -> None:
     engine: Any = engines()["one"]
     assert ping("--check", "--force", "-v0") == ("", "", 0)
     engine.findings.append(CheckResult(is_good=False, text="Gone.", fix="Mend it."))
@@ -676,10 +737,9 @@ def test_long_work_on_pages_shows_how_far_it_is(
     run_command("build_sitemaps")
     monkeypatch.setattr(utils, "EVERY", 0)
     touch(Article.objects.all())
-    for arguments, said in ((["--dry-run"], "looked at"), ([], "rebuilt")):
-        _out, err, code = ping(*arguments)
-        assert code == 0
-        assert f"3 pages {said} so far\n" in err
+    _out, err, code = ping("--dry-run")
+    assert code == 0
+    assert "3 pages rebuilt so far\n" in err
 
 
 def test_a_project_can_test_what_is_submitted(settings: Any, register: Any) -> None:

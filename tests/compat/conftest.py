@@ -3,7 +3,8 @@ What this package promises to other people's: their tests, their crawlers.
 
 Tests marked ``network`` fetch packages by pip. They run where the environment says
 ``SITEMAPS_PLUS_NETWORK_TESTS=1``, and are not selected anywhere else. Those marked
-``browser`` need Chromium and npm, and ``SITEMAPS_PLUS_BROWSER_TESTS=1``.
+``browser`` need Chromium and npm, and ``SITEMAPS_PLUS_BROWSER_TESTS=1``; those marked
+``nginx`` need nginx, and ``SITEMAPS_PLUS_NGINX_TESTS=1``.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import django_sitemaps_plus
 
 WITH_NETWORK = os.environ.get("SITEMAPS_PLUS_NETWORK_TESTS") == "1"
 WITH_BROWSER = os.environ.get("SITEMAPS_PLUS_BROWSER_TESTS") == "1"
+WITH_NGINX = os.environ.get("SITEMAPS_PLUS_NGINX_TESTS") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for line in (
         "network: fetches packages by pip (SITEMAPS_PLUS_NETWORK_TESTS=1)",
         "browser: needs Chromium and npm (SITEMAPS_PLUS_BROWSER_TESTS=1)",
+        "nginx: needs nginx (SITEMAPS_PLUS_NGINX_TESTS=1)",
     ):
         config.addinivalue_line("markers", line)
 
@@ -33,7 +36,11 @@ def pytest_collection_modifyitems(
 ) -> None:
     off = [
         marker
-        for marker, is_on in [("network", WITH_NETWORK), ("browser", WITH_BROWSER)]
+        for marker, is_on in [
+            ("network", WITH_NETWORK),
+            ("browser", WITH_BROWSER),
+            ("nginx", WITH_NGINX),
+        ]
         if not is_on
     ]
     unwanted = [item for item in items if any(map(item.get_closest_marker, off))]

@@ -133,7 +133,6 @@ def clean_environment(
     return {
         **kept,
         "PYTHONPATH": os.pathsep.join(map(str, path)),
-        "PYTHONDONTWRITEBYTECODE": "1",
         **(variables or {}),
     }
 

@@ -73,15 +73,14 @@ def paths(*slugs: str) -> Counter[str]:
 # What it does
 
 
-@pytest.mark.parametrize("how", ["save", "atomic"])
 def test_what_is_saved_reaches_engines_and_pages_without_a_request(
-    serve: Serve, keys: list[int], told: Told, how: str
+    serve: Serve, keys: list[int], told: Told
 ) -> None:
     server = serve(ENGINES=told.engines, NOTIFY_AFTER=2)
     server.get("/robots.txt")
     assert within(SOON, server.rests)
     version = Page.objects.get(number=1).version
-    server.get(f"/{how}/{keys[0]}/b/")
+    server.get(f"/atomic/{keys[0]}/b/")
     committed = time.time()
     assert within(SOON, lambda: told.paths() == paths("a0", "b"))
     first = min(told.lines(), key=lambda line: float(line["at"]))

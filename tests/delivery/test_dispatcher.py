@@ -16,8 +16,11 @@ from django_sitemaps_plus.delivery.dispatcher import in_words
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.results import DeliveryOptions, EngineResult
 from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
+from django_sitemaps_plus.health.engines import Health, all_engines
 from django_sitemaps_plus.models import EngineState, Submission
 from django_sitemaps_plus.signals import submission_finished
+from tests.support.fakes.baidu import FakeBaidu
+from tests.support.fakes.faults import reply
 from tests.support.outbox_world import BASE, happened, later, rows, run, sent, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -73,7 +76,7 @@ def test_the_answer_is_stored(settings: Any) -> None:
     run()
     row = Submission.objects.get()
     assert (row.status, row.message, len(row.excerpt)) == (202, "Ok.", 500)
-    assert row.excerpt.startswith("xyxy")
+    assert row.excerpt.startswith(r"x\x00yx\x00y")
     assert (row.attempts, row.live, row.due_at, row.claimed_by) == (1, None, None, "")
     assert row.sent_at is not None
     assert row.answered_at is not None
@@ -165,16 +168,56 @@ def test_what_waits_for_a_quota_is_neither_late_nor_ever_given_up(
     run()
     waiting = Submission.objects.filter(state="pending")
     assert list(waiting.values_list("attempts", flat=True)) == [0, 0]
-    assert outbox.late(900) == 0
+    assert all_engines("")[0].late == 0
     happened("/new/")
     outbox.enqueue()
     later(1000)
-    assert outbox.late(900) == 0
     assert rest() > 2000
-    [backlog] = outbox.backlog()
-    assert (backlog.count, backlog.problem, backlog.failures) == (4, "", 0)
+    [one] = all_engines("")
+    assert (one.health, one.waiting, one.late) == (Health.EXHAUSTED, 4, 0)
     later(3601)
-    assert outbox.late(900) == 4, "nobody asked for the quota again"
+    assert all_engines("")[0].late == 4, "nobody asked for the quota again"
+
+
+def test_a_batch_over_the_quota_waits_for_the_next_day(settings: Any) -> None:
+    with FakeBaidu("t" * 16) as baidu:
+        options = {
+            "site": "www.example.com",
+            "token": baidu.token,
+            "endpoint": baidu.endpoint,
+        }
+        use(settings, it=("django_sitemaps_plus.engines.baidu.Baidu", options))
+        baidu.left = 0
+        urls(2_000)
+        for _ in range(5):
+            run()
+            assert 0 < rest() <= 86_400
+            later(86_400)
+        assert len(baidu.requests) == 10, "all of them, and one, each day"
+        baidu.fault = reply(500)
+        run()
+        later(3_700)
+        assert set(Submission.objects.values_list("state", flat=True)) == {"pending"}
+        baidu.fault, baidu.left, before = None, 1_990, len(baidu.requests)
+        run()
+        assert len(baidu.pushed) == 1_990
+        assert len(baidu.requests) - before == 3, "all, one, and as many as are left"
+        assert Submission.objects.filter(state="pending", attempts__lte=1).count() == 10
+        assert state().exhausted_until > 0, "and nothing more is asked"
+        later(86_400)
+        baidu.left = 100
+        run()
+    assert set(outcomes()) == {"accepted"}
+
+
+def test_what_was_not_received_loses_no_attempt(settings: Any) -> None:
+    engine = use(settings, one="Scripted")
+    too_many = Answer(outcome=Outcome.REJECTED, status=413, is_divisible=True)
+    engine.answers.extend([too_many, DOWN])
+    urls(4)
+    run()
+    found = Submission.objects.order_by("pk").values_list("attempts", flat=True)
+    assert list(found) == [1, 1, 0, 0]
 
 
 def test_what_an_engine_defers_waits_alone_and_the_engine_knows_it_again(
@@ -282,11 +325,12 @@ def test_a_pause_that_another_process_was_asked_for_counts(settings: Any) -> Non
     assert state().failures == 1, "failures at the same moment count once"
 
 
-def test_without_an_answer_nothing_is_sent_again_within_the_interval(
-    settings: Any,
+@pytest.mark.parametrize("status", [None, 200])
+def test_what_may_have_been_received_is_not_sent_again_within_the_interval(
+    settings: Any, status: int | None
 ) -> None:
     engine = use(settings, one="Few")
-    engine.answers.append(NO_ANSWER)
+    engine.answers.append(dataclasses.replace(NO_ANSWER, status=status))
     urls(4)
     run()
     later(120)
@@ -311,7 +355,7 @@ def test_after_three_days_a_submission_fails(settings: Any) -> None:
         later(0.7 * 86_400)
         run()
     assert outcomes() == ["failed"]
-    assert Submission.objects.get().excerpt == "<h1> busy"
+    assert Submission.objects.get().excerpt == r"<h1>\x00 busy"
     assert outbox.next_due() is None
 
 
@@ -326,6 +370,22 @@ def test_a_slow_engine_leaves_time_for_others(settings: Any) -> None:
         over: list[Any] = []
         run(is_over=lambda over=over: bool(over), progress=over.append)
     assert [len(engine.sent) for engine in engines().values()] == [1, 1]
+
+
+def test_an_engine_says_since_when_it_fails(settings: Any) -> None:
+    engine = use(settings, one="Scripted")
+    engine.answers.extend([NO_ANSWER, NO_ANSWER])
+    happened("/a/")
+    run()
+    since = EngineState.objects.get().failing_since
+    assert time.time() - since < 60
+    later(4000)
+    run()
+    state = EngineState.objects.get()
+    assert (state.failures, state.failing_since) == (2, since - 4000)
+    later(8000)
+    run()
+    assert EngineState.objects.get().failing_since == 0
 
 
 def test_an_engine_that_fails_does_not_stop_others(

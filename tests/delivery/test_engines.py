@@ -12,7 +12,7 @@ from django.core.checks import run_checks
 from django.test import Client
 
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import background
+from django_sitemaps_plus.delivery import workers
 from django_sitemaps_plus.delivery.engines import engines, known_files
 from django_sitemaps_plus.exceptions import ConfigurationError
 from tests.support.helpers import ArticleSitemap, remove_sites, use_backend
@@ -48,7 +48,7 @@ def options(name: str, given: Any) -> dict[str, Any]:
     return {"BACKEND": f"{PATH}.{name}", "OPTIONS": given}
 
 
-NO_ENTRY = ' needs a dict: {"BACKEND": "dotted.path", "OPTIONS": {…}}.'
+EXAMPLE = 'for example {"BACKEND": "dotted.path", "OPTIONS": {…}}.'
 #: Entries of the settings by what is said of them.
 ENTRIES: dict[str, Any] = {
     "['BACKEND'] is 'no.such', which cannot be imported: No module named 'no'": {
@@ -57,22 +57,22 @@ ENTRIES: dict[str, Any] = {
     "['BACKEND'] is 7, which cannot be imported: ": {"BACKEND": 7},
     "['BACKEND'] is 'datetime.date', which is not a subclass of "
     "django_sitemaps_plus.engines.base.Engine.": {"BACKEND": "datetime.date"},
-    f"{NO_ENTRY}": {},
-    f"{NO_ENTRY[:-1]}": "s3cr3t",
-    "['key'] is unknown; use 'OPTIONS' for it.": {
+    f" needs a 'BACKEND', {EXAMPLE}": {},
+    f" must be a dict, {EXAMPLE}": "s3cr3t",
+    "['key'] is unknown. Known keys: BACKEND, OPTIONS.": {
         "BACKEND": f"{PATH}.Few",
         "key": "s3cr3t",
     },
 }
 OPTIONS: dict[str, Any] = {
-    "['kye'] is not an option. Did you mean 'key'?": options("Keyed", {"kye": 1}),
-    "['x'] is not an option. Known options: interval, timeout, sections, ": options(
+    "['kye'] is unknown. Did you mean 'key'?": options("Keyed", {"kye": 1}),
+    "['x'] is unknown. Known options: interval, timeout, sections, ": options(
         "Few", {"x": "s3cr3t"}
     ),
-    "['alias'] is not an option. Known": options("Few", {"alias": "s3cr3t"}),
-    "['sent'] is not an option. Did": options("Few", {"sent": ["s3cr3t"]}),
+    "['alias'] is unknown. Known": options("Few", {"alias": "s3cr3t"}),
+    "['sent'] is unknown. Did": options("Few", {"sent": ["s3cr3t"]}),
     "['key'] is missing; Memory needs it.": options("Keyed", {}),
-    " is not a dict.": options("Few", ["s3cr3t"]),
+    " must be a dict, ": options("Few", ["s3cr3t"]),
     " cannot be used: … is no key.": options("Picky", {"key": "s3cr3t"}),
 }
 
@@ -101,7 +101,7 @@ def test_anything_but_a_dict_of_engines_is_refused(settings: Any, value: Any) ->
     settings.SITEMAPS_PLUS = {"ENGINES": value}
     with pytest.raises(ConfigurationError) as caught:
         get_settings()
-    assert str(caught.value).startswith(f"{ENGINES} must be a dict of engines")
+    assert str(caught.value).startswith(f"{ENGINES} must be a dict, for example")
     assert "s3cr3t" not in str(caught.value)
     settings.SITEMAPS_PLUS = {"ENGINES": {"x" * 101: options("Few", {})}}
     with pytest.raises(ConfigurationError, match="1 to 100 characters"):
@@ -116,7 +116,7 @@ def test_checks_warn_of_no_address_and_of_workers_that_cannot_be_used(
     installed = ModuleType("celery")
     installed.__spec__ = ModuleSpec("celery", None)
     monkeypatch.setitem(sys.modules, "celery", installed)
-    monkeypatch.setitem(background.TASKS, "celery", "no.such.module")
+    monkeypatch.setitem(workers.WORKERS, "celery", "no.such.module")
     assert checked(settings, BACKGROUND="celery") == {
         "E033": "SITEMAPS_PLUS['BACKGROUND'] is 'celery', which cannot be used: "
         "ModuleNotFoundError: No module named 'no'"

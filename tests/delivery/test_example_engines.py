@@ -24,6 +24,7 @@ from tests.support.fakes.webhook import FakeWebhook
 from tests.support.fakes.websub import FakeWebSubHub
 from tests.support.fakes.yandex import FakeYandex
 from tests.support.processes import within
+from tests.support.servers import SOON
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 CHANGE = (
@@ -112,7 +113,7 @@ def test_the_example_site_notifies_a_fake_of_each_engine(tmp_path: Path) -> None
         }
         example.manage("load_unicode", "--last", "U+00FF")
         with example.serving(tmp_path / "log"):
-            assert within(30, example.answers)
+            assert within(SOON, example.answers)
             command = ("shell", "--no-imports", "-c", CHANGE)
             changed, deleted = example.manage(*command, **example.notifying).split()
             done = example.run("ping_sitemaps", "--force", **example.notifying)

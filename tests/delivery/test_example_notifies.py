@@ -28,13 +28,12 @@ from tests.support.fakes.google import FakeGoogle
 from tests.support.fakes.indexnow import FakeIndexNow
 from tests.support.fakes.ports import free_port
 from tests.support.processes import within
+from tests.support.servers import SOON
 
 MANAGE = Path(__file__).parent.parent.parent / "example_project" / "manage.py"
 #: What the README has as the site's public name.
 NAME = "http://unicode.example"
 NOTE = f"{NAME}/en/notes/%E2%98%83/"
-#: Seconds from the save to the answer in the admin.
-SOON = 30
 ENGINES = ["indexnow", "google"] if google_auth.is_installed() else ["indexnow"]
 
 
@@ -101,10 +100,10 @@ class Example:
             yield
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(SOON)
 
     def get(self, path: str) -> str:
-        with self.browser.open(f"{self.server}{path}", timeout=20) as answer:
+        with self.browser.open(f"{self.server}{path}", timeout=SOON) as answer:
             return str(answer.read().decode())
 
     def answers(self) -> bool:
@@ -128,7 +127,7 @@ class Example:
         assert token is not None, page
         fields |= {"csrfmiddlewaretoken": token[1], **given}
         data = urllib.parse.urlencode(fields).encode()
-        with self.browser.open(f"{self.server}{path}", data, timeout=20) as answer:
+        with self.browser.open(f"{self.server}{path}", data, timeout=SOON) as answer:
             return str(answer.read().decode())
 
     def rows(self, engine: str) -> list[str]:
@@ -148,7 +147,7 @@ def log_in(example: Example) -> None:
     """Log in as a user who may do everything."""
     who = ["--username", "reader", "--email", "reader@unicode.example"]
     example.manage("createsuperuser", "--noinput", *who)
-    assert within(30, example.answers)
+    assert within(SOON, example.answers)
     example.fill_in("/admin/login/", username="reader", password="snowman")
 
 
@@ -172,7 +171,7 @@ def test_a_note_saved_in_the_admin_is_at_the_engines_in_seconds(
         urls = [NOTE.replace("/en/", "/de/"), NOTE]
         assert within(SOON, lambda: sorted(example.indexnow.accepted) == urls)
         accepted = "accepted the URLs; the key file has yet to be verified."
-        assert within(5, lambda: "".join(example.rows("indexnow")).count(accepted) == 2)
+        assert within(SOON, lambda: str(example.rows("indexnow")).count(accepted) == 2)
         rows = example.rows("indexnow")
         shown = [urllib.parse.unquote(url.removeprefix(NAME)) for url in urls]
         assert all(any(path in row for row in rows) for path in shown), rows
@@ -188,8 +187,8 @@ def check_google(example: Example) -> None:
     """Check that the sitemap is at Google, and its answer in the admin."""
     sitemap = f"{NAME}/sitemap.xml"
     assert within(SOON, lambda: example.google.submitted == [sitemap])
-    accepted = "Google accepted the sitemap submission."
-    assert within(5, lambda: accepted in "".join(example.rows("google")))
+    accepted = "Google accepted the sitemap."
+    assert within(SOON, lambda: accepted in "".join(example.rows("google")))
     [row] = example.rows("google")
     assert "/sitemap.xml" in row
     example.google.settle()

@@ -27,7 +27,7 @@ from django_sitemaps_plus.models import EngineState, Section, Submission, UrlCha
 from tests.support.fault_worker import Workers
 from tests.support.ledger_kinds import VENDOR
 from tests.support.outbox_world import BASE, happened, later, use
-from tests.support.processes import database_names, elsewhere, quick_commits, within
+from tests.support.processes import database_names, elsewhere, within
 
 THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 
@@ -37,11 +37,10 @@ pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "othe
 class World:
     """Processes that notify one engine, and what it was told."""
 
-    def __init__(self, folder: Path, settings: Any) -> None:
+    def __init__(self, folder: Path, settings: Any, workers: Workers) -> None:
         self.file = folder / "told"
         self.options = {"file": str(self.file)}
-        module = "tests.support.delivery_worker"
-        self.workers = Workers(database_names(), module)
+        self.workers = workers
         # Here, too.
         use(settings, log=("Log", self.options))
 
@@ -73,12 +72,16 @@ class World:
         self.file.unlink(missing_ok=True)
 
 
+@pytest.fixture(scope="module")
+def workers(django_db_setup: None) -> Iterator[Workers]:
+    made = Workers(database_names(), "tests.support.delivery_worker")
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def world(tmp_path: Path, settings: Any) -> Iterator[World]:
-    with quick_commits():
-        made = World(tmp_path, settings)
-        yield made
-        made.workers.close()
+def world(tmp_path: Path, settings: Any, workers: Workers) -> World:
+    return World(tmp_path, settings, workers)
 
 
 def urls(count: int) -> Counter[str]:

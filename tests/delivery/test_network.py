@@ -22,13 +22,13 @@ from tests.support.outbox_world import BASE, happened, later, rows, run, use
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 
-def submit(settings: Any, address: str) -> None:
-    """Submit to the engine at an address, which must not take long."""
-    options = {"key": KEY, "endpoint": address, "timeout": 0.3}
+def submit(settings: Any, address: str, timeout: float = 10) -> None:
+    """Submit to the engine at an address, for so many seconds."""
+    options = {"key": KEY, "endpoint": address, "timeout": timeout}
     use(settings, one=("Trusted", options))
     started = time.monotonic()
     run()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,7 @@ def submit(settings: Any, address: str) -> None:
         (None, None, "Connection refused", 40),
         (Slow("answer"), None, "did not answer within", 590),
         (Cut("status"), None, "incomplete HTTP", 590),
+        (Cut("body"), 200, "not to the end", 590),
         (reply(503), 503, "an internal error", 40),
         (Cut("body", 503), 503, "an internal error", 40),
         (throttle("90"), 429, "fewer requests", 85),
@@ -52,7 +53,9 @@ def test_what_is_not_accepted_is_submitted_later_and_then_once(
         engine.trust("www.example.com", KEY)
         engine.fault = fault
         nobody = f"http://localhost:{free_port()}/indexnow"
-        submit(settings, nobody if fault is None else engine.url)
+        # Only what never comes is waited for.
+        timeout = 0.3 if isinstance(fault, Slow) else 10
+        submit(settings, nobody if fault is None else engine.url, timeout)
         assert rows() == [("/a/", "pending"), ("/b/", "pending")]
         for row in Submission.objects.all():
             assert (row.attempts, row.status) == (1, status)
@@ -73,13 +76,3 @@ def test_what_is_not_accepted_is_submitted_later_and_then_once(
         assert sorted(engine.accepted) == [f"{BASE}/a/", f"{BASE}/b/"]
         assert len(engine.posts) == 1
     assert rows() == [("/a/", "accepted"), ("/b/", "accepted")]
-
-
-def test_the_status_counts_whatever_becomes_of_the_body(settings: Any) -> None:
-    happened("/a/")
-    with FakeIndexNow() as engine:
-        engine.trust("www.example.com", KEY)
-        engine.fault = Cut("body")
-        submit(settings, engine.url)
-        assert len(engine.requests) == 1
-    assert rows() == [("/a/", "accepted")]

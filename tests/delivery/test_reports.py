@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from django_sitemaps_plus.delivery import background, health, reports
-from django_sitemaps_plus.delivery.health import Health
+from django_sitemaps_plus.delivery import background, reports
 from django_sitemaps_plus.engines.base import CheckResult, SitemapStatus
+from django_sitemaps_plus.health.engines import Health, all_engines
 from django_sitemaps_plus.models import DailyCount, EngineState, SitemapReport
 from tests.support.outbox_engines import Keyed, Scripted
 from tests.support.outbox_world import BASE, happened, run, use
@@ -92,15 +92,13 @@ def test_nothing_is_asked_from_where_nothing_is_sent(
 
 def test_engines_are_known_before_anything_was_sent(settings: Any) -> None:
     use(settings, one=("Keyed", {"key": "abc12345"}), two="Few")
-    found = health.all_engines("")
+    found = all_engines("")
     assert [(one.state.engine, one.state.host) for one in found] == [
         ("one", "www.example.com"),
         ("two", "www.example.com"),
     ]
     assert {one.health for one in found} == {Health.UNUSED}
-    assert {one.health for one in health.all_engines("DEBUG is on.")} == {
-        Health.REFUSED
-    }
+    assert {one.health for one in all_engines("DEBUG is on.")} == {Health.REFUSED}
 
 
 def test_health_follows_what_an_engine_does(settings: Any) -> None:
@@ -108,13 +106,13 @@ def test_health_follows_what_an_engine_does(settings: Any) -> None:
     happened("/a/")
     engine.findings.append(CheckResult(is_good=False, text="No file abc12345."))
     run()
-    [one] = health.all_engines("")
+    [one] = all_engines("")
     assert (one.health, one.reason, one.waiting) == (Health.BLOCKED, "No file ….", 1)
     EngineState.objects.update(problem="", failures=1, message="It sleeps.")
-    [one] = health.all_engines("")
+    [one] = all_engines("")
     assert (one.health, one.reason) == (Health.PAUSED, "It sleeps.")
     EngineState.objects.update(failures=0, paused_until=0, answered_at=1)
-    [one] = health.all_engines("")
+    [one] = all_engines("")
     assert (one.health, one.reason) == (Health.FINE, "")
 
 

@@ -31,7 +31,6 @@ pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "othe
 
 GUNICORN = "-m gunicorn tests.support.server_app --bind 127.0.0.1:{port}"
 SERVERS = {
-    "gunicorn": f"{GUNICORN} --workers 2",
     "gunicorn-preload": f"{GUNICORN} --workers 2 --preload",
     "uvicorn": "-m uvicorn tests.support.server_app:asgi --port {port}",
 }

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.utils.module_loading import import_string
 
-from django_sitemaps_plus.delivery import background
+from django_sitemaps_plus.delivery import background, workers
 from tests.conftest import REDIS
 from tests.support.outbox_world import happened, rows, sent, use
 from tests.support.processes import ROOT, given, within
@@ -24,8 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "othe
 SETUP = """
 import django
 django.setup()
-from django.utils.module_loading import import_string
-from django_sitemaps_plus.delivery import background
+from django_sitemaps_plus.delivery import workers
 """
 
 
@@ -69,9 +67,9 @@ def test_a_task_asks_for_one_more_if_something_is_due_soon(
 def test_the_work_is_a_task_of_django(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     happened("/a/")
-    import_string(background.TASKS["tasks"])()
+    workers.function("tasks")()
     assert sent(engine) == [["/a/"]]
-    assert background.problem("tasks") == ""
+    assert workers.problem("tasks") == ""
 
 
 NO_QUEUE = """
@@ -84,9 +82,9 @@ settings.TASKS = {"default": {
 
 def test_a_project_without_a_default_queue_starts() -> None:
     """``@task`` asks for the queue when its module is imported: nobody does."""
-    module = type(import_string(background.TASKS["tasks"].replace("enqueue", "work")))
+    module = type(workers.function("tasks", "work"))
     package = module.__module__.rpartition(".")[0]
-    said = python(NO_QUEUE % package, 'print(background.problem("tasks"))')
+    said = python(NO_QUEUE % package, 'print(workers.problem("tasks"))')
     assert "InvalidTask" in said
 
 
@@ -98,7 +96,7 @@ def test_without_celery_its_module_is_empty() -> None:
     said = python(
         'import sys; sys.modules["celery"] = None',
         "from django_sitemaps_plus import tasks\n"
-        'print(hasattr(tasks, "work"), background.problem("celery"))',
+        'print(hasattr(tasks, "work"), workers.problem("celery"))',
     )
     assert said.startswith("False ")
     assert "does not define" in said
@@ -124,7 +122,7 @@ class Worker:
         """Hand the work over, as the server's thread does."""
         python(
             "from tests.support.celery_app import app; app.set_default()",
-            'import_string(background.TASKS["celery"])()',
+            'workers.function("celery")()',
             **self.environment,
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.baidu import Baidu
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
@@ -29,7 +31,7 @@ def engine(baidu: FakeBaidu, **options: Any) -> Baidu:
 
 
 def submit(baidu: FakeBaidu, *urls: str) -> Answer:
-    return engine(baidu).submit(Batch(origin=SITE, urls=urls))
+    return asking.submit(engine(baidu), Batch(origin=SITE, urls=urls))
 
 
 def test_urls_are_pushed_a_line_each(baidu: FakeBaidu) -> None:
@@ -48,14 +50,45 @@ def test_urls_of_another_site_are_refused_alone(baidu: FakeBaidu) -> None:
     assert submit(baidu, other).outcome is Outcome.REJECTED
 
 
-def test_what_is_over_the_quota_is_sent_in_halves_until_nothing_is_taken(
-    baidu: FakeBaidu,
+def test_over_the_quota_one_url_finds_out_how_many_are_taken(baidu: FakeBaidu) -> None:
+    baidu.left = 3
+    answer = submit(baidu, *(f"{SITE}/{number}" for number in range(5)))
+    assert (answer.outcome, answer.taken, answer.left) == (Outcome.ACCEPTED, 1, 2)
+    assert submit(baidu, f"{SITE}/1", f"{SITE}/2").left == 0
+    assert len(baidu.pushed) == 3
+
+
+@pytest.mark.parametrize("count", [1, 2_000])
+def test_a_quota_that_is_used_up_is_renewed_the_next_day_in_beijing(
+    baidu: FakeBaidu, count: int
 ) -> None:
     baidu.left = 1
+    [*answers] = (submit(baidu, f"{SITE}/a"), submit(baidu, *[f"{SITE}/b"] * count))
+    assert [one.outcome for one in answers] == [Outcome.ACCEPTED, Outcome.EXHAUSTED]
+    assert len(baidu.requests) == 1 + min(count, 2)
+    for answer in answers:
+        wait = answer.retry_after
+        assert wait is not None
+        at_beijing = (time.time() + wait + 8 * 3_600) % 86_400
+        # Some minutes later: clocks differ.
+        assert 0 < wait <= 86_400
+        assert 590 <= at_beijing <= 610
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"remain": 9, "success": 0}',
+        '{"remain": 9, "success": 1}',
+        '{"remain": 9, "success": 3}',
+        '{"remain": 9, "success": 2, "not_valid": ["https://www.example.com/a"]}',
+        '{"remain": 9}',
+    ],
+)
+def test_an_answer_accounts_for_each_url(baidu: FakeBaidu, said: str) -> None:
+    baidu.fault = reply(200, said)
     answer = submit(baidu, f"{SITE}/a", f"{SITE}/b")
-    assert (answer.outcome, answer.is_divisible) == (Outcome.REJECTED, True)
-    assert submit(baidu, f"{SITE}/a").outcome is Outcome.ACCEPTED
-    assert submit(baidu, f"{SITE}/b").outcome is Outcome.EXHAUSTED
+    assert (answer.outcome, answer.is_unsent) == (Outcome.UNAVAILABLE, False)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +116,9 @@ def test_removed_urls_are_not_pushed(baidu: FakeBaidu) -> None:
 
 
 def test_the_check_compares_the_host(baidu: FakeBaidu) -> None:
-    assert engine(baidu).check(SITE)[0].is_good
-    assert engine(baidu, site=SITE).check(SITE)[0].is_good
-    [found] = engine(baidu).check("https://shop.example.com")
+    assert asking.check(engine(baidu), SITE)[0].is_good
+    assert asking.check(engine(baidu, site=SITE), SITE)[0].is_good
+    [found] = asking.check(engine(baidu), "https://shop.example.com")
     assert (found.is_good, found.fix) == (False, "Correct 'site'.")
 
 

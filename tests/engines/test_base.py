@@ -7,6 +7,7 @@ import string
 import subprocess
 import sys
 import urllib.parse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps_plus.engines.base import EXCERPT, REDACTED, Batch, Outcome, secret
+from django_sitemaps_plus.engines import asking
+from django_sitemaps_plus.engines.base import (
+    EXCERPT,
+    REDACTED,
+    Answer,
+    Batch,
+    CheckResult,
+    Outcome,
+    SitemapStatus,
+    secret,
+)
 from django_sitemaps_plus.engines.console import Console
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.indexnow import IndexNow
 from django_sitemaps_plus.engines.memory import Memory
 from django_sitemaps_plus.engines.ping import Ping
+from tests.support.outbox_engines import Scripted
+
+SITE = "https://a.example"
+BATCH = Batch(origin=SITE, urls=["https://a.example/1", "…/2"])
 
 keys = st.text(string.hexdigits, min_size=8, max_size=128)
 
@@ -116,18 +131,48 @@ def test_a_secret_in_a_url_is_redacted(token: str) -> None:
 def test_an_answer_is_one_line_that_every_database_can_store(
     message: str, body: str
 ) -> None:
-    answer = IndexNow(alias="it", key="k" * 8)._answer(
-        Outcome.ACCEPTED, message, body=body * 100
-    )
+    given = Answer(outcome=Outcome.ACCEPTED, message=message, excerpt=body * 100)
+    engine = Scripted(alias="it")
+    engine.answers.append(given)
+    answer = asking.submit(engine, BATCH)
     assert len(answer.excerpt) <= EXCERPT
     for text in (answer.message, answer.excerpt):
         assert not set(text) & {"\x00", "\n", "\r", "\x1b"}
         text.encode()  # no lone surrogate
 
 
-# Engines without network, and a missing extra
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Careless(Secretive):
+    """Says its key wherever it can."""
 
-BATCH = Batch(origin="https://a.example", urls=["https://a.example/1", "…/2"])
+    def submit(self, batch: Batch) -> Answer:
+        return Answer(outcome=Outcome.ACCEPTED, message=self.key, excerpt=self.key)
+
+    def verify(self, origin: str, *, force: bool = False) -> CheckResult:
+        return CheckResult.bad(self.key, self.key)
+
+    def check_machine(self) -> list[CheckResult]:
+        return [self.verify("")]
+
+    def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
+        raise LookupError(self.key)
+
+
+def test_nothing_that_an_engine_is_asked_shows_its_secrets() -> None:
+    engine = Careless(alias="it", key="s3cr3t-key")
+    answered = [
+        asking.submit(engine, BATCH),
+        asking.verify(engine, SITE),
+        *asking.check(engine, SITE),
+        *asking.check_machine(engine),
+        *asking.status(engine, [SITE]),
+    ]
+    assert len(answered) == 5
+    assert not [one for one in answered if "s3cr3t" in repr(one)]
+    assert answered[1] == CheckResult.bad(REDACTED, REDACTED)
+
+
+# Engines without network, and a missing extra
 
 
 @pytest.mark.parametrize(("are_sitemaps", "kind"), [(False, "URL"), (True, "sitemap")])
@@ -135,7 +180,7 @@ def test_the_console_prints_a_line_for_each_url(
     capsys: pytest.CaptureFixture[str], are_sitemaps: bool, kind: str
 ) -> None:
     batch = dataclasses.replace(BATCH, are_sitemaps=are_sitemaps)
-    answer = Console(alias="screen").submit(batch)
+    answer = asking.submit(Console(alias="screen"), batch)
     assert answer.outcome is Outcome.ACCEPTED
     assert capsys.readouterr().out == (
         f"[screen] {kind} https://a.example/1\n[screen] {kind} …/2\n"
@@ -144,7 +189,7 @@ def test_the_console_prints_a_line_for_each_url(
 
 def test_a_memory_stores_its_own_batches() -> None:
     first, second = Memory(alias="first"), Memory(alias="second")
-    first.submit(BATCH)
+    asking.submit(first, BATCH)
     assert first.sent == [BATCH]
     assert second.sent == []
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import RENEWED_IN, Answer, Batch, Outcome
 from django_sitemaps_plus.engines.bing import BingWebmaster
 from django_sitemaps_plus.engines.errors import OptionError
@@ -32,12 +33,12 @@ def engine(bing: FakeBing, **options: Any) -> BingWebmaster:
 
 def submit(bing: FakeBing, count: int, **options: Any) -> Answer:
     urls = [f"{SITE}/{number}/" for number in range(count)]
-    return engine(bing, **options).submit(Batch(origin=SITE, urls=urls))
+    return asking.submit(engine(bing, **options), Batch(origin=SITE, urls=urls))
 
 
 def submit_sitemap(bing: FakeBing) -> Answer:
     batch = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
-    return engine(bing).submit(batch)
+    return asking.submit(engine(bing), batch)
 
 
 def test_as_many_urls_are_sent_as_the_quota_allows(bing: FakeBing) -> None:
@@ -99,13 +100,13 @@ def test_errors_are_explained_whatever_the_status(
 
 def test_one_invalid_url_does_not_take_the_others_along(bing: FakeBing) -> None:
     batch = Batch(origin=SITE, urls=[f"{SITE}/a/", "https://other.example/"])
-    answer = engine(bing).submit(batch)
+    answer = asking.submit(engine(bing), batch)
     assert (answer.outcome, answer.is_divisible) == (Outcome.REJECTED, True)
 
 
 def test_urls_of_another_host_are_not_sent(bing: FakeBing) -> None:
     batch = Batch(origin="https://shop.example.com", urls=["https://shop.example.com/"])
-    assert engine(bing).submit(batch).outcome is Outcome.REJECTED
+    assert asking.submit(engine(bing), batch).outcome is Outcome.REJECTED
     assert bing.requests == []
 
 
@@ -118,18 +119,18 @@ def test_without_urls_it_is_notified_of_sitemaps_only(bing: FakeBing) -> None:
 def test_the_status_says_when_a_sitemap_was_submitted(bing: FakeBing) -> None:
     assert submit_sitemap(bing).outcome is Outcome.ACCEPTED
     bing.feeds[SITEMAP]["Submitted"] = "/Date(1316213995040-0700)/"
-    [pending] = engine(bing).status([SITEMAP])
+    [pending] = asking.status(engine(bing), [SITEMAP])
     assert pending.last_submitted == "2011-09-16T22:59:55Z"
     assert (pending.last_downloaded, pending.is_pending) == (None, True)
     read = {"Status": "Success", "LastCrawled": "/Date(1316213999040)/", "UrlCount": 7}
     bing.feeds[SITEMAP] |= read
-    [found] = engine(bing).status([SITEMAP])
+    [found] = asking.status(engine(bing), [SITEMAP])
     assert (found.is_pending, found.submitted) == (False, {"web": 7})
     assert found.last_downloaded == "2011-09-16T22:59:59Z"
-    [unknown] = engine(bing).status([f"{SITE}/other.xml"])
+    [unknown] = asking.status(engine(bing), [f"{SITE}/other.xml"])
     assert unknown.problem == "The sitemap was never submitted to Bing."
     bing.fault = Cut("answer")
-    [failed] = engine(bing).status([SITEMAP])
+    [failed] = asking.status(engine(bing), [SITEMAP])
     assert failed.problem.endswith(".")
     assert KEY not in failed.problem
 
@@ -137,9 +138,12 @@ def test_the_status_says_when_a_sitemap_was_submitted(bing: FakeBing) -> None:
 @pytest.mark.parametrize(
     ("sites", "text"),
     [
-        ({f"{SITE}/": True}, "which is verified"),
+        ({f"{SITE}/": True}, "is verified at Bing"),
         ({f"{SITE}/": False}, "is not verified"),
-        ({SITE: True}, "does not have the site https://www.example.com/, but https"),
+        (
+            {SITE: True},
+            "not have the site https://www.example.com/ at Bing, but https",
+        ),
         ({}, "but none"),
     ],
 )
@@ -147,7 +151,7 @@ def test_the_check_says_whether_the_site_is_verified(
     bing: FakeBing, sites: dict[str, bool], text: str
 ) -> None:
     bing.sites = sites
-    found = engine(bing).check(SITE)
+    found = asking.check(engine(bing), SITE)
     assert text in found[0].text
     if found[0].is_good:
         assert "100 more URLs today, and 1,300 this month" in found[1].text
@@ -157,7 +161,7 @@ def test_the_check_says_whether_the_site_is_verified(
 
 def test_the_check_says_that_the_key_is_wrong(bing: FakeBing) -> None:
     bing.key = "another"
-    [found] = engine(bing).check(SITE)
+    [found] = asking.check(engine(bing), SITE)
     assert (found.is_good, found.fix) == (False, "Correct 'key'.")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.engines import indexnow, retired
+from django_sitemaps_plus.engines import asking, indexnow, retired
 from django_sitemaps_plus.engines.base import Batch, Engine, Outcome
 from tests.engines.setups import found
 from tests.support.fakes.faults import Cut, reply, throttle
@@ -102,7 +102,7 @@ def test_the_example_of_an_engine_runs(
     batch = Batch(origin="https://a.example", urls=["https://a.example/1", "…/2"])
     with FakeServer() as server:
         engine = example(alias="it", token="secret-token", endpoint=server.origin)
-        assert engine.submit(batch).outcome is Outcome.ACCEPTED
+        assert asking.submit(engine, batch).outcome is Outcome.ACCEPTED
         assert server.requests[0].body == "https://a.example/1\n…/2".encode()
         for fault, outcome in [
             (throttle("9"), Outcome.THROTTLED),
@@ -111,7 +111,7 @@ def test_the_example_of_an_engine_runs(
             (Cut("answer"), Outcome.UNAVAILABLE),
         ]:
             server.fault = fault
-            answer = engine.submit(batch)
+            answer = asking.submit(engine, batch)
             assert answer.outcome is outcome
             assert "secret-token" not in f"{answer} {engine!r}"
 

@@ -112,7 +112,7 @@ def script(name: str, *arguments: str) -> Iterator[Callable[[str], str]]:
         yield read
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def test_the_fake_indexnow_runs_as_a_script(site: FakeSite) -> None:

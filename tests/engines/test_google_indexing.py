@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
+from django_sitemaps_plus.engines import asking
+from django_sitemaps_plus.engines.base import RENEWED_IN, Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import MissingExtra, OptionError
 from django_sitemaps_plus.engines.google_indexing import LOOK_AGAIN, GoogleIndexing
 from tests.engines.setups import JOB
@@ -49,7 +50,7 @@ def submit(
     urls = [f"{site.origin}{path}"]
     deferred = urls if again else []
     batch = Batch(origin=site.origin, urls=urls, kinds=[kind], deferred=deferred)
-    return engine(google).submit(batch)
+    return asking.submit(engine(google), batch)
 
 
 @pytest.mark.parametrize("page", [JOB, LIVE])
@@ -122,6 +123,36 @@ def test_the_quota_of_the_day_is_no_failure(
 
 
 @pytest.mark.parametrize(
+    ("limit", "seconds", "outcome", "wait"),
+    [
+        ("'Requests per minute'", 20, Outcome.THROTTLED, 20),
+        ("DefaultRequestsPerMinutePerProject", None, Outcome.THROTTLED, None),
+        ("", 20, Outcome.THROTTLED, 20),
+        ("'Publish requests per day'", 20, Outcome.EXHAUSTED, RENEWED_IN),
+        ("DefaultPublishRequestsPerDayPerProject", None, Outcome.EXHAUSTED, RENEWED_IN),
+        ("", None, Outcome.EXHAUSTED, RENEWED_IN),
+    ],
+)
+def test_a_quota_of_a_minute_is_none_of_the_day(
+    google: FakeIndexing,
+    site: FakeSite,
+    limit: str,
+    seconds: int | None,
+    outcome: Outcome,
+    wait: float | None,
+) -> None:
+    site.pages["/jobs/1/"] = JOB
+    client = engine(google)
+    batch = Batch(origin=site.origin, urls=[f"{site.origin}/jobs/1/"])
+    asking.submit(client, batch)
+    said = f'{{"error": {{"status": "RESOURCE_EXHAUSTED", "message": "{limit}"}}}}'
+    later = {} if seconds is None else {"retry_after": str(seconds)}
+    google.fault = reply(429, said, **later)
+    answer = asking.submit(client, batch)
+    assert (answer.outcome, answer.retry_after) == (outcome, wait)
+
+
+@pytest.mark.parametrize(
     ("status", "body", "text"),
     [
         (403, '{"error":{"message":"Permission denied."}}', "not an owner of the site"),
@@ -135,11 +166,11 @@ def test_errors_are_explained(
     site.pages["/jobs/1/"] = JOB
     client = engine(google)
     batch = Batch(origin=site.origin, urls=[f"{site.origin}/jobs/1/"])
-    client.submit(batch)
+    asking.submit(client, batch)
     granted = reply(200, '{"access_token": "ya29.new", "expires_in": 3599}')
     refused = reply(status, body)
     google.faults = [refused, granted, refused] if status == 401 else [refused]
-    answer = client.submit(batch)
+    answer = asking.submit(client, batch)
     assert answer.outcome is Outcome.UNAVAILABLE
     assert text in answer.message
 
@@ -151,17 +182,17 @@ def test_a_token_that_expired_is_replaced_once(
     client = engine(google)
     batch = Batch(origin=site.origin, urls=[f"{site.origin}/jobs/1/"])
     for _ in range(2):
-        assert client.submit(batch).outcome is Outcome.ACCEPTED
+        assert asking.submit(client, batch).outcome is Outcome.ACCEPTED
         google.expire_tokens()
     assert (len(google.published), google.grants) == (2, 2)
 
 
 def test_the_check_says_which_pages_are_submitted(google: FakeIndexing) -> None:
-    [found] = engine(google).check("https://www.example.com")
+    [found] = asking.check(engine(google), "https://www.example.com")
     assert found.is_good
     assert "job, those that declare JobPosting or BroadcastEvent" in found.text
     google.is_revoked = True
-    [found] = engine(google).check("https://www.example.com")
+    [found] = asking.check(engine(google), "https://www.example.com")
     assert not found.is_good
     assert engine(google, credentials="/none.json").check_machine()
 

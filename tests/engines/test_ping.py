@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.engines import retired
+from django_sitemaps_plus.engines import asking, retired
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.ping import Ping
@@ -27,7 +27,9 @@ def hub(site: FakeSite) -> Iterator[FakeHub]:
 
 def ping(url: str, location: str = SITEMAP) -> Answer:
     engine = Ping(alias="hub", url=url, timeout=5.0)
-    return engine.submit(Batch(origin=ORIGIN, urls=[location], are_sitemaps=True))
+    return asking.submit(
+        engine, Batch(origin=ORIGIN, urls=[location], are_sitemaps=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,14 +55,14 @@ def test_a_wrong_address_names_the_option(hub: FakeHub) -> None:
     hub.fault = redirect("https://a.example/")
     answer = ping(hub.url)
     assert answer.outcome is Outcome.UNAVAILABLE
-    assert answer.message.startswith(f"{hub.host} redirects (301): set 'url' to the ")
+    assert answer.message.endswith(" answers with a redirect (301): check 'url'.")
 
 
 def test_a_token_is_sent_and_never_shown(hub: FakeHub) -> None:
     url = f"{hub.origin}/ping?token={{token}}&sitemap="
     engine = Ping(alias="hub", url=url, token="a/b&c+d")
     batch = Batch(origin=ORIGIN, urls=[SITEMAP], are_sitemaps=True)
-    assert engine.submit(batch).outcome is Outcome.ACCEPTED
+    assert asking.submit(engine, batch).outcome is Outcome.ACCEPTED
     assert hub.requests[0].path.startswith("/ping?token=a%2Fb%26c%2Bd&sitemap=https")
     assert repr(engine) == f"Ping(alias='hub', url={url!r})"
     assert engine.redact("a/b&c+d or a%2Fb%26c%2Bd") == "… or …"
@@ -165,5 +167,5 @@ def test_a_retired_address_is_not_requested() -> None:
     sentence = retired.sentence("https://submissions.ask.com/ping")
     assert answer.message == sentence
     engine = Ping(alias="hub", url="https://submissions.ask.com/ping?sitemap=")
-    (finding,) = engine.check(ORIGIN)
+    (finding,) = asking.check(engine, ORIGIN)
     assert (finding.is_good, finding.text) == (False, sentence)

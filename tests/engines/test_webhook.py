@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.engines import webhook
+from django_sitemaps_plus.engines import asking, webhook
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.webhook import Webhook
@@ -31,7 +31,9 @@ def submit(receiver: FakeWebhook, secret: str = SECRET, **kinds: str) -> Answer:
     """Submit paths, given with their kinds."""
     engine = Webhook(alias="it", url=receiver.url, secret=secret, timeout=5.0)
     urls = [f"{SITE}/{name}/" for name in kinds]
-    return engine.submit(Batch(origin=SITE, urls=urls, kinds=list(kinds.values())))
+    return asking.submit(
+        engine, Batch(origin=SITE, urls=urls, kinds=list(kinds.values()))
+    )
 
 
 def test_urls_are_sent_by_what_happened_to_them(receiver: FakeWebhook) -> None:
@@ -50,7 +52,7 @@ def test_urls_are_sent_by_what_happened_to_them(receiver: FakeWebhook) -> None:
 
 def test_a_batch_without_kinds_was_requested(receiver: FakeWebhook) -> None:
     engine = Webhook(alias="it", url=receiver.url, secret=SECRET)
-    engine.submit(Batch(origin=SITE, urls=[f"{SITE}/a/"]))
+    asking.submit(engine, Batch(origin=SITE, urls=[f"{SITE}/a/"]))
     assert receiver.received[0]["requested"] == [f"{SITE}/a/"]
 
 
@@ -63,8 +65,17 @@ def test_another_secret_or_an_old_request_is_refused(receiver: FakeWebhook) -> N
     assert receiver.received == []
 
 
+def test_each_batch_has_an_id_that_its_retries_keep(receiver: FakeWebhook) -> None:
+    engine = Webhook(alias="it", url=receiver.url, secret=SECRET, timeout=5.0)
+    first, second = (Batch(origin=SITE, urls=[f"{SITE}/a/"]) for _ in range(2))
+    for batch in (first, first, second):
+        asking.submit(engine, batch)
+    assert receiver.ids == [first.id, first.id, second.id]
+    assert first.id != second.id
+
+
 def test_the_time_is_signed_too() -> None:
-    first, second = (webhook.signature(SECRET, b"{}", at) for at in (1, 2))
+    first, second = (webhook.signature(SECRET, "id", at, b"{}") for at in (1, 2))
     assert first.startswith("t=1,v1=")
     assert first.partition(",")[2] != second.partition(",")[2]
 
@@ -88,9 +99,10 @@ def test_the_receiver_of_the_documentation_knows_whose_a_request_is() -> None:
     assert block is not None
     known: dict[str, Any] = {}
     exec(block[1], known)  # noqa: S102 (our own)
-    header = webhook.signature(SECRET, b"{}", 1_000)
-    assert known["is_ours"](SECRET, header, b"{}", now=1_299)
-    assert not known["is_ours"](SECRET, header, b"{}", now=1_301)
-    assert not known["is_ours"](SECRET, header, b"[]", now=1_000)
-    assert not known["is_ours"]("another", header, b"{}", now=1_000)
-    assert not known["is_ours"](SECRET, "", b"{}", now=1_000)
+    header = webhook.signature(SECRET, "id", 1_000, b"{}")
+    assert known["is_ours"](SECRET, "id", header, b"{}", now=1_299)
+    assert not known["is_ours"](SECRET, "id", header, b"{}", now=1_301)
+    assert not known["is_ours"](SECRET, "id", header, b"[]", now=1_000)
+    assert not known["is_ours"](SECRET, "di", header, b"{}", now=1_000)
+    assert not known["is_ours"]("another", "id", header, b"{}", now=1_000)
+    assert not known["is_ours"](SECRET, "id", "", b"{}", now=1_000)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.websub import WebSub
@@ -32,7 +33,7 @@ def test_several_feeds_are_published_by_one_request(
     urls = [f"{site.origin}/{name}.atom" for name in ("a", "b")]
     for name, url in zip(("a", "b"), urls, strict=True):
         site.pages[f"/{name}.atom"] = feed(url, hub.url)
-    answer = engine(hub).submit(Batch(origin=site.origin, urls=urls))
+    answer = asking.submit(engine(hub), Batch(origin=site.origin, urls=urls))
     assert (answer.outcome, answer.status) == (Outcome.ACCEPTED, 204)
     assert hub.published == urls
     assert len(hub.requests) == 1
@@ -42,7 +43,7 @@ def test_a_feed_that_the_hub_cannot_read_does_not_take_others_along(
     hub: FakeWebSubHub, site: FakeSite
 ) -> None:
     batch = Batch(origin=site.origin, urls=[f"{site.origin}/none.atom"])
-    answer = engine(hub).submit(batch)
+    answer = asking.submit(engine(hub), batch)
     assert (answer.outcome, answer.is_divisible) == (Outcome.REJECTED, True)
 
 
@@ -53,7 +54,7 @@ def test_the_feeds_are_those_of_the_option(hub: FakeWebSubHub) -> None:
 
 def test_the_check_says_what_a_feed_lacks(hub: FakeWebSubHub, site: FakeSite) -> None:
     def checked() -> tuple[bool, str]:
-        [found] = engine(hub).check(site.origin, force=True)
+        [found] = asking.check(engine(hub), site.origin, force=True)
         return found.is_good, found.text
 
     assert checked() == (False, "The feed /feed.atom answers with status 404.")
@@ -64,7 +65,7 @@ def test_the_check_says_what_a_feed_lacks(hub: FakeWebSubHub, site: FakeSite) ->
     assert checked() == (False, "The feed /feed.atom has no link to itself.")
     site.pages["/feed.atom"] = feed(url, hub.url)
     assert checked() == (True, "The feed /feed.atom names the hub.")
-    [private] = engine(hub).check(site.origin)
+    [private] = asking.check(engine(hub), site.origin)
     assert "is not a public address" in private.text
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
+from django_sitemaps_plus.engines import asking
+from django_sitemaps_plus.engines.base import RENEWED_IN, Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.yandex import YandexWebmaster
 from tests.support.fakes.faults import Cut, reply
@@ -32,7 +35,9 @@ def engine(yandex: FakeYandex, **options: Any) -> YandexWebmaster:
 
 def submit(client: YandexWebmaster, url: str, origin: str = SITE) -> Answer:
     are_sitemaps = url.endswith(".xml")
-    return client.submit(Batch(origin=origin, urls=[url], are_sitemaps=are_sitemaps))
+    return asking.submit(
+        client, Batch(origin=origin, urls=[url], are_sitemaps=are_sitemaps)
+    )
 
 
 def test_a_sitemap_is_registered_and_again_is_a_success(yandex: FakeYandex) -> None:
@@ -69,6 +74,33 @@ def test_pages_are_queued_within_the_quota(yandex: FakeYandex) -> None:
     assert submit(client, f"{SITE}/b/").outcome is Outcome.EXHAUSTED, (
         "used up meanwhile"
     )
+
+
+@pytest.mark.parametrize(
+    ("until", "least", "most"),
+    [
+        (",000+0300", 7_190, 7_200),
+        ("", RENEWED_IN, RENEWED_IN),
+        (None, RENEWED_IN, RENEWED_IN),
+    ],
+)
+def test_it_says_until_when_the_quota_is_used_up(
+    yandex: FakeYandex, until: str | None, least: float, most: float
+) -> None:
+    """Also as a time that is over by our clock, or not at all."""
+    client = engine(yandex, recrawl=True)
+    submit(client, PAGE)
+    moscow = timezone(timedelta(hours=3))
+    ahead = timedelta(hours=2 if until else -2)
+    at = (datetime.now(moscow) + ahead).strftime("%Y-%m-%dT%H:%M:%S")
+    said = {"error_code": "QUOTA_EXCEEDED"}
+    if until is not None:
+        said["exceeded_until"] = f"{at}{until or '+0300'}"
+    yandex.faults = [reply(200, '{"quota_remainder": 1}')]
+    yandex.fault = reply(429, json.dumps(said))
+    answer = submit(client, f"{SITE}/b/")
+    assert answer.outcome is Outcome.EXHAUSTED
+    assert least <= (answer.retry_after or 0) <= most
 
 
 def test_urls_are_wanted_only_if_asked_for(yandex: FakeYandex) -> None:
@@ -120,7 +152,7 @@ def test_the_host_is_that_of_the_urls_or_of_the_option(yandex: FakeYandex) -> No
 
 
 def test_the_status_says_what_the_robots_read(yandex: FakeYandex) -> None:
-    [unread] = engine(yandex).status([SITEMAP])
+    [unread] = asking.status(engine(yandex), [SITEMAP])
     assert unread.problem == "Yandex's robots have not read the sitemap yet."
     yandex.crawled = [
         {
@@ -130,11 +162,11 @@ def test_the_status_says_what_the_robots_read(yandex: FakeYandex) -> None:
             "urls_count": 200,
         }
     ]
-    [read] = engine(yandex).status([SITEMAP])
+    [read] = asking.status(engine(yandex), [SITEMAP])
     assert (read.errors, read.submitted) == (1, {"web": 200})
     assert read.last_downloaded == "2026-01-01T00:00:00.000+0300"
     yandex.fault = Cut("answer")
-    [failed] = engine(yandex).status([SITEMAP])
+    [failed] = asking.status(engine(yandex), [SITEMAP])
     assert failed.problem
 
 
@@ -150,7 +182,7 @@ def test_the_check_says_whether_the_site_is_verified(
     yandex: FakeYandex, hosts: dict[str, bool], text: str
 ) -> None:
     yandex.hosts = hosts
-    found = engine(yandex, recrawl=True).check(SITE)
+    found = asking.check(engine(yandex, recrawl=True), SITE)
     assert text in found[0].text
     assert found[0].is_good or found[0].fix
     if found[0].is_good:
@@ -159,7 +191,7 @@ def test_the_check_says_whether_the_site_is_verified(
 
 def test_the_check_says_that_the_token_is_wrong(yandex: FakeYandex) -> None:
     yandex.token = "another"
-    [found] = engine(yandex).check(SITE)
+    [found] = asking.check(engine(yandex), SITE)
     assert (found.is_good, found.fix) == (False, "Correct 'token'.")
 
 

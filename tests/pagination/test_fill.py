@@ -20,6 +20,7 @@ from django_sitemaps_plus.sitemaps import sections
 from tests.support.ledger_kinds import VENDOR, Number
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import Killed, age, killed_before
+from tests.testapp.routers import ReplicaRouter
 
 Register = Callable[..., Any]
 
@@ -48,6 +49,22 @@ def insert_rows(start: int, stop: int) -> None:
             f"FROM (SELECT {number} AS n FROM {tables}) numbers "
             f"WHERE n >= {start} AND n < {stop}"
         )
+
+
+def test_rows_and_pages_are_read_where_they_are_written(
+    register: Register, settings: Any
+) -> None:
+    """A replica may have received neither of them yet."""
+    site, former = Site(register, limit=10), settings.DATABASE_ROUTERS
+    insert_rows(10, 30)
+    settings.DATABASE_ROUTERS = [ReplicaRouter()]
+    fill(site.source)
+    assert site.get(1).status_code == 200
+    insert_rows(0, 10)
+    Page.objects.using("default").update(verified_at=0)
+    assert site.get(1).status_code == 200, "it is split"
+    settings.DATABASE_ROUTERS = former
+    assert len(bounds(site)) == 5
 
 
 def bounds(site: Site) -> list[tuple[int, str | None]]:

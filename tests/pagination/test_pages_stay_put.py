@@ -15,7 +15,7 @@ from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.pagination import bounds, splits
 from django_sitemaps_plus.pagination.queries import upper_of
-from django_sitemaps_plus.publishing import page_build
+from django_sitemaps_plus.publishing import pages
 from django_sitemaps_plus.sitemaps import sections
 from tests.support.helpers import settle
 from tests.support.ledger_kinds import KINDS
@@ -80,8 +80,12 @@ def test_pages_that_others_do_not_concern_keep_their_bytes_numbers_and_ranges(
     site.check()
 
 
-def test_room_between_positions_never_runs_out(register: Register) -> None:
+def test_room_between_positions_never_runs_out(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Keys that only get smaller split the first page, again and again."""
+    for module in (bounds, splits):
+        monkeypatch.setattr(module, "GAP", 1 << 6)
     site = Site(register, limit=2)
     site.insert([1000, 1001, 1002])
     site.crawl()
@@ -108,7 +112,7 @@ def test_a_page_read_before_positions_moved_is_still_itself(
     splits._spread(read.section)
     assert upper_of(read) == '["180"]'
     site.insert(range(91, 94))
-    page_build.build(site.source, read, place())
+    pages.build(site.source, read, place())
     assert [(page.number, page.lower) for page in site.pages()] == [
         (1, None),
         (2, '["90"]'),
@@ -168,7 +172,7 @@ def test_a_page_that_is_divided_away_while_it_is_built_is_not_ready(
     source = site.source
     once.append(True)
     with pytest.raises(Busy, match="divided anew"):
-        page_build.build(source, page, place())
+        pages.build(source, page, place())
 
 
 # Rows that cannot be entries

@@ -24,7 +24,7 @@ MANY = 160
 
 pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", "other"]),
-    pytest.mark.usefixtures("ledger_tables", "quick"),
+    pytest.mark.usefixtures("ledger_tables"),
 ]
 
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from django_sitemaps_plus.protocol.entries import (
@@ -18,9 +17,6 @@ from django_sitemaps_plus.protocol.entries import (
     Video,
 )
 from django_sitemaps_plus.protocol.limits import CHANGEFREQS
-
-#: Slow machines are no failures of ours.
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Surrogates, control characters and what XML must escape, far more often than chance.
 _SPICE = (

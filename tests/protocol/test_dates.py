@@ -17,7 +17,6 @@ from tests.protocol.strategies import (
     any_text,
     anything,
     dates,
-    relaxed,
     safe_datetimes,
     zones,
 )
@@ -146,7 +145,6 @@ def test_what_is_no_date_is_refused(value: Any) -> None:
         w3c(value, BERLIN)
 
 
-@relaxed
 @given(value=safe_datetimes, zone=zones)
 def test_the_instant_survives_to_the_second(value: datetime, zone: Any) -> None:
     aware = value if value.tzinfo else value.replace(tzinfo=zone)
@@ -158,7 +156,6 @@ def test_the_instant_survives_to_the_second(value: datetime, zone: Any) -> None:
     assert w3c(text, zone) == text
 
 
-@relaxed
 @given(value=anything | dates, zone=zones)
 def test_anything_becomes_a_w3c_datetime_or_a_date_error(value: Any, zone: Any) -> None:
     try:

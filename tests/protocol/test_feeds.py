@@ -14,7 +14,6 @@ from lxml import etree
 
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.feeds import Feed, FeedEntry, atom, rss
-from tests.protocol.strategies import relaxed
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 TOMBSTONE = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
@@ -58,7 +57,6 @@ def test_each_format_names_its_version() -> None:
 
 
 @WRITERS
-@relaxed
 @given(
     title=st.text(
         st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1

@@ -28,7 +28,6 @@ from tests.protocol.strategies import (
     anything,
     locations,
     paths,
-    relaxed,
     urls_anywhere,
 )
 
@@ -226,7 +225,6 @@ def test_a_location_too_short_for_the_schemas_is_refused() -> None:
         local_path("/", web)
 
 
-@relaxed
 @given(location=any_text | any_text.map(lambda text: f"/{text}") | paths | anything)
 def test_any_location_becomes_a_uri_or_is_refused(location: Any) -> None:
     try:

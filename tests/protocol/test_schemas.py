@@ -37,7 +37,6 @@ from tests.protocol.strategies import (
     any_index_items,
     entries,
     index_items,
-    relaxed,
     zones,
 )
 
@@ -248,7 +247,6 @@ def assert_video_says(element: Any, video: Video) -> None:
         assert (values and values.split()) == (given and [*given.values])
 
 
-@relaxed
 @given(entry=entries(dirty=False), zone=zones)
 def test_a_legal_entry_is_valid_and_says_the_same(
     entry: dict[str, Any], zone: Any, validate: Callable[[bytes], None]
@@ -258,7 +256,6 @@ def test_a_legal_entry_is_valid_and_says_the_same(
     assert_says(parse(data)[0], entry, zone)
 
 
-@relaxed
 @given(entry=entries(dirty=True), zone=zones)
 def test_any_entry_is_valid_and_says_the_same_or_is_refused(
     entry: dict[str, Any], zone: Any, validate: Callable[[bytes], None]
@@ -271,7 +268,6 @@ def test_any_entry_is_valid_and_says_the_same_or_is_refused(
     assert_says(parse(data)[0], entry, zone)
 
 
-@relaxed
 @given(
     items=st.lists(index_items | any_index_items, min_size=1, max_size=3), zone=zones
 )

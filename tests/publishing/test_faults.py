@@ -36,7 +36,6 @@ COUNT = 25
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("quick"),
 ]
 
 
@@ -129,8 +128,8 @@ def news(register: Callable[..., Any]) -> News:
 # kill -9
 
 
-@pytest.fixture
-def workers(transactional_db: None) -> Iterator[Workers]:
+@pytest.fixture(scope="module")
+def workers(django_db_setup: None) -> Iterator[Workers]:
     made = Workers(database_names())
     yield made
     made.close()

@@ -31,7 +31,7 @@ from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.models import Change, PageFile, UrlChange
 from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import report_all
-from django_sitemaps_plus.sitemaps.site import working_for
+from django_sitemaps_plus.sitemaps.site import Site, working_for
 from tests.conftest import Register
 from tests.protocol.reading import parse
 from tests.protocol.test_schemas import check_format
@@ -65,7 +65,7 @@ Kind = UrlChange.Kind
 class Titled(ArticleSitemap):
     """Articles with titles for feeds."""
 
-    feed_title = Upper("title")
+    item_title = Upper("title")
 
 
 @pytest.fixture(autouse=True)
@@ -339,7 +339,7 @@ def test_a_feed_lists_what_was_saved_with_its_title_and_lastmod(
 def test_a_title_may_be_a_method_an_expression_or_a_text(
     register: Register, declared: Any, title: str | None
 ) -> None:
-    register("article", type("Own", (ArticleSitemap,), {"feed_title": declared}))
+    register("article", type("Own", (ArticleSitemap,), {"item_title": declared}))
     [article] = articles(1, slug="one", day=dt.date(2026, 2, 3))
     save(article, "")
     [entry] = feed("/sitemap.atom").entries
@@ -347,11 +347,11 @@ def test_a_title_may_be_a_method_an_expression_or_a_text(
 
 
 def test_each_language_has_its_own_title(register: Register) -> None:
-    def feed_title(self: Any, item: Note) -> str:
+    def item_title(self: Any, item: Note) -> str:
         return f"{item.number} ({get_language()})"
 
     own = {"model": Note, "location": Route("note", number=F("number")), "i18n": True}
-    own |= {"feed_title": feed_title, "languages": ["en", "de"]}
+    own |= {"item_title": item_title, "languages": ["en", "de"]}
     register("note", type("Notes", (Sitemap,), own))
     Note.objects.create(number=7)
     report()
@@ -557,7 +557,7 @@ def test_each_site_has_its_own_changes_and_feeds(
     }
     register("article", ArticleSitemap)
     happened("article", ("changed", "/own/", 1))
-    with working_for("blog"):
+    with working_for(Site("blog", "blog")):
         happened("article", ("changed", "/other/", 2))
     assert links(feed("/sitemap.atom")) == [f"{BASE}/own/"]
     assert locations(get("/sitemap-recent.xml")) == [f"{BASE}/own/"]
@@ -585,9 +585,9 @@ def test_robots_txt_lists_the_formats_that_are_to_be_listed(
 @pytest.mark.parametrize(
     ("formats", "problem"),
     [
-        (["text"], "['FORMATS'] is ['text']; use {'text': {}}."),
+        (["text"], """['FORMATS'] must be a dict, for example {"text": {}}."""),
         ({"txt": {}}, "['FORMATS']['txt'] is unknown. Did you mean 'text'?"),
-        ({"text": True}, "['FORMATS']['text'] is True; use a dict of options."),
+        ({"text": True}, "['FORMATS']['text'] must be a dict, for example {}."),
         ({"text": {"days": 1}}, "['FORMATS']['text']['days'] is unknown."),
         ({"feeds": {"hub": HUB}}, "['feeds']['hub'] is unknown. Did you mean 'hubs'?"),
         ({"feeds": {"hubs": HUB}}, "['feeds']['hubs'] is 'https://hub.example.org/'"),
@@ -619,6 +619,6 @@ def test_a_section_at_the_address_of_recent_changes_is_a_mistake(
 
 
 def test_a_title_that_cannot_be_resolved_is_a_mistake(register: Register) -> None:
-    register("article", type("Own", (ArticleSitemap,), {"feed_title": F("titel")}))
+    register("article", type("Own", (ArticleSitemap,), {"item_title": F("titel")}))
     _, err, code = run_command("check")
     assert (code, "sitemaps_plus.E008" in err) == (1, True)

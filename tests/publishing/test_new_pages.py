@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.support.processes import at_once, elsewhere, within
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("ledger_tables", "quick"),
+    pytest.mark.usefixtures("ledger_tables"),
 ]
 
 #: Rows of a page as it is first filled.
@@ -140,6 +141,21 @@ def test_a_page_that_has_grown_too_large_is_split(
     assert set(versions(site)) <= {1, 2}
     site.check_ranges()
     site.check()
+
+
+def test_a_page_without_entries_is_in_error_if_one_of_its_rows_is_bad(
+    register: Register,
+) -> None:
+    """Though the others are left out on purpose: nobody knows that it lists nothing."""
+
+    def location(self: Any, item: Any) -> str:
+        return "bad" if item.pk == FILLED * 10 else f"/things/r{item.pk}-0/"
+
+    hidden = re.compile("/things/r1[0-7]0-0/")
+    site = site_of(register, 3, location=location, exclude=[hidden])
+    done = build.build(site.source, place())
+    assert "1 of the 9 rows of page site-2 are bad" in done.errors[0]
+    assert [bool(page.checksum) for page in site.pages()] == [True, False, True]
 
 
 def test_a_page_of_bad_rows_is_in_error_and_its_neighbours_are_built(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.db import transaction
 
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.models import Change, Page, PageFile, Section, UrlChange
-from django_sitemaps_plus.publishing import page_build, page_writer
+from django_sitemaps_plus.publishing import page_build, page_writer, pages
 from django_sitemaps_plus.rendering.digest import version
 from tests.conftest import Register
 from tests.support.factories import ElsewhereFactory
@@ -143,8 +144,27 @@ def test_a_page_that_is_marked_while_it_is_built_is_built_again(
     meanwhile.runs, meanwhile.times = 0, 10**6
     before = site.page(2)
     with pytest.raises(Busy, match="being built by others"):
-        page_build.build(site.source, before, place())
+        pages.build(site.source, before, place())
     assert site.get(2).status_code == 200, "the former bytes"
+
+
+def test_older_code_that_newer_code_overtakes_stores_nothing(
+    site: Site, register: Register
+) -> None:
+    def newer_code_begins() -> None:
+        site.rename(100, save=False)
+        Page.objects.filter(number=2).mark()
+        now = time.time()
+        newer = {"digest": "newer", "digest_since": now + 9, "digest_seen": now}
+        Section.objects.update(**newer)
+
+    before = site.page(2)
+    Meanwhile(site, register, newer_code_begins)
+    built = pages.build(site.source, before, place())
+    assert b"/things/r100-1/" in built.stored.segment.text()
+    assert built.changed_at is None
+    assert site.page(2).checksum == before.checksum
+    assert not told()
 
 
 def test_what_is_saved_while_a_page_is_built_waits_for_the_next_build(

@@ -62,6 +62,24 @@ def test_the_bytes_of_a_page_are_stored_once_however_often_it_changes(
         assert found.entries == len(urlset(response))
 
 
+def test_the_bytes_of_many_pages_are_read_some_at_a_time(
+    client: Client,
+    register: Register,
+    monkeypatch: pytest.MonkeyPatch,
+    django_assert_num_queries: Any,
+) -> None:
+    monkeypatch.setattr(storage, "AT_ONCE", 2)
+    articles(5)
+    register("article", type("Small", (ArticleSitemap,), {"limit": 1}))
+    for number in range(1, 5):
+        client.get(f"/sitemap-article-{number}.xml")
+    rows = list(Page.objects.order_by("number"))
+    with django_assert_num_queries(3):
+        read = list(storage.read_each(rows))
+    assert [page for page, _ in read] == rows
+    assert [found and found.entries for _, found in read] == [1, 1, 1, 1, None]
+
+
 def test_large_pages_are_stored_in_pieces(
     client: Client,
     article: list[Article],

@@ -108,7 +108,7 @@ class Arena(Ground):
     # While it lasts
 
     def lasts(self, seconds: float) -> bool:
-        """Tell whether it goes on: longer where the machine is slow."""
+        """Return whether it goes on: longer where the machine is slow."""
         for name, (_, _, pid) in self.cast.items():
             assert self.nursery.is_running(pid), (name, self.nursery.wait(pid))
         passed = time.time() - self.started

@@ -63,7 +63,7 @@ class Server:
             )
 
     def answers(self) -> bool:
-        """Tell whether it has started."""
+        """Return whether it has started."""
         return self.get("/robots.txt", {}).status == 200
 
     def workers(self) -> list[int]:

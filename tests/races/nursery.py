@@ -74,7 +74,7 @@ class Nursery:
         return found["result"]
 
     def is_running(self, pid: int) -> bool:
-        """Tell whether a process has not ended yet."""
+        """Return whether a process has not ended yet."""
         return Path(f"/proc/{pid}").exists()
 
     def run(self, role: str, **told: Any) -> Any:

@@ -71,11 +71,11 @@ class Span:
         return self.entry.location if self.entry else ""
 
     def may_be(self, since: float, until: float) -> bool:
-        """Tell whether it may have been so at some moment of a time."""
+        """Return whether it may have been so at some moment of a time."""
         return self.began.first <= until and self.ended.last >= since
 
     def is_sure(self, since: float, until: float) -> bool:
-        """Tell whether it was so surely, and throughout."""
+        """Return whether it was so surely, and throughout."""
         return self.began.last <= since and self.ended.first >= until
 
     def __str__(self) -> str:

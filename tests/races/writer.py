@@ -22,7 +22,7 @@ from django.db import Error, connection, transaction
 from django.db.models import F, QuerySet
 
 from django_sitemaps_plus import touch
-from django_sitemaps_plus.changes import recorder
+from django_sitemaps_plus.changes import hints
 from tests.testapp.models import Article, Category, Label, Story, Tag
 
 from .journal import Journal
@@ -121,7 +121,7 @@ class Writer:
             self.one(what)
             time.sleep(self.rng.uniform(0, self.pause))
         # As the end of every process does.
-        recorder.write_late()
+        hints.write_late()
         self._note_end("")
 
     def one(self, what: str) -> None:
@@ -163,7 +163,7 @@ class Writer:
 
     def _note_end(self, name: str) -> None:
         # On SQLite a lock may delay what is recorded until a next commit.
-        late = bool(recorder._late)
+        late = bool(hints._late)
         self.journal.write(op=name, end=time.time(), late=late)
 
     def _come_after_the_dead(self) -> None:

@@ -608,5 +608,5 @@ def test_too_many_bad_rows_by_position_are_no_page(
         assert caplog.records[0].getMessage() == (
             f"{bad} of the {good + bad} rows of page lines-1 are bad; the first is "
             "'bad': location 'bad': neither a path nor an http(s) URL. "
-            "The section keeps its former bytes."
+            "The page keeps its former bytes."
         )

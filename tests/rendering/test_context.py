@@ -29,10 +29,10 @@ from lxml import etree
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination.bounds import fill
-from django_sitemaps_plus.publishing.page_build import build
+from django_sitemaps_plus.publishing.pages import build
 from django_sitemaps_plus.rendering import digest
 from django_sitemaps_plus.sitemaps import sections
-from django_sitemaps_plus.sitemaps.site import configured
+from django_sitemaps_plus.sitemaps.site import Site
 from tests.testapp.models import Article, Note
 from tests.testapp.views import anything
 
@@ -159,7 +159,7 @@ def in_thread(name: str) -> bytes:
     built: list[bytes] = []
 
     def run() -> None:
-        site, source = configured(), sections.source(name)
+        site, source = Site.current().address(), sections.source(name)
         assert site is not None
         try:
             fill(source)

@@ -19,6 +19,9 @@ from django.utils.translation import get_language
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.rendering import digest as digests
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import source
+from django_sitemaps_plus.sitemaps.site import Site, working_for
 from tests.support.helpers import PagesSitemap
 from tests.testapp.models import Article
 from tests.testapp.views import anything
@@ -38,7 +41,7 @@ class Plain(Sitemap):
 
 def digest(register: Callable[..., Any], cls: type[Sitemap]) -> str:
     register("article", cls)
-    return digests.definition("article").digest
+    return digests.definition(source("article")).digest
 
 
 def changed(**attributes: Any) -> type[Sitemap]:
@@ -77,6 +80,18 @@ def test_another_address_is_another_definition(
     before = digest(register, Plain)
     settings.SITEMAPS_PLUS = {"BASE_URL": "https://example.org"}
     assert digest(register, Plain) != before
+
+
+def test_a_class_has_a_definition_for_each_site(settings: Any) -> None:
+    blog = {"BASE_URL": "https://blog.example.com"}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SITES": {"blog": blog}}
+    found = set()
+    for name in ("", "blog"):
+        registry.add("shared", Plain, name)
+        with working_for(Site(name, name)):
+            found.add(digests.definition(source("shared")).digest)
+        registry.remove("shared", name)
+    assert len(found) == 2
 
 
 def test_another_url_pattern_is_another_definition(
@@ -119,7 +134,7 @@ def test_a_section_by_position_is_not_compared_by_the_clock(
     register: Callable[..., Any],
 ) -> None:
     register("pages", PagesSitemap)
-    assert not digests.definition("pages").clock
+    assert not digests.definition(source("pages")).clock
 
 
 @pytest.mark.parametrize(
@@ -136,7 +151,7 @@ def test_a_query_on_the_clock_is_recognised(
 ) -> None:
     """Such a page is compared with its rows each minute, under one definition."""
     first = digest(register, changed(items=items))
-    assert digests.definition("article").clock
+    assert digests.definition(source("article")).clock
     assert digest(register, changed(items=items)) == first
 
 
@@ -146,7 +161,7 @@ def test_a_fixed_date_is_not_the_clock(register: Callable[..., Any]) -> None:
         "article",
         changed(items=lambda self: Article.objects.filter(day__gte=since)),
     )
-    assert not digests.definition("article").clock
+    assert not digests.definition(source("article")).clock
 
 
 SCRIPT = """
@@ -154,6 +169,7 @@ import django
 django.setup()
 from django_sitemaps_plus import Sitemap, register
 from django_sitemaps_plus.rendering import digest
+from django_sitemaps_plus.sitemaps.sections import source
 from tests.testapp.models import Article
 
 class Opaque:
@@ -167,7 +183,7 @@ class Sets(Sitemap):
     def items(self):
         return Article.objects.filter(slug__in={"a", "b", "c", "d", "e", "f"})
 
-print(digest.definition("sets").digest)
+print(digest.definition(source("sets")).digest)
 """
 
 

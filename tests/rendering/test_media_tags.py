@@ -336,4 +336,4 @@ def test_the_command_and_the_audit_name_the_row(client: Client, register: Any) -
     assert f"  Row {pk} is listed without videos.title 'aaa" in out
     out, _, _ = run_command("check_sitemaps", "article")
     assert "listed without a tag" in out
-    assert f"{pk} listed without videos.title" in " ".join(out.split())
+    assert f"row {pk}: listed without videos.title" in " ".join(out.split())

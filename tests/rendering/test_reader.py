@@ -23,11 +23,14 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Concat
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.sitemaps.sections import source_of
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from tests.support.factories import (
     ElsewhereFactory,
     TagFactory,
@@ -36,6 +39,7 @@ from tests.support.factories import (
 from tests.support.helpers import ArticleSitemap, Entry, crawled, locations, urlset
 from tests.support.two_paths import both, by_object, instances
 from tests.testapp.models import Article, ByPair, Elsewhere, Tag
+from tests.testapp.routers import ReplicaRouter
 
 pytestmark = pytest.mark.django_db
 
@@ -130,11 +134,7 @@ ROWS = st.lists(
     ),
     max_size=12,
 )
-SAMPLES = settings(
-    max_examples=10,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+SAMPLES = settings(max_examples=10)
 
 
 @pytest.fixture
@@ -281,6 +281,20 @@ def test_another_database_and_a_composite_primary_key(
         both(client, register, sitemap)
         found = locations(client.get("/sitemap-rows-1.xml"))
         assert found == [f"https://www.example.com/{path}/" for path in expected]
+
+
+@pytest.mark.parametrize("cls", [Everything, by_object(Everything)])
+def test_rows_are_read_where_they_are_written(
+    cls: type[Sitemap], settings: Any
+) -> None:
+    """A replica may not have received yet what was saved."""
+    made = articles(2)
+    settings.DATABASE_ROUTERS = [ReplicaRouter()]
+    reader = Reader(source_of("rows", cls()), PLACEHOLDER_SITE)
+    (batch,) = reader.by_key(None, None, 10)
+    keys = [(article.pk,) for article in made]
+    assert [(label,) for label in batch.labels] == keys
+    assert [key for key, _ in reader.of_keys(keys)] == keys
 
 
 # Times

@@ -11,7 +11,7 @@ from django.db.models import Case, CharField, Exists, F, OuterRef, Q, Value, Whe
 from django.db.models.functions import Cast, Concat, Upper
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps_plus import Related, Route, Sitemap
@@ -23,7 +23,7 @@ from django_sitemaps_plus.protocol.extensions import image_xml
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering import reader
 from django_sitemaps_plus.rendering.columns import Batch, Constant, Lastmods
-from django_sitemaps_plus.rendering.media_columns import as_image, bulk_images
+from django_sitemaps_plus.rendering.media_columns import as_record, bulk_images
 from django_sitemaps_plus.sitemaps.media import FileUrl
 from tests.support.helpers import ArticleSitemap, urlset
 from tests.support.two_paths import both
@@ -380,7 +380,7 @@ TEXTS = st.lists(
 @given(rows=st.lists(TEXTS, min_size=1, max_size=4))
 @example(rows=[["https://cdn.example/x.jpg", "/a.jpg"]])
 @example(rows=[["/a&b.jpg"], [], ["/c.jpg", "/d.jpg"]])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_images_in_bulk_are_the_images_one_by_one(rows: list[list[str]]) -> None:
     batch = Batch(
         labels=list(range(len(rows))),
@@ -405,7 +405,9 @@ def test_images_in_bulk_are_the_images_one_by_one(rows: list[list[str]]) -> None
     try:
         expected = [
             "".join(
-                image_xml(image, ORIGIN_MARK) for image in map(as_image, row) if image
+                image_xml(image, ORIGIN_MARK)
+                for image in (as_record(value, "images") for value in row)
+                if image
             )
             for row in rows
         ]
@@ -419,7 +421,7 @@ def test_images_in_bulk_are_the_images_one_by_one(rows: list[list[str]]) -> None
 @example(names=["a", "..", "b"])
 @example(names=["a//b"])
 @example(names=["a", "/b"])
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @pytest.mark.parametrize("base", ["/media/", "https://cdn.example/a/"])
 def test_addresses_of_many_files_are_those_of_each(
     names: list[str | None], base: str

@@ -139,12 +139,12 @@ def test_an_article_grows_old_without_a_save(
 
 def test_the_clock_alone_does_not_make_pages_stale(register: Register) -> None:
     register("news", Daily)
-    known = definition("news")
+    known = definition(source("news"))
     assert known.ticks
     time.sleep(0.001)
     registry.changed()
     setting_changed.send(None, setting="NOTHING", value=None, enter=True)
-    assert definition("news") == known
+    assert definition(source("news")) == known
 
 
 @pytest.mark.parametrize(

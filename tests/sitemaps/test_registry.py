@@ -84,6 +84,28 @@ def test_a_name_that_no_address_could_carry_is_refused(name: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            Note,
+            "not the model Note. Declare a class NoteSitemap(Sitemap) with model = "
+            "Note, and register that.",
+        ),
+        (dict, "and dict is not a subclass of django_sitemaps_plus.Sitemap."),
+        ("notes", "not 'notes'. Write @register above the class, or @register(name="),
+    ],
+)
+@pytest.mark.parametrize("decorate", [register_sitemap, register_sitemap(name="x")])
+def test_what_is_not_a_sitemap_class_is_refused(
+    given: Any, problem: str, decorate: Any
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        decorate(given)
+    assert str(caught.value).startswith("register() takes a sitemap class, ")
+    assert problem in str(caught.value)
+
+
 def test_two_sitemaps_of_one_name_are_refused() -> None:
     class Other(ArticleSitemap):
         pass

@@ -23,7 +23,7 @@ from django.urls import (
     set_urlconf,
 )
 from django.utils import translation
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps_plus.exceptions import RouteError
@@ -33,10 +33,7 @@ from tests.support import route_urls
 
 pytestmark = pytest.mark.urls("tests.support.route_urls")
 
-# The first example waits for hypothesis' tables of characters and Django's URLs.
-property_test = settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+property_test = settings(max_examples=400)
 
 
 @contextmanager

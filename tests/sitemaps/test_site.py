@@ -16,9 +16,11 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
-    configured,
     parse_base_url,
     rendering_context,
+)
+from django_sitemaps_plus.sitemaps.site import (
+    Site as ProjectSite,
 )
 from tests.support.factories import articles
 from tests.support.helpers import listed, locations, remove_sites, script_name, settle
@@ -159,24 +161,24 @@ def test_a_command_takes_https_and_the_script_name_of_the_settings(
     Site.objects.clear_cache()
     for name, prefix in ((None, "/"), ("/app", "/app/")):
         no_base_url.FORCE_SCRIPT_NAME = name
-        site = configured()
+        site = ProjectSite.current().address()
         assert site is not None
         assert (str(site.origin), site.prefix) == ("https://site.example", prefix)
 
 
 def test_nothing_is_configured_without_base_url_and_sites(no_sites: Any) -> None:
-    assert configured() is None
+    assert ProjectSite.current().address() is None
 
 
 def test_a_command_cannot_choose_among_sites(two_sites: Any) -> None:
-    assert configured() is None
+    assert ProjectSite.current().address() is None
 
 
 def test_a_site_that_is_no_host_is_named_with_the_remedy(no_base_url: Any) -> None:
     Site.objects.update_or_create(pk=1, defaults={"domain": "not a host"})
     Site.objects.clear_cache()
     with pytest.raises(ConfigurationError) as caught:
-        configured()
+        ProjectSite.current().address()
     message = str(caught.value)
     assert message.startswith("The current Site's domain is 'not a host': ")
     assert message.endswith(

@@ -53,7 +53,7 @@ _RANDOM = [
 
 
 def is_ours(sql: object) -> bool:
-    """Tell whether a statement is one INSERT into the table of changes, and no more."""
+    """Return whether a statement is one INSERT into the table of changes, no more."""
     return _OURS.fullmatch(str(sql)) is not None
 
 
@@ -171,7 +171,7 @@ class _Cursor:
 
 
 def in_transaction(wrapper: Any) -> bool:
-    """Tell whether what is run now can still be rolled back."""
+    """Return whether what is run now can still be rolled back."""
     return bool(wrapper.in_atomic_block or not wrapper.autocommit)
 
 

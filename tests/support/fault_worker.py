@@ -21,8 +21,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.processes import hurry
-
 #: The section that all processes know.
 NAME = "faults"
 LIMIT = 10
@@ -89,10 +87,8 @@ def main() -> None:
 
     settings.use_given(json.loads(sys.argv[1]))
     import django
-    from django.db.backends.signals import connection_created
 
     django.setup()
-    connection_created.connect(hurry)
     _warm()
     for line in sys.stdin:
         print(json.dumps(_all(json.loads(line))), flush=True)  # noqa: T201 (the parent reads it)
@@ -209,9 +205,9 @@ def _in_a_transaction() -> Callable[[], object]:
 def _refresh() -> Callable[[], object]:
     from django_sitemaps_plus.publishing.refresh import refresh_all, report_all
     from django_sitemaps_plus.sitemaps import sections
-    from django_sitemaps_plus.sitemaps.site import configured
+    from django_sitemaps_plus.sitemaps.site import Site
 
-    found, place = [sections.source(NAME)], configured()
+    found, place = [sections.source(NAME)], Site.current().address()
     assert place is not None
     return lambda: (report_all(found, place), refresh_all(found, place))
 

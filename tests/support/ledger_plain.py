@@ -89,8 +89,10 @@ class PlainLedger:
     #: key may have.
     pending: set[int] = field(default_factory=set)
     unreported: set[int] = field(default_factory=set)
-    #: Of the pending ones, those whose page nobody has looked for.
+    #: Those with a change whose page nobody has looked for, and those with one whose
+    #: page was found: a key may be changed again.
     unassigned: set[int] = field(default_factory=set)
+    assigned: set[int] = field(default_factory=set)
     all_pending: bool = False
     rows: dict[int, Row] = field(default_factory=dict)
     pages: list[PlainPage] = field(default_factory=list)
@@ -130,7 +132,7 @@ class PlainLedger:
         )
 
     def ready(self, page: PlainPage) -> bool:
-        """Tell whether a page is served as it is."""
+        """Return whether a page is served as it is."""
         old = self._waits(page) or page.stale or page.code != self.changefreq
         return page.content is not None and page.stored and not old
 
@@ -151,6 +153,7 @@ class PlainLedger:
         """Let changes reach their pages, and one of the whole section all of them."""
         if not self.filled:
             return
+        self.assigned |= self.unassigned
         self.unassigned.clear()
         if self.all_pending:
             self.all_pending = False
@@ -180,7 +183,7 @@ class PlainLedger:
     # What happens to it
 
     def fill(self, *, hurried: bool = False) -> bool:
-        """Find all bounds, or one if ``hurried``; tell whether it is done."""
+        """Find all bounds, or one if ``hurried``; return whether it is done."""
         if self.filled:
             return True
         if not self.pages:
@@ -221,6 +224,7 @@ class PlainLedger:
                 self._begin_grace(page, former)
             self.pending -= mine
             self.unassigned -= mine
+            self.assigned -= mine
             self.unreported -= mine
         return page.shown
 
@@ -283,11 +287,10 @@ class PlainLedger:
         return sorted(listed, key=lambda page: page.number)
 
     def _is_indexed(self, page: PlainPage) -> bool:
-        """Tell whether an index lists a page: an empty one only for its changes."""
+        """Return whether an index lists a page: an empty one only for its changes."""
         if not self._is_empty(page):
             return True
-        own = {rank for rank in self.pending if self.owner(rank) == page.number}
-        if own - self.unassigned:
+        if any(self.owner(rank) == page.number for rank in self.assigned):
             return True
         is_blank = all(page.count == 0 for page in self.pages)
         return is_blank and (self.all_pending or bool(self.unassigned))

@@ -26,7 +26,7 @@ from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.publishing import refresh
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress, configured
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from tests.support.helpers import told
 from tests.support.ledger_kinds import Key, Kind
 from tests.support.ledger_plain import Content, Entry, PlainLedger, PlainPage, Row
@@ -71,7 +71,7 @@ def sitemap_class(
 
 def place() -> SiteAddress:
     """Return where the site stands."""
-    found = configured()
+    found = Site.current().address()
     assert found is not None
     return found
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines.base import (
     Answer,
     Batch,
@@ -22,8 +23,10 @@ from django_sitemaps_plus.engines.base import (
 )
 from django_sitemaps_plus.engines.indexnow import IndexNow
 from django_sitemaps_plus.engines.memory import Memory
+from tests.support.processes import within
 
 ACCEPTED = Answer(outcome=Outcome.ACCEPTED, status=200)
+OVER = Answer(outcome=Outcome.EXHAUSTED, status=200, message="No more today.")
 GOOD = CheckResult(is_good=True, text="")
 
 
@@ -54,6 +57,19 @@ class Few(Scripted):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Waits(Scripted):
+    """Answers when each other engine has had two batches."""
+
+    def submit(self, batch: Batch) -> Answer:
+        others = [one for one in engines().values() if one is not self]
+        if not within(20, lambda: all(len(one.sent) == 2 for one in others)):
+            return Answer(
+                outcome=Outcome.UNAVAILABLE, message="They wait for this one."
+            )
+        return super().submit(batch)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Limited(Scripted):
     """Takes URLs until its quota is used up, and sitemaps always."""
 
@@ -66,7 +82,7 @@ class Limited(Scripted):
             return super().submit(batch)
         taken = min(self.quota[0], len(batch.urls))
         if not taken:
-            return self._exhausted("No more today.", status=200)
+            return OVER
         self.quota[0] -= taken
         super().submit(dataclasses.replace(batch, urls=batch.urls[:taken]))
         return dataclasses.replace(ACCEPTED, taken=taken)

@@ -67,4 +67,5 @@ def later(seconds: float) -> None:
         paused_until=F("paused_until") - seconds,
         exhausted_until=F("exhausted_until") - seconds,
         verified_at=F("verified_at") - seconds,
+        failing_since=F("failing_since") - seconds,
     )

@@ -77,6 +77,8 @@ def own_cluster(monkeypatch: Any) -> Iterator[Cluster]:
             forget_connections()
             for name, value in (("HOST", "127.0.0.1"), ("PORT", str(cluster.port))):
                 patch.setitem(connection.settings_dict, name, value)
+            # Here it is the server that is killed: commits wait.
+            patch.delitem(connection.settings_dict["OPTIONS"], "options")
             _create_tables(cluster.port)
             yield cluster
         forget_connections()

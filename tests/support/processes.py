@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.db import connection, connections
-from django.db.backends.signals import connection_created
+from django.db import connections
 
-_HURRY = {
-    "sqlite": "PRAGMA synchronous = OFF",
-    "postgresql": "SET synchronous_commit = off",
-}
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -38,23 +32,6 @@ def within(seconds: float, true: Callable[[], bool]) -> bool:
             return True
         time.sleep(0.05)
     return False
-
-
-def hurry(connection: Any, **kwargs: Any) -> None:
-    """Have a new connection's commits not wait for the disk."""
-    if connection.vendor in _HURRY:
-        with connection.cursor() as cursor:
-            cursor.execute(_HURRY[connection.vendor])
-
-
-@contextmanager
-def quick_commits() -> Iterator[None]:
-    """Do not wait for the disk: processes are killed here, not the computer."""
-    connection_created.connect(hurry)
-    connection.close()
-    yield
-    connection_created.disconnect(hurry)
-    connection.close()
 
 
 def at_once(count: int, action: Callable[[int], Any]) -> list[Any]:

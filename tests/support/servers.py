@@ -53,7 +53,7 @@ class Server:
         assert within(SOON, self.listens), self.log.read_text()
 
     def listens(self) -> bool:
-        """Tell whether it can be connected to; it gets no request by that."""
+        """Return whether it can be connected to; it gets no request by that."""
         with socket.socket() as client:
             return client.connect_ex(("127.0.0.1", self.port)) == 0
 
@@ -68,7 +68,7 @@ class Server:
         return found
 
     def rests(self) -> bool:
-        """Tell whether its background thread has ended: it has nothing to do."""
+        """Return whether its background thread has ended: it has nothing to do."""
         return not self.thread()["runs"]
 
     def close(self) -> None:

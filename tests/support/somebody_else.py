@@ -29,7 +29,7 @@ class SomebodyElse:
 
     @staticmethod
     def has(wrapper: Any) -> bool:
-        """Tell whether a connection is somebody else's."""
+        """Return whether a connection is somebody else's."""
         return getattr(wrapper, "is_somebody_else", False)
 
     def runs(self, *statements: str) -> list[Any]:

@@ -17,3 +17,13 @@ class OtherRouter:
         self, db: str, app_label: str, model_name: str | None = None, **hints: Any
     ) -> bool:
         return (db == "other") == (model_name == "elsewhere")
+
+
+class ReplicaRouter:
+    """A project that reads from a replica."""
+
+    def db_for_read(self, model: Any, **hints: Any) -> str:
+        return "other"
+
+    def db_for_write(self, model: Any, **hints: Any) -> str:
+        return "default"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from array import array
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -14,13 +16,19 @@ from django.conf import settings as django_settings
 from django.shortcuts import resolve_url
 
 from django_sitemaps_plus.audit import kinds
-from django_sitemaps_plus.protocol.errors import LocationError
+from django_sitemaps_plus.protocol.errors import LocationError, excerpt
 from django_sitemaps_plus.protocol.locations import resolve
 
 from .urls import CRAWLERS, Problem
+from .web_pages import WebPage, refreshed
 
 #: Bytes of a page that are looked at.
 MOST_BYTES = 512 * 1024
+#: Bytes of a web page that Googlebot reads.
+#: https://developers.google.com/search/docs/crawling-indexing/googlebot
+GOOGLE_READS = 2_000_000
+#: Seconds from which an answer is slow: crawlers come less often to such sites.
+_SLOW = 3.0
 #: A page of fewer words that asks for a password has nothing else to say.
 _FEW_WORDS = 150
 #: Rules of ``robots`` that have a colon themselves, and so name no crawler.
@@ -42,23 +50,31 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     #: At most ``MOST_BYTES``.
     body: bytes = b""
+    #: How many bytes the whole body has; above ``GOOGLE_READS`` it may have more.
+    size: int = 0
     #: How long it took.
     seconds: float = 0
-    #: Why there was no answer; empty if there was one.
+    #: Why there was no answer of the page's view; empty if there was one.
     failure: str = ""
+    #: After how many seconds the site wants to be asked again.
+    wait: float = 0
+    #: Why the body is incomplete; empty if it is complete.
+    flaw: str = ""
+    #: From when until when the certificate is valid; None without TLS.
+    valid: tuple[float, float] | None = None
 
 
-def problems_of(url: str, answer: Answer) -> Iterator[Problem]:
+def problems_of(url: str, answer: Answer, now: dt.datetime) -> Iterator[Problem]:
     """Yield what the answer of a URL shows to be wrong."""
     status = answer.status
+    if answer.seconds > _SLOW:
+        yield kinds.SLOW, f"answers after {answer.seconds:.1f} s"
     if answer.failure:
-        yield kinds.FAILS, answer.failure
+        yield kinds.UNREACHABLE, answer.failure
     elif 300 <= status < 400 and "location" in answer.headers:
         target = urljoin(url, answer.headers["location"])
-        if _is_login(target):
-            yield kinds.LOGIN, f"redirects to {target} ({status})"
-        else:
-            yield kinds.REDIRECTS, f"redirects to {target} ({status})"
+        kind = kinds.LOGIN if _is_login(target) else kinds.REDIRECTS
+        yield kind, f"redirects to {target} ({status})"
     elif status == 401:
         yield kinds.LOGIN, "answers 401"
     elif status != 200:
@@ -66,35 +82,108 @@ def problems_of(url: str, answer: Answer) -> Iterator[Problem]:
     elif not answer.body.strip():
         yield kinds.EMPTY, "answers with an empty body"
     else:
-        yield from _of_page(url, answer)
+        page = WebPage(url, has_more=True)
+        if "html" in answer.headers.get("content-type", "text/html"):
+            page = WebPage.read(url, answer.body.decode("utf-8", "replace"))
+            if answer.size > GOOGLE_READS:
+                yield kinds.TOO_LONG, f"has over {GOOGLE_READS:,} bytes"
+        yield from _forbidden(answer, page, now)
+        yield from _elsewhere(url, answer, page)
+        yield from _without_content(page)
 
 
-def _of_page(url: str, answer: Answer) -> Iterator[Problem]:
-    """Yield what a page and its headers say."""
-    forbidding = dict.fromkeys(
-        _forbidden(answer.headers.get("x-robots-tag", "")), "the header X-Robots-Tag"
-    )
-    page = _Page()
-    if "html" in answer.headers.get("content-type", "text/html"):
-        page.feed(answer.body.decode("utf-8", "replace"))
-        page.close()
-    for agent in page.forbidden:
-        forbidding.setdefault(agent, "its meta element")
-    if "" in forbidding:
-        yield kinds.NOINDEX, f"noindex in {forbidding['']}"
-    else:
-        for agent, where in forbidding.items():
-            yield kinds.NOINDEX_FOR_ONE, f"noindex for {agent} in {where}"
-    links = [page.canonical, *_LINK.findall(answer.headers.get("link", ""))]
-    for href in filter(None, links):
-        canonical = _written(urljoin(url, href))
-        if canonical != _written(url):
-            yield kinds.CANONICAL, f"its canonical is {canonical}"
-            break
-    if page.passwords == 1 and page.words < _FEW_WORDS:
-        yield kinds.LOGIN, "is a login page"
+def problems_of_image(url: str, answer: Answer) -> Iterator[Problem]:
+    """Yield what the answer of an image's URL shows to be wrong."""
+    kind = answer.headers.get("content-type", "image/")
+    if answer.failure:
+        yield kinds.MISSING_IMAGE, f"{url}: {answer.failure}"
+    elif answer.status != 200:
+        yield kinds.MISSING_IMAGE, f"{url} answers {answer.status}"
+    elif kind.startswith("text/html"):
+        yield kinds.MISSING_IMAGE, f"{url} is a web page"
 
 
+def _without_content(page: WebPage) -> Iterator[Problem]:
+    """Yield what makes a page one that nobody searches for."""
+    if not page.words and not page.has_more:
+        yield kinds.EMPTY, "answers with an empty <body>"
+    elif any(map(_NOT_FOUND.search, page.titles.values())):
+        yield kinds.SOFT_404, f"is called {excerpt(next(iter(page.titles.values())))}"
+    elif page.passwords == 1 and page.words < _FEW_WORDS:
+        yield kinds.LOGIN_FORM, f"has a login form and {page.words} words"
+
+
+def _elsewhere(url: str, answer: Answer, page: WebPage) -> Iterator[Problem]:
+    """Yield what says that the page is to be found at another URL."""
+    refresh = refreshed(answer.headers.get("refresh", "")) or page.refresh
+    if refresh and (target := _written(urljoin(page.base, refresh))) != _written(url):
+        yield kinds.REDIRECTS, f"refreshes to {target}"
+    links = [urljoin(page.base, href) for href in page.canonicals]
+    links += [
+        urljoin(url, one) for one in _LINK.findall(answer.headers.get("link", ""))
+    ]
+    canonicals = list(dict.fromkeys(map(_written, links)))
+    if len(canonicals) > 1:
+        yield kinds.CANONICAL, f"its canonicals differ: {' and '.join(canonicals)}"
+    elif canonicals and canonicals[0] != _written(url):
+        yield kinds.CANONICAL, f"its canonical is {canonicals[0]}"
+
+
+def _forbidden(answer: Answer, page: WebPage, now: dt.datetime) -> Iterator[Problem]:
+    """Yield who may not index a page, or not any more."""
+    rules = [("", answer.headers.get("x-robots-tag", ""), "the header X-Robots-Tag")]
+    rules += [
+        ("" if name == "robots" else name, content, "its meta element")
+        for name, content in page.robots
+        if name == "robots" or name in _CRAWLERS
+    ]
+    forbidden: dict[str, str] = {}
+    for agent, value, where in rules:
+        for one, why in _agents_of(value, agent, now):
+            forbidden.setdefault(one, f"{why} in {where}")
+    if "" in forbidden:
+        yield kinds.NOINDEX, forbidden[""]
+        return
+    for agent, text in forbidden.items():
+        kind = kinds.NOINDEX if agent == "googlebot" else kinds.NOINDEX_FOR_ONE
+        yield kind, f"{text}, for {agent}"
+
+
+def _agents_of(value: str, agent: str, now: dt.datetime) -> Iterator[tuple[str, str]]:
+    """Yield the crawlers that rules keep from indexing, and by which; "": all."""
+    for part in map(str.strip, _WEEKDAY.sub("", value).split(",")):
+        name, colon, rule = part.partition(":")
+        if colon and name.strip().lower() not in _WITH_VALUE:
+            agent, part = name.strip().lower(), rule.strip()
+        if agent and agent not in _CRAWLERS:
+            continue
+        if part.lower() in _FORBID:
+            yield agent, part.lower()
+        elif part.lower().startswith("unavailable_after") and _is_past(part, now):
+            yield agent, part
+
+
+def _is_past(rule: str, now: dt.datetime) -> bool:
+    """Return whether the time of an ``unavailable_after`` has come: any format."""
+    text = rule.partition(":")[2].strip()
+    for read in (dt.datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, TypeError):
+            time = read(text)
+            return (time if time.tzinfo else time.replace(tzinfo=dt.UTC)) < now
+    return False
+
+
+#: The name of a day in a date, whose comma does not end a rule.
+_WEEKDAY: Final = re.compile(r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,", re.IGNORECASE)
+#: What pages are called that answer 200 and say that there is no page.
+_NOT_FOUND: Final = re.compile(
+    r"\A\W*(?:(?:error|fehler|erreur|http)\W+)?404(?:\W*\Z|\W+(?:error|not|page|seite)\b)"
+    r"|\b(?:page|site|article|product|document|file) (?:was |is |could )?not"
+    r" (?:be )?found\b|\A\W*not found\W*\Z"
+    r"|\bseite (?:wurde )?nicht gefunden\b|\bpage (?:introuvable|non trouvée)\b"
+    r"|\bp[áa]gina no encontrada\b|\bpagina non trovata\b",
+    re.IGNORECASE,
+)
 #: https://www.rfc-editor.org/rfc/rfc8288, as Google reads it for documents.
 _LINK: Final = re.compile(r'<([^>]+)>\s*;[^,]*rel="?canonical"?', re.IGNORECASE)
 
@@ -110,55 +199,6 @@ def _written(url: str) -> str:
         return resolve(urldefrag(url).url, None)
     except LocationError:
         return url
-
-
-def _forbidden(value: str, agent: str = "") -> Iterator[str]:
-    """Yield the crawlers that robots rules keep from indexing; empty: all."""
-    for part in value.split(","):
-        name, colon, rule = part.partition(":")
-        if colon and name.strip().lower() not in _WITH_VALUE:
-            agent, part = name.strip().lower(), rule
-        if part.strip().lower() in _FORBID and (not agent or agent in _CRAWLERS):
-            yield agent
-
-
-class _Page(HTMLParser):
-    """What a web page says of itself."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.canonical = ""
-        #: The crawlers that may not index it; empty: all.
-        self.forbidden: list[str] = []
-        self.passwords = self.words = 0
-        self._silent = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Look at an element."""
-        found = {name: value or "" for name, value in attrs}
-        if tag in ("script", "style"):
-            self._silent += 1
-        elif tag == "meta":
-            name = found.get("name", "").strip().lower()
-            if name == "robots" or name in _CRAWLERS:
-                agent = "" if name == "robots" else name
-                self.forbidden += _forbidden(found.get("content", ""), agent)
-        elif tag == "link" and "canonical" in found.get("rel", "").lower().split():
-            self.canonical = self.canonical or found.get("href", "")
-        elif tag == "input" and found.get("type", "").lower() == "password":
-            is_new = found.get("autocomplete", "").lower() == "new-password"
-            # A page where one registers may well be listed.
-            self.passwords += 2 if is_new else 1
-
-    def handle_endtag(self, tag: str) -> None:
-        """Look at the end of an element."""
-        if tag in ("script", "style"):
-            self._silent = max(0, self._silent - 1)
-
-    def handle_data(self, data: str) -> None:
-        """Count the words that a visitor reads."""
-        if not self._silent:
-            self.words += len(data.split())
 
 
 def percentiles(seconds: array[float]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What is wrong with the lastmods of a section: are they dates, do they tell?"""
+"""What is wrong with the lastmods of a section: are they dates, do they differ?"""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ ENOUGH = 10
 _TOLERANCE = dt.timedelta(minutes=5)
 #: Before so many seconds a row was not changed just when its page was built.
 _JUST = dt.timedelta(seconds=2)
+#: So much earlier than in UTC a day begins where it begins first.
+_FIRST_ZONE = dt.timedelta(hours=14)
 #: How long news may be listed.
 #: https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
 _NEWS = dt.timedelta(days=2)
 _LENGTH_OF_DAY = len("2026-01-31")
+#: When the first web page was public: a date before, mostly 1970-01-01, is no lastmod.
+_WEB = "1991-08-06"
 
 
 @dataclass
@@ -39,7 +43,7 @@ class Lastmods:
     count: int = 0
     same: str | None = None
     differ: bool = False
-    #: Pages of which the lastmods are the time at which they were built.
+    #: Pages whose lastmods are the time at which they were built.
     suspected: list[str] = field(default_factory=list)
 
     def problems(
@@ -55,7 +59,7 @@ class Lastmods:
         wrong = {
             value: problem
             for value in counts
-            if value[:_LENGTH_OF_DAY] >= latest or not _is_day(value)
+            if not _WEB <= value[:_LENGTH_OF_DAY] < latest or not _is_day(value)
             if (problem := self._of_one(value))
         }
         if wrong:
@@ -70,14 +74,15 @@ class Lastmods:
         except DateError as error:
             return kinds.BAD_LASTMOD, str(error)
         if len(value) == _LENGTH_OF_DAY:
-            # Its midnight in the zone in which the day begins first.
-            read -= dt.timedelta(hours=14)
+            read -= _FIRST_ZONE
         if read > self.now + _TOLERANCE:
             return kinds.FUTURE, f"lastmod {value} is in the future"
+        if value < _WEB:
+            return kinds.BEFORE_THE_WEB, f"lastmod {value}"
         return None
 
     def suspect(self, page: str, lastmods: Sequence[str], read_at: float) -> None:
-        """Remember a page of which most lastmods are the time it was built at."""
+        """Remember a page if most of its lastmods are when it was built."""
         built = dt.datetime.fromtimestamp(read_at, dt.UTC)
         around = {
             (built + dt.timedelta(days=days)).date().isoformat() for days in (-1, 0, 1)
@@ -89,19 +94,23 @@ class Lastmods:
 
     @property
     def are_equal(self) -> bool:
-        """Whether all are equal, and that says that none means anything."""
+        """Whether all are equal, of so many that none says anything."""
         return not self.differ and self.count >= ENOUGH * self.per_item
 
 
-def old_news(published: str, now: dt.datetime) -> str:
-    """Return what is wrong with when news were published; empty if nothing is."""
+def problem_of_news(published: str, now: dt.datetime) -> Problem | None:
+    """Return what is wrong with when news were published; None if nothing is."""
     try:
-        read = parse_w3c(published)
+        first = last = parse_w3c(published)
     except DateError:
-        return ""  # the schema says so
+        return None  # the schema says so
     if len(published) == _LENGTH_OF_DAY:
-        read += dt.timedelta(days=1)
-    return f"published {published}" if now - read > _NEWS else ""
+        first, last = first - _FIRST_ZONE, last + dt.timedelta(days=1)
+    if now - last > _NEWS:
+        return kinds.OLD_NEWS, f"published {published}"
+    if first > now + _TOLERANCE:
+        return kinds.FUTURE_NEWS, f"published {published}"
+    return None
 
 
 def _is_just(value: str, built: dt.datetime) -> bool:
@@ -114,7 +123,7 @@ def _is_just(value: str, built: dt.datetime) -> bool:
 
 
 def _is_day(value: str) -> bool:
-    """Tell whether a value begins with a day that exists, and may be legal."""
+    """Return whether a value begins with a day that exists, and may be legal."""
     return len(value) in _LENGTHS and _exists(value[:_LENGTH_OF_DAY])
 
 

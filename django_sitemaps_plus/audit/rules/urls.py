@@ -15,7 +15,7 @@ from django_sitemaps_plus.protocol.locations import local_path, plain
 from django_sitemaps_plus.protocol.robots import Group, closed, forbids, named
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-#: The crawlers of search engines. What robots.txt keeps from others, such as those that
+#: The crawlers of search engines. What robots.txt forbids others, such as those that
 #: train models, is meant.
 CRAWLERS: Final = (
     "Googlebot",
@@ -28,9 +28,17 @@ CRAWLERS: Final = (
 #: Parameters that say where a visitor came from, and change nothing on the page.
 _TRACKING = re.compile(
     r"[?&;](utm_[a-z_]+|gclid|gbraid|wbraid|dclid|gclsrc|fbclid|msclkid|yclid|ysclid"
-    r"|ttclid|twclid|li_fat_id|igshid|mc_cid|mc_eid|_hsenc|_hsmi|mkt_tok|_openstat)=",
+    r"|ttclid|twclid|li_fat_id|igshid|mc_cid|mc_eid|_hsenc|_hsmi|mkt_tok|_openstat"
+    r"|srsltid|_ga|_gl|(?:mtm|pk|piwik|matomo)_[a-z_]+)=",
     re.IGNORECASE,
 )
+#: Session ids that the build lists, as their names may mean something else.
+_SESSION = re.compile(
+    r"[?&;](cfid|cftoken|oscsid|zenid|sid(?==[\w-]{16}))=", re.IGNORECASE
+)
+#: What a folder's URL and that of the file in it have between them.
+_INDEX = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?|jsp)\Z")
+_ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 
 #: The kind of a finding, and what is wrong.
 Problem = tuple[str, str]
@@ -43,6 +51,8 @@ class Urls:
     site: SiteAddress
     #: What forbids a path to a crawler, and the crawler's name; empty: to all.
     robots: Sequence[tuple[str, Callable[[str], bool]]] = ()
+    #: Whether the path of an image is forbidden to Google's crawler of images.
+    forbids_image: Callable[[str], bool] = lambda path: False
 
     def problems(self, locations: Sequence[str]) -> Iterator[tuple[str, Problem]]:
         """Yield the URLs with which something is wrong, and what."""
@@ -58,13 +68,16 @@ class Urls:
             for url in locations:
                 if match := _TRACKING.search(url):
                     yield url, (kinds.TRACKING, f"has the parameter {match[1]}")
-        known: set[str] = set()
+                if match := _SESSION.search(url):
+                    yield url, (kinds.SESSION, f"has the parameter {match[1]}")
+        forbidden: set[str] = set()
         for crawler, is_forbidden in self.robots:
             kind = kinds.DISALLOWED_FOR_ONE if crawler else kinds.DISALLOWED
             for url in locations:
-                is_own = url.startswith(f"{origin}/")
-                if is_own and is_forbidden(url[len(origin) :]) and url not in known:
-                    known.add(url)
+                if url in forbidden or not url.startswith(f"{origin}/"):
+                    continue
+                if is_forbidden(url[len(origin) :]):
+                    forbidden.add(url)
                     yield url, (kind, f"by the rules for {crawler or 'all crawlers'}")
 
     def _of_one(self, url: str) -> Iterator[Problem]:
@@ -89,11 +102,29 @@ def rules(groups: Sequence[Group]) -> list[tuple[str, Callable[[str], bool]]]:
     """
     Return what robots.txt forbids to all crawlers, and to single search engines.
 
-    Of whom it forbids the whole site nothing is said: that is meant, and known.
+    Crawlers kept from the whole site are left out: that is meant.
     """
-    own = [("", list(groups)), *((name, named(groups, name)) for name in CRAWLERS)]
+    of_each = [("", list(groups)), *((name, named(groups, name)) for name in CRAWLERS)]
     return [
         (crawler, forbids(some))
-        for crawler, some in own
+        for crawler, some in of_each
         if not closed(some) and any(any(group.disallow) for group in some)
     ]
+
+
+def image_rules(groups: Sequence[Group]) -> Callable[[str], bool]:
+    """Return what robots.txt forbids to Google's crawler of images."""
+    own = named(groups, "Googlebot-Image") or named(groups, "Googlebot") or groups
+    return forbids(() if closed(own) else own)
+
+
+def form_of(url: str) -> str:
+    """Return what the URLs of one page have in common, however they are written."""
+    path, mark, query = url.partition("?")
+    path = path.lower()
+    path = _INDEX.sub("/", path).rstrip("/")
+    if "&" in query:
+        query = "&".join(sorted(query.split("&")))
+    if "%" in query:
+        query = _ESCAPE.sub(lambda found: found[0].upper(), query)
+    return path + mark + query

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import background, build_jobs
+from django_sitemaps_plus.delivery import build_jobs, workers
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
@@ -72,7 +72,7 @@ class Command(SitemapsCommand):
         )
         parser.add_argument(
             "--enqueue",
-            choices=list(build_jobs.ENQUEUE),
+            choices=list(workers.WORKERS),
             help="have the workers of Celery, or of Django Tasks, build the pages",
         )
         parser.add_argument(
@@ -135,8 +135,8 @@ class Command(SitemapsCommand):
     def _enqueue(self, where: str, wanted: list[str], jobs: int) -> None:
         """Have workers build the pages; say what was handed over, and to whom."""
         site_address()
-        problem = background.problem(where)
-        if not problem and (name := background.without_workers(where)):
+        problem = workers.problem(where)
+        if not problem and (name := workers.without_workers(where)):
             problem = f"TASKS has the {name}, which hands no task to a worker"
         if problem:
             raise CommandError(
@@ -171,7 +171,7 @@ class Command(SitemapsCommand):
                 else:
                     done = build.build(source, site, progress)
         except SitemapsPlusError as error:
-            # The other sections are none the worse for it.
+            # The other sections are unaffected.
             again = isinstance(error, NotReady)
             advice = " Run the command again when it is done." if again else ""
             self.complain(f"{start} {error}{advice}")

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from django.core.checks import ERROR, CheckMessage, run_checks
 from django.core.management import CommandError
 
-from django_sitemaps_plus.audit import comparison, suggestions
-from django_sitemaps_plus.audit.run import Result
+from django_sitemaps_plus.audit import comparison, saved, suggestions
 from django_sitemaps_plus.audit.sides import compared_site
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import auditing, leaving_out, utils
+from django_sitemaps_plus.management.auditing import Result
 from django_sitemaps_plus.management.comparing import Sides, sentences
 from django_sitemaps_plus.management.progress import progress
 from django_sitemaps_plus.management.suggesting import code_of, notes, suggested
-from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
+from django_sitemaps_plus.management.utils import (
+    FAILED,
+    MISUSED,
+    SitemapsCommand,
+    counted,
+)
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.publishing import status
 from django_sitemaps_plus.publishing.status import SectionState
@@ -64,6 +70,12 @@ class Command(SitemapsCommand):
             "a saved file, or a folder of them. May be given several times. No checks "
             "are run; ends with 1 if a URL is lost",
         )
+        parser.add_argument(
+            "--save",
+            metavar="FOLDER",
+            help="with --compare: write what the former sitemap lists into a new "
+            "folder, in place of comparing it; later, compare that folder",
+        )
         auditing.add_arguments(parser)
         leaving_out.add_arguments(parser)
         parser.add_argument(
@@ -80,11 +92,14 @@ class Command(SitemapsCommand):
         sections: list[str],
         suggest: bool,
         compare: list[str] | None,
+        save: str | None,
         format: str,  # noqa: A002 (the option's name)
         **options: Any,
     ) -> str:
         """Check each section; errors at the end."""
-        _refuse(format=format, suggest=suggest, compare=compare, **options)
+        _refuse(format=format, suggest=suggest, compare=compare, save=save, **options)
+        if compare is not None and save is not None:
+            return self._save(compare, sections, Path(save))
         if compare is not None:
             return self._compare(compare, sections, as_json=format == "json")
         names = utils.sections(sections) or list(registry.sources())
@@ -104,36 +119,46 @@ class Command(SitemapsCommand):
             for message in run_checks(tags=["sitemaps_plus"], databases=[ledger()])
             if not message.is_silenced()
         ]
-        states = [status.state(name) for name in names]
-        result = None
-        if names and tables_exist(ledger()):
+        has_ledger = tables_exist(ledger())
+        states = status.states(names, has_ledger=has_ledger)
+        result = crawled = None
+        if names and has_ledger:
             result = auditing.audit(self, names, options)
+            is_whole = len(names) == len(registry.sources()) and not result.audit.missed
+            if options["live"] and is_whole:
+                crawled = auditing.crawl(self, options)
+        results = [one for one in (result, crawled) if one is not None]
         if form == "json":
             self.print_json(
                 checks=list(map(_check_as_dict, messages)),
                 sections=list(map(asdict, states)),
                 audit=None if result is None else auditing.as_dict(result),
+                crawl=None if crawled is None else auditing.as_dict(crawled),
             )
         elif form == "github":
-            self._print_annotations(messages, states, result)
+            self._print_annotations(messages, states, results)
         else:
-            self._print(messages, states, result)
+            self._print(messages, states, results)
         failed = [str(message.id) for message in messages if message.level >= ERROR]
         failed += [state.name for state in states if state.errors]
-        found = "" if result is None else auditing.failed(result, options["fail_on"])
-        return " ".join(filter(None, (_in_error(failed), found)))
+        faults = [auditing.failed(one, options["fail_on"]) for one in results]
+        problem = " ".join(filter(None, (_in_error(failed), *faults)))
+        if result is not None and result.audit.was_interrupted:
+            # Nor is another site looked at.
+            raise CommandError(problem, returncode=FAILED)
+        return problem
 
     def _print(
         self,
         messages: list[CheckMessage],
         states: list[SectionState],
-        result: Result | None,
+        results: list[Result],
     ) -> None:
         for message in messages:
             self.say(str(message), is_error=message.level >= ERROR)
         for state in states:
             self._print_state(state)
-        if result is not None:
+        for result in results:
             text = "\n".join(auditing.table(result))
             self.say(text, is_error=bool(result.audit.errors))
         if not states:
@@ -143,7 +168,7 @@ class Command(SitemapsCommand):
         self,
         messages: list[CheckMessage],
         states: list[SectionState],
-        result: Result | None,
+        results: list[Result],
     ) -> None:
         for message in messages:
             level = "error" if message.level >= ERROR else "warning"
@@ -152,8 +177,9 @@ class Command(SitemapsCommand):
         for state in states:
             for error in state.errors:
                 self.stdout.write(auditing.annotation("error", state.name, error))
-        for line in [] if result is None else auditing.annotated(result):
-            self.stdout.write(line)
+        for result in results:
+            for line in auditing.annotated(result):
+                self.stdout.write(line)
 
     def _print_state(self, state: SectionState) -> None:
         lines = [f"Section {state.name!r}:"]
@@ -181,16 +207,32 @@ class Command(SitemapsCommand):
     def _compare(self, formers: list[str], names: list[str], *, as_json: bool) -> str:
         """Compare former sitemaps with what is listed now; returns what is wrong."""
         sides = Sides(compared_site(), names, formers)
+        sides.refuse_incomplete()
         show = self.progress("{}: {:,} URLs read")
-        found = comparison.compare(*sides.both, sides.problems, sides.site, show)
+        result = comparison.compare(*sides.both, sides.problems, sides.site, show)
         if as_json:
             self.print_json(
-                former=sides.before_name, now=sides.after_name, **asdict(found)
+                former=sides.before_name, now=sides.after_name, **asdict(result)
             )
         else:
-            self.say("\n".join(sentences(sides, found)), is_error=bool(found.lost))
-        lost = "URL is" if found.lost == 1 else "URLs are"
-        return f"{found.lost:,} {lost} lost." if found.lost else ""
+            self.say("\n".join(sentences(sides, result)), is_error=bool(result.lost))
+        if not result.before:
+            return _NOTHING_LISTED
+        lost = "URL is" if result.lost == 1 else "URLs are"
+        return f"{result.lost:,} {lost} lost." if result.lost else ""
+
+    def _save(self, formers: list[str], names: list[str], folder: Path) -> str:
+        """Save what former sitemaps list, to be compared later."""
+        sides = Sides(compared_site(), names, formers)
+        before, _ = sides.both
+        count = saved.save(before, formers, folder)
+        if not count:
+            return _NOTHING_LISTED
+        self.say(
+            f"{counted(count, 'URL')} of {sides.before_name} saved in {folder}. After "
+            f"each step: check_sitemaps --compare {folder}"
+        )
+        return ""
 
     # What would be better
 
@@ -206,17 +248,17 @@ class Command(SitemapsCommand):
                 label = f"Section {name!r}"
                 text = f"{label}: {{:,}} of {{:,}} rows compared"
                 with progress(self, label, text) as show:
-                    found = suggestions.suggest(source, show)
+                    advice = suggestions.suggest(source, show)
             except (SitemapsPlusError, TypeError) as error:
-                # The other sections are none the worse for it.
+                # The other sections are unaffected.
                 self.complain(f"Section {name!r}: {error}")
                 failed.append(name)
                 continue
-            if found.lines:
-                found.notes += notes(found, source.sitemap)
-            documents.append({**asdict(found), "code": code_of(found, source)})
+            if advice.lines:
+                advice.notes += notes(advice, source.sitemap)
+            documents.append({**asdict(advice), "code": code_of(advice, source)})
             if not as_json:
-                self.say(suggested(found, documents[-1]["code"]))
+                self.say(suggested(advice, documents[-1]["code"]))
         if as_json:
             self.print_json(suggestions=documents)
         elif not names:
@@ -224,6 +266,7 @@ class Command(SitemapsCommand):
         return failed
 
 
+_NOTHING_LISTED = "The former sitemap lists nothing, so nothing was compared."
 _NOTHING = (
     "Nothing to check: no sitemap is registered. Add @register to a Sitemap class in "
     "the sitemaps.py of an app in INSTALLED_APPS."
@@ -233,6 +276,8 @@ _NOTHING = (
 def _refuse(**options: Any) -> None:
     """Refuse options that exclude each other, or would do nothing."""
     auditing.refuse_idle(options)
+    if options["save"] is not None and not options["compare"]:
+        raise CommandError("--save does nothing without --compare.", returncode=MISUSED)
     modes = [name for name in ("compare", "suggest", "left_out") if options[name]]
     modes = [name.replace("_", "-") for name in modes]
     if len(modes) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -13,24 +13,28 @@ from django.core.management.base import CommandError
 from django.db import connections
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.timezone import get_default_timezone, is_naive, localtime
+from django.utils.translation import override
 
+from django_sitemaps_plus.audit.kinds import ERROR
 from django_sitemaps_plus.changes import url_changes as happened
+from django_sitemaps_plus.changes.hints import write_late
 from django_sitemaps_plus.changes.queries import url_changes
-from django_sitemaps_plus.changes.recorder import write_late, write_remembered
+from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.delivery import (
     background,
-    dispatcher,
     guards,
-    health,
     outbox,
     requests,
 )
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.health import EngineHealth
 from django_sitemaps_plus.delivery.models import Submission
-from django_sitemaps_plus.delivery.outbox import Backlog
 from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
+from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
+from django_sitemaps_plus.health import alerts as attention
+from django_sitemaps_plus.health.alerts import Alert
+from django_sitemaps_plus.health.check import check
+from django_sitemaps_plus.health.engines import EngineHealth, all_engines
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
@@ -40,15 +44,11 @@ from django_sitemaps_plus.management.utils import (
     site_address,
 )
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.publishing import index, status
+from django_sitemaps_plus.publishing import index
 from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.registry import registry
 
-#: Seconds after which what is due should have been submitted.
-_LATE = 900.0
-#: Failures in a row after which so long has passed, by the pauses between them.
-_FAILURES = 5
-#: By option, those that do nothing beside it.
+#: Incompatible options: by option, those that would do nothing with it.
 _IDLE = {
     "check": ("url", "all", "since", "section"),
     "status": ("url", "all", "since", "section", "force"),
@@ -106,7 +106,11 @@ class Command(SitemapsCommand):
         )
         what = parser.add_mutually_exclusive_group()
         for name, text in (
-            ("--dry-run", "only say what would be submitted to whom; writes nothing"),
+            (
+                "--dry-run",
+                "do everything but send: look changes up, rebuild pages, fill the "
+                "outbox, and say what would be submitted to whom",
+            ),
             ("--check", "check the address, robots.txt, keys and credentials"),
             ("--status", "show how the engines stand, and their view of the sitemap"),
             ("--confirm", "submit the removals that are on hold: too many at once"),
@@ -185,23 +189,33 @@ class Command(SitemapsCommand):
 
     def _dry_run(self) -> str:
         asked = self._asked()
-        _write_remembered()
-        looking = self.progress("{:,} pages looked at so far")
-        found = requests.plan(asked, self.site, self.aliases, self.sections, looking)
+        found, unreported = list[requests.Plan](), list[str]()
+        if not self.refusal:
+            _write_remembered()
+            unreported = self._prepare()
+            found = requests.plan(asked, self.site, self.aliases, self.sections)
         plans = list(map(asdict, found))
         if self.as_json:
             self.print_json(refusal=self.refusal, plan=plans)
-        else:
+        elif not self.refusal:
             self._table(plans, empty="Nothing to send.")
-        return self.refusal
+        return self.refusal or _unreported(unreported)
+
+    def _prepare(self) -> list[str]:
+        """Do all that comes before sending; return what could not be reported."""
+        rebuilding = self.progress("{:,} pages rebuilt so far")
+        return background.prepare(self.site, rebuilding)
 
     def _deliver(self) -> str:
         asked = self._asked()
         if self.refusal:
-            return self._print(Report(refusal=self.refusal))
+            if self.as_json:
+                self.print_json(refusal=self.refusal, lines=[], waiting=[], troubles=[])
+            return self.refusal
         _write_remembered()
         asking = self.progress("{:,} URLs asked for so far")
         outbox.request(asked, self.site, self.aliases, asking)
+        unreported = self._prepare()
         sending = self.progress(
             "{0.engine}, {0.host}: {0.requests:,} requests, "
             "{0.accepted:,} URLs accepted"
@@ -213,55 +227,54 @@ class Command(SitemapsCommand):
             is_requested=True,
             progress=sending,
         )
-        rebuilding = self.progress("{:,} pages rebuilt so far")
-        return self._print(background.drain(options, self.site, rebuilding))
+        return self._print(background.send(options), unreported)
 
-    def _print(self, report: Report) -> str:
+    def _print(self, report: Report, unreported: Sequence[str]) -> str:
         """Print what was done; return what is wrong."""
         results = [one for one in report.results if one.requests or one.note]
         lines = list(map(asdict, results))
-        waiting = outbox.backlog(self.aliases, self.sections)
-        troubles = [] if report.refusal else self._troubles(report.unreported)
+        waiting = [one for one in self._engines("", self.sections) if one.waiting]
+        names = self.sections or registry.sources()
+        with override("en"):
+            alerts = attention.section_alerts(
+                one for one in names if one not in unreported
+            )
+            troubles = [alert.sentence for alert in attention.errors(alerts)]
         if self.as_json:
             self.print_json(
-                refusal=report.refusal,
+                refusal="",
                 lines=lines,
                 waiting=list(map(_waiting, waiting)),
                 troubles=troubles,
             )
-        elif not report.refusal:
+        else:
             self._table(lines, empty="Nothing is due.")
             for one in waiting:
-                if not one.problem:
+                if not one.is_failing:
                     until = f"the first until {_clock(one.due_at)}"
-                    self.say(f"{_waits(one)} for {one.engine}, {until}.")
-        if report.refusal:
-            return report.refusal
-        problems = []
-        if report.unreported:
-            problems.append(
-                "What changed in these sections could not be reported: "
-                f"{', '.join(report.unreported)}. The log says why."
-            )
-        problems += [
+                    self.say(f"{_waits(one)} for {one.state.engine}, {until}.")
+        rejected = [
             f"Not everything was accepted: {one.engine}: {one.rejected:,} rejected, "
             f"{one.failed:,} given up."
             for one in results
             if one.rejected or one.failed
         ]
-        problems += [_unsent(one) for one in waiting if one.problem]
-        return " ".join([*problems, *troubles])
+        unsent = [_unsent(one) for one in waiting if one.is_failing]
+        problems = [_unreported(unreported), *rejected, *unsent, *troubles]
+        return " ".join(filter(None, problems))
 
-    def _troubles(self, known: Collection[str]) -> list[str]:
-        """Return why sections, but those known to fail, cannot be submitted."""
-        names = self.sections or list(registry.sources())
-        texts = [status.trouble(name) for name in names if name not in known]
-        return [text for text in texts if text]
+    def _engines(
+        self, refusal: str, sections: Sequence[str] = ()
+    ) -> list[EngineHealth]:
+        """Return how the chosen engines are doing."""
+        every = all_engines(refusal, sections)
+        return [one for one in every if one.state.engine in self.aliases]
 
     # How they stand
 
     def _check(self) -> str:
-        found = health.check(self.aliases, force=self.options["force"])
+        with override("en"):
+            found = check(self.aliases, force=self.options["force"])
         if self.as_json:
             self.print_json(
                 findings=[{"of": name, **asdict(one)} for name, one in found]
@@ -273,20 +286,24 @@ class Command(SitemapsCommand):
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
     def _status(self) -> str:
-        every = health.all_engines(guards.refusal())
-        chosen = [one for one in every if one.state.engine in self.aliases]
-        known = [_state(one) for one in chosen if one.state.pk]
+        refusal = guards.refusal()
+        chosen = self._engines(refusal)
         addresses = index.addresses(self.site)
         said = [
             (alias, one)
             for alias in self.aliases
-            for one in dispatcher.status(engines()[alias], addresses)
+            for one in asking.status(engines()[alias], addresses)
         ]
-        late = outbox.late(_LATE)
-        text = f"Due for more than 15 minutes: {counted(late, 'submission')}."
+        with override("en"):
+            alerts = attention.alerts(aliases=self.aliases, refusal=refusal)
+        late = sum(one.late for one in chosen)
         if self.as_json:
-            sitemaps = [{"engine": alias, **asdict(one)} for alias, one in said]
-            self.print_json(engines=known, sitemaps=sitemaps, late=late)
+            self.print_json(
+                engines=[_state(one) for one in chosen if one.state.pk],
+                sitemaps=[{"engine": alias, **asdict(one)} for alias, one in said],
+                late=late,
+                alerts=list(map(_alert, alerts)),
+            )
         else:
             blocks = [
                 *map(standing.of_engine, chosen),
@@ -294,17 +311,12 @@ class Command(SitemapsCommand):
             ]
             for line in standing.printed(blocks):
                 self.say(line)
-            self.say(text)
-        waiting = outbox.backlog(self.aliases)
-        failing = [one for one in waiting if one.problem and one.failures >= _FAILURES]
-        problems = list(map(_unsent, failing))
-        named = {one.engine for one in failing}
-        problems += [
-            f"Nothing can be sent to {one['engine']}: {one['problem']}"
-            for one in known
-            if one["problem"] and one["engine"] not in named
-        ]
-        return " ".join([*problems, *([text] if late else [])])
+            self.say(f"Due for more than 15 minutes: {counted(late, 'submission')}.")
+            for alert in alerts:
+                if alert.level != ERROR:
+                    text = f"{alert.level.title()}: {alert.sentence}"
+                    self.say("\n".join(standing.wrapped(text)))
+        return " ".join(alert.sentence for alert in attention.errors(alerts))
 
     def _confirm(self) -> str:
         waiting = url_changes().filter(on_hold=True).order_by()
@@ -336,7 +348,7 @@ class Command(SitemapsCommand):
 
 
 def _refuse_idle(options: Mapping[str, Any]) -> None:
-    """Refuse options that would do nothing beside others."""
+    """Refuse incompatible options."""
     for mode, idle in _IDLE.items():
         for name in idle if options[mode] else ():
             if options[name]:
@@ -347,8 +359,17 @@ def _refuse_idle(options: Mapping[str, Any]) -> None:
 
 
 def _takes_requests(engine: Engine) -> bool:
-    """Tell whether an engine takes URLs that somebody asks to submit."""
+    """Return whether an engine takes URLs that somebody asks to submit."""
     return engine.takes_urls and engine.wants("", Submission.Kind.REQUESTED.value)
+
+
+def _unreported(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return (
+        f"What changed in these sections could not be reported: {', '.join(names)}. "
+        "The log says why."
+    )
 
 
 def _write_remembered() -> None:
@@ -358,19 +379,30 @@ def _write_remembered() -> None:
     write_late()
 
 
-def _waits(one: Backlog) -> str:
-    return "1 waits" if one.count == 1 else f"{one.count:,} wait"
+def _waits(one: EngineHealth) -> str:
+    return "1 waits" if one.waiting == 1 else f"{one.waiting:,} wait"
 
 
-def _unsent(one: Backlog) -> str:
-    problem = engines()[one.engine].redact(one.problem).rstrip(".")
-    next_try = f"next try {_clock(one.due_at)}"
-    return f"{_waits(one)}: {one.engine} cannot be notified ({problem}), {next_try}."
+def _unsent(one: EngineHealth) -> str:
+    reason, next_try = one.reason.rstrip("."), f"next try {_clock(one.due_at)}"
+    return (
+        f"{_waits(one)}: {one.state.engine} cannot be notified ({reason}), {next_try}."
+    )
 
 
-def _waiting(one: Backlog) -> dict[str, Any]:
-    problem = engines()[one.engine].redact(one.problem)
-    return {**asdict(one), "due_at": _when(one.due_at), "problem": problem}
+def _waiting(one: EngineHealth) -> dict[str, Any]:
+    return {
+        "engine": one.state.engine,
+        "host": one.state.host,
+        "count": one.waiting,
+        "due_at": _when(one.due_at),
+        "problem": one.reason,
+        "failures": one.state.failures,
+    }
+
+
+def _alert(one: Alert) -> dict[str, Any]:
+    return {**asdict(one), "subject": one.subject.value, "since": _when(one.since)}
 
 
 def _clock(seconds: float) -> str:

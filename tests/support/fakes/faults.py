@@ -70,7 +70,7 @@ class Slow(_Fault):
 
 @dataclass(frozen=True)
 class Drip(_Fault):
-    """Sends the "headers" or the "body" byte by byte, for ten seconds."""
+    """Sends the "headers" or the "body" byte by byte, for half a minute."""
 
     stage: str
     every: float = 0.05
@@ -79,7 +79,7 @@ class Drip(_Fault):
         wire.write(b"HTTP/1.1 200 OK\r\n")
         if self.stage == "body":
             wire.write(b"Content-Length: 1000000\r\n\r\n")
-        for _ in range(round(10 / self.every)):
+        for _ in range(round(30 / self.every)):
             if not wire.write(b"x") or wire.wait(self.every):
                 break
         return True

@@ -12,11 +12,21 @@ import trustme
 
 from tests.support.fakes.server import FakeServer
 
+#: What keeps ports from being given to somebody else, until this process ends.
+_kept: list[socket.socket] = []
+
 
 def free_port() -> int:
-    """Return a port without a server."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
+    """
+    Return a port without a server, which is given to nobody who asks for any port.
+
+    Servers can listen at it all the same, for they set SO_REUSEADDR, as we do here.
+    """
+    keeper = socket.socket()
+    keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    keeper.bind(("127.0.0.1", 0))
+    _kept.append(keeper)
+    return int(keeper.getsockname()[1])
 
 
 @contextlib.contextmanager
@@ -27,10 +37,10 @@ def deaf() -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def full() -> Iterator[int]:
+def full(host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
     """Yield a port whose queue of connections is full, so that the next one hangs."""
     with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listening = stack.enter_context(socket.create_server((host, port)))
         listening.listen(0)
         for _ in range(4):
             filler = stack.enter_context(socket.socket())

@@ -17,7 +17,12 @@ _KEYS = {"site", "added", "changed", "removed", "requested"}
 
 
 class FakeWebhook(FakeServer):
-    """Accepts signed JSON at ``/changes``; ``received`` lists the documents."""
+    """
+    Accepts signed JSON at ``/changes``; ``received`` lists the documents.
+
+    ``ids`` has the id of each request, whatever it is answered. ``strange`` lists URLs
+    that changed or were removed without having been added before.
+    """
 
     def __init__(self, secret: str, **options: Any) -> None:
         super().__init__(**options)
@@ -25,6 +30,12 @@ class FakeWebhook(FakeServer):
         #: Seconds by which its clock is ahead.
         self.ahead = 0.0
         self.received: list[dict[str, Any]] = []
+        self.strange: list[str] = []
+        self._known: set[str] = set()
+
+    @property
+    def ids(self) -> list[str]:
+        return [request.headers.get("webhook-id", "") for request in self.requests]
 
     @property
     def url(self) -> str:
@@ -47,16 +58,21 @@ class FakeWebhook(FakeServer):
             return Reply(status=422)
         with self.lock:
             self.received.append(document)
+            self._known.update(document["added"])
+            heard = [*document["changed"], *document["removed"]]
+            self.strange += [url for url in heard if url not in self._known]
+            self._known.difference_update(document["removed"])
         return Reply(status=204)
 
     def is_signed(self, request: Request) -> bool:
         header = request.headers.get("x-sitemaps-plus-signature", "")
+        delivery = request.headers.get("webhook-id", "").encode()
         found = _SIGNATURE.fullmatch(header)
-        if found is None:
+        if found is None or not delivery:
             return False
         seconds, given = found.groups()
         if abs(time.time() + self.ahead - int(seconds)) > 300:
             return False
-        signed = seconds.encode() + b"." + request.body
+        signed = b".".join((delivery, seconds.encode(), request.body))
         digest = hmac.new(self.secret.encode(), signed, hashlib.sha256)
         return hmac.compare_digest(digest.hexdigest(), given)

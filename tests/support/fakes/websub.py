@@ -49,7 +49,7 @@ class FakeWebSubHub(FakeServer):
         return Reply(status=204)
 
     def _is_named(self, url: str, body: bytes) -> bool:
-        """Tell whether a feed has links to the hub and to itself."""
+        """Return whether a feed has links to the hub and to itself."""
         try:
             links = etree.fromstring(body, _XML).iter(_LINK)
         except etree.XMLSyntaxError:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connections, transaction
 from django.db.models import Model
 
-from django_sitemaps_plus.changes import recorder
+from django_sitemaps_plus.changes import hints
 from tests.support.alike import TABLE
 from tests.testapp.models import (
     Article,
@@ -57,7 +57,7 @@ def fill() -> None:
 
 def empty() -> None:
     """Take all rows away, and changes that were recorded or are still to be."""
-    recorder._late.clear()
+    hints._late.clear()
     for alias in connections:
         names = [m._meta.db_table for m in reversed(TABLES) if database(m) == alias]
         if _has_changes(alias):

@@ -1,0 +1,131 @@
+"""What a web page says of itself, as a crawler reads it that runs no scripts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Final
+from urllib.parse import urljoin
+
+#: Elements that show nothing, or of which only a browser without scripts shows more.
+_INERT: Final = frozenset(
+    {"script", "style", "template", "textarea", "title", "noscript", "iframe"}
+)
+#: Elements that show something without a word.
+_PICTURES: Final = frozenset(
+    {"img", "picture", "video", "audio", "iframe", "object", "embed", "canvas", "svg"}
+)
+#: Where forms stand that a page has besides what it is about.
+_BESIDES: Final = frozenset({"header", "nav", "footer", "aside", "dialog"})
+#: https://html.spec.whatwg.org/multipage/semantics.html#attr-meta-http-equiv-refresh
+_REFRESH: Final = re.compile(
+    r"\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?(['\"]?)(.+?)\1\s*\Z", re.IGNORECASE
+)
+
+
+def refreshed(value: str) -> str:
+    """Return where ``Refresh: 5; url=/b/`` leads; empty if it is the page itself."""
+    match = _REFRESH.match(value)
+    return match[2] if match else ""
+
+
+@dataclass
+class WebPage:
+    """What a web page says of itself."""
+
+    #: The URL against which the relative ones in it are read.
+    base: str
+    #: The addresses of its canonicals, as they are written.
+    canonicals: list[str] = field(default_factory=list)
+    #: Rules of meta elements for crawlers, by the crawler's name: "robots" is all.
+    robots: list[tuple[str, str]] = field(default_factory=list)
+    #: Where it leads by itself; empty: nowhere.
+    refresh: str = ""
+    #: Its title, and its first heading, by their element.
+    titles: dict[str, str] = field(default_factory=dict)
+    #: How many words a visitor reads.
+    words: int = 0
+    #: Whether it shows something without a word, or by a script.
+    has_more: bool = False
+    #: Fields for passwords, where it does not ask for a new one.
+    passwords: int = 0
+
+    @classmethod
+    def read(cls, url: str, text: str) -> WebPage:
+        """Read a page that was found at a URL."""
+        parser = _Parser(cls(url))
+        parser.feed(text)
+        parser.close()
+        return parser.page
+
+
+class _Parser(HTMLParser):
+    """Fills a ``WebPage``."""
+
+    def __init__(self, page: WebPage) -> None:
+        super().__init__()
+        self.page = page
+        self._has_base = False
+        #: The inert element that is open, and how many templates are inside another.
+        self._inert, self._depth = "", 0
+        self._besides = 0
+        #: The element whose text is a title: "title", "h1"; empty: none.
+        self._titled = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Look at an element."""
+        self.page.has_more |= tag in _PICTURES or tag == "script"
+        if self._inert:
+            # Only templates are nested: in the others this is text.
+            self._depth += tag == self._inert == "template"
+            return
+        if tag in _INERT:
+            self._inert, self._depth = tag, 1
+        self._besides += tag in _BESIDES
+        if tag in ("title", "h1") and tag not in self.page.titles:
+            self._titled, self.page.titles[tag] = tag, ""
+        attributes = {name: value or "" for name, value in attrs}
+        look = getattr(self, f"_see_{tag}", None)
+        if look is not None:
+            look(attributes)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Look at the end of an element."""
+        if tag == self._titled:
+            self._titled = ""
+        if tag == self._inert:
+            self._depth -= 1
+            self._inert = self._inert if self._depth else ""
+        elif tag in _BESIDES and not self._inert:
+            self._besides = max(0, self._besides - 1)
+
+    def handle_data(self, data: str) -> None:
+        """Count the words that a visitor reads."""
+        if self._titled:
+            self.page.titles[self._titled] += data
+        if not self._inert:
+            self.page.words += len(data.split())
+
+    def _see_base(self, attributes: dict[str, str]) -> None:
+        if "href" in attributes and not self._has_base:
+            self._has_base = True
+            self.page.base = urljoin(self.page.base, attributes["href"])
+
+    def _see_meta(self, attributes: dict[str, str]) -> None:
+        content = attributes.get("content", "")
+        if name := attributes.get("name", "").strip().lower():
+            self.page.robots.append((name, content))
+        if attributes.get("http-equiv", "").lower() == "refresh":
+            self.page.refresh = self.page.refresh or refreshed(content)
+
+    def _see_link(self, attributes: dict[str, str]) -> None:
+        href = attributes.get("href", "").strip()
+        if href and "canonical" in attributes.get("rel", "").lower().split():
+            self.page.canonicals.append(href)
+
+    def _see_input(self, attributes: dict[str, str]) -> None:
+        is_new = attributes.get("autocomplete", "").lower() == "new-password"
+        if attributes.get("type", "").lower() == "password" and not self._besides:
+            # A page where one registers may well be listed.
+            self.page.passwords += 2 if is_new else 1

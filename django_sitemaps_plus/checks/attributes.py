@@ -1,0 +1,103 @@
+"""Checks of what a sitemap class has, and of names that are nearly an attribute's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from types import CodeType, FunctionType
+from typing import Any
+
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.checks import CheckMessage
+from django.db.models import Model
+
+from django_sitemaps_plus.protocol.errors import excerpt
+from django_sitemaps_plus.sitemaps.attributes import ATTRIBUTES
+from django_sitemaps_plus.sitemaps.classes import Sitemap
+from django_sitemaps_plus.sitemaps.registry import AnySitemap
+from django_sitemaps_plus.sitemaps.sections import overridden
+
+from .messages import message
+
+#: How alike names are that are taken for a slip: "protocoll" and "protocol".
+_ALIKE = 0.85
+#: What is written for an attribute elsewhere: in generic views, in HTTP, in models.
+_OTHER_WORDS = {
+    "changefrequency": "changefreq",
+    "lastmodified": "lastmod",
+    "queryset": "items",
+}
+#: The methods that give the items of ``model``, and what takes their place.
+_PLAIN = (ContribSitemap.items, Sitemap.items)
+_HOOKS = ("get_urls", "_urls", "_items")
+_LIBRARIES = ("django.contrib.sitemaps", "django_sitemaps_plus.")
+
+
+def check_model(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
+    """E021: no items, or a ``model`` without rows."""
+    model: Any = getattr(sitemap, "model", None)
+    cls = type(sitemap).__name__
+    where = f"{cls}.model of section {name!r}"
+    if not callable(sitemap.items):
+        kind = type(sitemap.items).__name__
+        yield message(
+            "E021",
+            f"{cls}.items of section {name!r} must be a method, not a {kind}.",
+            "Write def items(self): return …, or set model = Article in its place.",
+        )
+        return
+    items = getattr(sitemap.items, "__func__", None)
+    if items not in _PLAIN or any(overridden(sitemap, hook) for hook in _HOOKS):
+        return
+    if model is None:
+        yield message(
+            "E021",
+            f"{cls} of section {name!r} has neither model nor items(): it lists "
+            "nothing.",
+            "Set model = Article, or define items().",
+        )
+    elif not (isinstance(model, type) and issubclass(model, Model)):
+        text = f"{where} must be a model class, not {excerpt(model)}."
+        yield message("E021", text, "Import the class, and write model = Article.")
+    elif model._meta.abstract:
+        yield message(
+            "E021",
+            f"{where} is {model.__name__}, an abstract model, which has no rows.",
+            "Name a model that inherits from it; each needs a sitemap class of its "
+            "own.",
+        )
+
+
+def check_attributes(sitemap: AnySitemap) -> Iterator[CheckMessage]:
+    """W012: attributes that nothing reads, because they are misspelt."""
+    classes = type(sitemap).__mro__
+    own = [cls for cls in classes if not cls.__module__.startswith(_LIBRARIES)]
+    known = {*ATTRIBUTES}.union(*(vars(cls) for cls in classes if cls not in own))
+    declared = {name: value for cls in own for name, value in vars(cls).items()}
+    # What the class's own methods read is a helper of theirs.
+    read = {name for value in declared.values() for name in _names_in(value)}
+    public = {name for name in known - declared.keys() if name[0] != "_"}
+    missing = {name.replace("_", ""): name for name in public}
+    missing |= {s: n for s, n in _OTHER_WORDS.items() if n in public}
+    for name in sorted(declared.keys() - known - read):
+        short = name.replace("_", "").lower()
+        if name[0] != "_" and (found := get_close_matches(short, missing, 1, _ALIKE)):
+            meant = missing[found[0]]
+            yield message(
+                "W012",
+                f"{type(sitemap).__name__}.{name} is not an attribute of sitemaps, and "
+                f"is ignored. Did you mean {meant!r}?",
+                f"Rename it to {meant}, or give it a name that is less alike.",
+            )
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """Yield the names that a method or a property reads; none for anything else."""
+    if isinstance(value, property):
+        value = value.fget
+    if isinstance(value, FunctionType):
+        value = value.__code__
+    if isinstance(value, CodeType):
+        yield from value.co_names
+        for constant in value.co_consts:  # comprehensions and inner functions
+            yield from _names_in(constant)

@@ -1,0 +1,110 @@
+"""
+Ask an engine: there is an answer, without secrets, whatever it raises.
+
+Engines raise where none came: see ``errors``. A project's own may raise anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+
+from django_sitemaps_plus.protocol.errors import printable
+
+from .base import EXCERPT, Answer, Batch, CheckResult, Engine, Outcome, SitemapStatus
+from .errors import NoThread, NoToken, Refused, TransportError
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+_NO_ANSWER = (NoToken, Refused, TransportError)
+
+
+def submit(engine: Engine, batch: Batch) -> Answer:
+    """
+    Submit URLs, or a sitemap, and return the answer.
+
+    Raises:
+        NoThread: This process is ending; nothing was sent.
+    """
+    try:
+        answer = engine.submit(batch)
+        if not isinstance(answer, Answer):
+            # As where a project's own engine forgets to return one.
+            raise TypeError(f"submit() returned {type(answer).__name__}")
+    except NoThread:
+        raise
+    except Refused as error:
+        answer = dataclasses.replace(error.answer, is_unsent=True)
+    except (NoToken, TransportError) as error:
+        answer = Answer(
+            outcome=Outcome.UNAVAILABLE, message=str(error), is_unsent=error.is_unsent
+        )
+    except Exception as error:
+        text = engine.redact(_text_of(error))
+        logger.error("Engine %r: %s", engine.alias, text)
+        answer = Answer(outcome=Outcome.UNAVAILABLE, message=text)
+    return dataclasses.replace(
+        answer,
+        message=printable(engine.redact(answer.message)),
+        # Redacted before it is cut: half a secret would not be found.
+        excerpt=printable(engine.redact(answer.excerpt))[:EXCERPT],
+    )
+
+
+def verify(engine: Engine, origin: str, *, force: bool = False) -> CheckResult:
+    """
+    Check the ownership proof of a site.
+
+    Raises:
+        NoThread: This process is ending; nothing was fetched.
+    """
+    try:
+        return _clean(engine, engine.verify(origin, force=force))
+    except NoThread:
+        raise
+    except Exception as error:
+        text = f"{engine.name} could not be verified: {_text_of(error)}"
+        return _problem(engine, text, "")
+
+
+def check(engine: Engine, origin: str, *, force: bool = False) -> list[CheckResult]:
+    """Check everything that submissions need."""
+    try:
+        return [_clean(engine, one) for one in engine.check(origin, force=force)]
+    except _NO_ANSWER as error:
+        return [_problem(engine, str(error), error.fix)]
+    except Exception as error:
+        problem = _text_of(error).rstrip(".")
+        text = f"{engine.name} cannot be checked: {problem}."
+        return [_problem(engine, text, "Correct its class.")]
+
+
+def check_machine(engine: Engine) -> list[CheckResult]:
+    """Return what is wrong on this machine, without asking anybody."""
+    return [_clean(engine, one) for one in engine.check_machine()]
+
+
+def status(engine: Engine, locations: Sequence[str]) -> list[SitemapStatus]:
+    """Return an engine's reports on sitemaps."""
+    try:
+        return engine.status(locations)
+    except _NO_ANSWER as error:
+        problem = str(error)
+    except Exception as error:
+        problem = _text_of(error)
+    problem = engine.redact(problem)
+    return [SitemapStatus(location=one, problem=problem) for one in locations]
+
+
+def _problem(engine: Engine, text: str, fix: str) -> CheckResult:
+    return _clean(engine, CheckResult.bad(text, fix))
+
+
+def _clean(engine: Engine, result: CheckResult) -> CheckResult:
+    text, fix = engine.redact(result.text), engine.redact(result.fix)
+    return dataclasses.replace(result, text=printable(text), fix=printable(fix))
+
+
+def _text_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,51 @@
+"""Numbers and times as people read them, in the active language."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+
+from django.utils import formats, timezone
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext
+
+
+def number(value: int) -> str:
+    """Return a whole number with the separators of the language."""
+    return str(formats.number_format(value, force_grouping=True))
+
+
+def ago(seconds: float, units: int = 1) -> str:
+    """
+    Return how long ago a time is, such as "8 minutes ago", in one unit or in two.
+
+    A time that is still to come is said as ``until`` says it.
+    """
+    age = time.time() - seconds
+    if age <= -60:
+        return until(seconds)
+    if age < 60:
+        # For which timesince() says "0 minutes".
+        return gettext("just now")
+    return gettext("%(time)s ago") % {"time": timesince(utc(seconds), depth=units)}
+
+
+def until(seconds: float) -> str:
+    """Return in how long something is due, in a few words."""
+    left = seconds - time.time()
+    if left <= 0:
+        return gettext("now")
+    if left < 60:
+        # For which timeuntil() says "0 minutes".
+        return gettext("in under a minute")
+    return gettext("in %(time)s") % {"time": timeuntil(utc(seconds), depth=1)}
+
+
+def datetime_of(seconds: float) -> str:
+    """Return a time as Django shows datetimes."""
+    return str(formats.localize(timezone.localtime(utc(seconds))))
+
+
+def utc(seconds: float) -> dt.datetime:
+    """Return seconds since the epoch as a datetime with its zone."""
+    return dt.datetime.fromtimestamp(seconds, dt.UTC)

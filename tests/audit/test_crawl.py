@@ -1,0 +1,475 @@
+"""The crawler's view: what goes wrong between Django and a crawler."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from django_sitemaps_plus.audit import kinds
+from django_sitemaps_plus.audit.queries import last_crawls
+from django_sitemaps_plus.engines import http
+from django_sitemaps_plus.health import crawler
+from django_sitemaps_plus.health.alerts import NOTE, Subject, alerts
+from django_sitemaps_plus.models import Page, Read
+from django_sitemaps_plus.publishing import documents, index
+from django_sitemaps_plus.publishing.readers import reader_counts
+from django_sitemaps_plus.sitemaps.site import Site
+from tests.support.factories import articles
+from tests.support.fakes.faults import Raw, Reply, Slow
+from tests.support.fakes.ports import free_port
+from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.mirror import Mirror
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db
+
+Found = list[tuple[str, str]]
+
+
+@pytest.fixture
+def mirror(register: Any, settings: Any) -> Iterator[Mirror]:
+    """A site with one section of three articles, at its public address."""
+    with Mirror() as running:
+        settings.SITEMAPS_PLUS = {"BASE_URL": running.origin}
+        register("article", ArticleSitemap)
+        articles(3)
+        run_command("build_sitemaps")
+        running.record()
+        yield running
+
+
+def look() -> Found:
+    """Return what the short view finds: kinds and texts."""
+    site = Site.current().address()
+    assert site is not None
+    crawler.check(site, private=True)
+    return [(one.kind, one.text) for one in last_crawls()[0].findings.order_by("pk")]
+
+
+def kinds_found() -> list[str]:
+    return sorted({kind for kind, _ in look()})
+
+
+def test_a_site_with_nothing_wrong_is_read_by_five_requests(mirror: Mirror) -> None:
+    assert look() == []
+    (audit,) = last_crawls()
+    assert (audit.missed, audit.urls, audit.fetched_urls) == ("", 1, 1)
+    asked = [(one.path, one.headers["user-agent"]) for one in mirror.requests]
+    paths = ["/robots.txt", *["/sitemap.xml"] * 3, "/sitemap.xml.gz"]
+    assert [path for path, _ in asked] == paths
+    for name, (_, agent) in zip(
+        ("Googlebot", "Googlebot", "bingbot", "Chrome", "Googlebot"), asked, strict=True
+    ):
+        assert name in agent
+
+
+GZIPPED = gzip.compress(b"<urlset/>")
+PAGE = Reply(body=b"<!doctype html><h1>Welcome to nginx!</h1>")
+CHALLENGE = Reply(
+    status=403,
+    body=b"<!DOCTYPE html><title>Just a moment...</title>",
+    headers={"cf-mitigated": "challenge", "Content-Type": "text/html"},
+)
+#: What is done to the site, and what is found: nothing else.
+FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
+    "moved to https": (
+        lambda site: site.spoil(
+            status=301, headers={"Location": site.origin.replace("http:", "https:")}
+        ),
+        kinds.MOVED,
+        "redirects to https://127.0.0.1",
+    ),
+    "a loop": (
+        lambda site: site.spoil(status=302, headers={"Location": "/sitemap.xml"}),
+        kinds.MOVED,
+        "redirects to http://127.0.0.1",
+    ),
+    "a User-Agent is refused": (
+        lambda site: setattr(site, "to", {"bingbot": Reply(status=403)}),
+        kinds.REFUSED,
+        "answers 403 (as bingbot over IPv4)",
+    ),
+    "all are refused": (
+        lambda site: site.spoil(status=401, body=b"Log in"),
+        kinds.REFUSED,
+        "answers 401",
+    ),
+    "a challenge": (
+        lambda site: site.pages.update({"/sitemap.xml": CHALLENGE}),
+        kinds.CHALLENGED,
+        "Cloudflare challenges this machine (403), which does not say that it "
+        "challenges Googlebot",
+    ),
+    "a challenge by its body": (
+        lambda site: site.spoil(body=b"<html><script src=/_Incapsula_Resource?a>"),
+        kinds.CHALLENGED,
+        "Imperva challenges this machine (200)",
+    ),
+    "not there": (
+        lambda site: site.spoil(status=404),
+        kinds.NOT_SERVED,
+        "answers 404",
+    ),
+    "broken robots.txt": (
+        lambda site: site.spoil("/robots.txt", status=502),
+        kinds.NOT_SERVED,
+        "answers 502",
+    ),
+    "gzipped twice": (
+        lambda site: site.spoil(body=gzip.compress(gzip.compress(b"<urlset/>"))),
+        kinds.ENCODED,
+        "is still gzipped after it was decompressed",
+    ),
+    "gzipped and not said": (
+        lambda site: site.spoil(body=GZIPPED, headers={"Content-Encoding": None}),
+        kinds.ENCODED,
+        "is still gzipped after it was decompressed",
+    ),
+    "said and not gzipped": (
+        lambda site: site.spoil(body=b"<urlset/>"),
+        kinds.ENCODED,
+        "says that it is gzipped, and is not",
+    ),
+    "an encoding that nobody asked for": (
+        lambda site: site.spoil(headers={"Content-Encoding": "br"}),
+        kinds.ENCODED,
+        "has the Content-Encoding br, where gzip is accepted",
+    ),
+    "a .gz file that is unpacked": (
+        lambda site: site.spoil("/sitemap.xml.gz", body=b"<urlset/>"),
+        kinds.ENCODED,
+        "was decompressed on its way, although its name ends .gz",
+    ),
+    "cut off within gzip": (
+        lambda site: site.spoil(body=site.reply("/sitemap.xml").body[:-20]),
+        kinds.CUT_OFF,
+        "ends in the middle of what is compressed",
+    ),
+    "too large": (
+        lambda site: site.spoil(body=gzip.compress(b" " * 52_428_801)),
+        kinds.TOO_LARGE,
+        "is larger than 52,428,800 bytes when it is decompressed",
+    ),
+    "another content type": (
+        lambda site: site.spoil(headers={"Content-Type": "text/html"}),
+        kinds.HEADER,
+        "Content-Type is text/html, not application/xml",
+    ),
+    "a web page": (
+        lambda site: site.pages.update({"/sitemap.xml": PAGE}),
+        kinds.NOT_OURS,
+        "is a web page",
+    ),
+    "a web page for robots.txt": (
+        lambda site: site.spoil("/robots.txt", body=PAGE.body),
+        kinds.NOT_OURS,
+        "is a web page",
+    ),
+    "another host's": (
+        lambda site: site.spoil(
+            body=gzip.compress(sitemap("https://staging.example/articles/a/"))
+        ),
+        kinds.NOT_OURS,
+        "lists https://staging.example/articles/a/",
+    ),
+    "no entries": (
+        lambda site: site.spoil(body=gzip.compress(sitemap())),
+        kinds.NOT_OURS,
+        "has no entry, and should have 3",
+    ),
+    "another version": (
+        lambda site: site.spoil(
+            body=gzip.compress(sitemap(f"{site.origin}/articles/a/"))
+        ),
+        kinds.DIFFERENT,
+        "has 1 entries, and should have 3",
+    ),
+    "robots.txt disallows": (
+        lambda site: site.spoil(
+            "/robots.txt",
+            body=b"User-agent: bingbot\nDisallow: /*.xml$\n\n"
+            + site.reply("/robots.txt").body,
+        ),
+        kinds.SITEMAP_DISALLOWED,
+        "disallows /sitemap.xml for bingbot",
+    ),
+    "robots.txt of another host": (
+        lambda site: site.spoil(
+            "/robots.txt", body=b"Sitemap: https://staging.example/sitemap.xml"
+        ),
+        kinds.OTHER_SITEMAPS,
+        "names https://staging.example/sitemap.xml, and not http://127.0.0.1",
+    ),
+    "robots.txt names an old sitemap": (
+        lambda site: site.spoil(
+            "/robots.txt",
+            body=site.reply("/robots.txt").body
+            + f"Sitemap: {site.origin}/sitemap_index.xml\n".encode(),
+        ),
+        kinds.OTHER_SITEMAPS,
+        "/sitemap_index.xml, which answers 404",
+    ),
+    "robots.txt does not name it": (
+        lambda site: site.spoil("/robots.txt", body=b"User-agent: *\nDisallow:\n"),
+        kinds.NOT_NAMED,
+        "does not name http://127.0.0.1",
+    ),
+    "no robots.txt": (
+        lambda site: site.pages.pop("/robots.txt"),
+        kinds.NOT_NAMED,
+        "does not name http://127.0.0.1",
+    ),
+    "noindex on everything": (
+        lambda site: site.spoil("/robots.txt", headers={"X-Robots-Tag": "noindex"}),
+        kinds.HEADER,
+        "X-Robots-Tag is noindex, not missing",
+    ),
+    "another noindex": (
+        lambda site: site.spoil(headers={"X-Robots-Tag": "none"}),
+        kinds.HEADER,
+        "X-Robots-Tag is none, not noindex, noodp, noarchive",
+    ),
+}
+
+
+def sitemap(*urls: str) -> bytes:
+    """Return a sitemap that another system may have written."""
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return f'<urlset xmlns="{namespace}">{entries}</urlset>'.encode()
+
+
+def test_each_planted_fault_is_found_and_nothing_else(mirror: Mirror) -> None:
+    pages, missed = dict(mirror.pages), []
+    for name, (plant, kind, text) in FAULTS.items():
+        mirror.pages, mirror.to = dict(pages), {}
+        plant(mirror)
+        found = look()
+        if {one for one, _ in found} != {kind} or text not in str(found):
+            missed.append((name, found))
+    assert missed == []
+
+
+# Between the two, and on the way
+
+
+def test_an_old_copy_is_told_from_another_version_and_said_how_old(
+    mirror: Mirror, settings: Any
+) -> None:
+    old = mirror.reply("/sitemap.xml")
+    Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
+    run_command("build_sitemaps", "--reconcile")
+    mirror.record()
+    mirror.cache["/sitemap.xml"] = replace(
+        old, headers={**old.headers, "Age": "200000"}
+    )
+    assert look() == [], "a minute must be allowed"
+    Page.objects.update(changed_at=time.time() - 7_300, lastmod=1)
+    (found,) = look()
+    text = "is an old copy: outdated for 2 hours, 2 days old"
+    assert (found[0], found[1].partition(", its newest")[0]) == (kinds.OLD_COPY, text)
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "CACHE_CONTROL": "max-age=9000"}
+    assert look() == []
+
+
+def test_an_answer_that_is_cut_off_before_its_length(mirror: Mirror) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    robots = Slow("nothing")
+    mirror.faults = [robots, *[Raw(head + b"<urlset>")] * 3]
+    assert look() == [(kinds.CUT_OFF, "ends after 8 of 1,000 bytes")]
+
+
+def test_an_answer_that_is_too_slow_is_not_said_to_be_cut_off(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawler, "_SHORT", 0.5)
+    mirror.faults = [Slow("nothing"), *[Slow("body")] * 3]
+    assert {kind for kind, _ in look()} == {kinds.NO_ANSWER}
+
+
+def test_a_certificate_that_is_not_valid_and_one_that_expires_soon(
+    mirror: Mirror, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    now = datetime.now(UTC)
+    found = []
+    for name, since, until in (
+        ("localhost", 60, 30),
+        ("localhost", 80, 10),
+        ("localhost", 4, 3),
+        ("localhost", 9, -1),
+        ("other.example", 9, 90),
+    ):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificate = authority.issue_cert(
+            name,
+            not_before=now - timedelta(days=since),
+            not_after=now + timedelta(days=until, hours=1),
+        )
+        certificate.configure_cert(context)
+        with Mirror(tls=context) as secured:
+            base = f"https://localhost:{secured.port}"
+            settings.SITEMAPS_PLUS = {"BASE_URL": base}
+            secured.record()
+            found.append(look())
+    expires = (kinds.EXPIRES, "the certificate expires in 10 days")
+    assert found[:3] == [[], [expires], []]
+    for some, reason in zip(found[3:], ("expired", "Hostname mismatch"), strict=True):
+        assert {kind for kind, _ in some} == {kinds.NO_ANSWER}
+        assert reason in str(some)
+
+
+def test_where_nothing_answers_three_requests_are_enough(
+    mirror: Mirror, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": f"http://127.0.0.1:{free_port()}"}
+    found = look()
+    assert [kind for kind, _ in found] == [kinds.NO_ANSWER] * 2
+    (audit,) = last_crawls()
+    text = "Not all was read over IPv4: it did not answer."
+    assert audit.missed == text
+
+
+def test_what_this_machine_cannot_look_at_is_said_and_is_no_fault(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second family has no route, as on a machine without IPv6."""
+    connect = http.HTTPConnection.connect
+
+    def routed(connection: Any) -> None:
+        if ":" in connection.host:
+            raise OSError from OSError(errno.ENETUNREACH, "Network is unreachable")
+        connect(connection)
+
+    look_up = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda host, *args, **options: [
+            *look_up(host, *args, **options),
+            (socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("2001:db8::1", 0)),
+        ],
+    )
+    monkeypatch.setattr(http.HTTPConnection, "connect", routed)
+    assert look() == []
+    (audit,) = last_crawls()
+    text = "Not all was read over IPv6: this machine has no route to it."
+    assert audit.missed == text
+    (alert,) = (one for one in alerts([Subject.CRAWLER]) if text in one.text)
+    assert alert.level == NOTE
+
+
+def test_when_the_time_is_over_the_rest_is_left(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawler, "_SHORT_IN_ALL", 0.0)
+    assert look() == []
+    (audit,) = last_crawls()
+    assert audit.fetched_urls == 0
+    assert audit.missed == "Not all was read within 0 seconds."
+
+
+# An index
+
+
+@pytest.fixture
+def indexed(
+    mirror: Mirror, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Have three pages instead of one; returns their addresses."""
+    monkeypatch.setattr(index, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(documents, "MAX_ENTRIES", 2)
+    register("article", type("Small", (ArticleSitemap,), {"limit": 1}))
+    run_command("build_sitemaps")
+    mirror.record()
+    paths = [path for path in mirror.pages if "-article-" in path]
+    assert len(paths) == 3
+    return paths
+
+
+def test_live_reads_all_files_of_the_index_by_turns(
+    mirror: Mirror, indexed: list[str]
+) -> None:
+    page = Reply(body=b"<html>Log in", headers={"Content-Type": "text/html"})
+    mirror.pages[indexed[2]] = page
+    mirror.pages.update(dict.fromkeys(("/articles/article-0/",), "Good."))
+    out, _, code = run_command(
+        "check_sitemaps", "--live", "--rate", "1000", "--format", "json"
+    )
+    crawl = json.loads(out)["crawl"]
+    assert code == 1
+    assert [(one["id"], one["page"], one["text"]) for one in crawl["findings"]] == [
+        (kinds.NOT_OURS, "article-3", "is a web page")
+    ]
+    agents = {
+        one.path: one.headers["user-agent"]
+        for one in mirror.requests
+        if one.path in indexed
+    }
+    for path, name in zip(indexed, ("Googlebot", "bingbot", "Chrome"), strict=True):
+        assert name in agents[path]
+
+
+def test_the_short_view_reads_the_first_file_only_and_says_how_many_there_are(
+    mirror: Mirror, indexed: list[str]
+) -> None:
+    mirror.pages[indexed[1]] = Reply(status=500)
+    assert look() == []
+    (audit,) = last_crawls()
+    assert (audit.urls, audit.fetched_urls) == (4, 2)
+    mirror.pages[indexed[0]] = Reply(status=500)
+    assert look() == [(kinds.NOT_SERVED, "answers 500")]
+
+
+# Commands
+
+
+def test_check_is_red_for_an_error_and_not_for_a_warning(
+    mirror: Mirror, settings: Any
+) -> None:
+    engines = {"one": {"BACKEND": "tests.support.outbox_engines.Memory"}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": engines}
+    out, err, code = run_command("ping_sitemaps", "--check", "--force")
+    assert (err, code) == ("", 0)
+    assert (
+        "ok     site: The sitemap was read as Googlebot, bingbot, a browser, over IPv4 "
+        "(errors: 0, warnings: 0)." in out
+    )
+    mirror.spoil(headers={"X-Robots-Tag": "none"})
+    out, err, code = run_command("ping_sitemaps", "--check", "--force")
+    assert (err, code) == ("", 0)
+    assert f"ok     site: Warning: {mirror.origin}/sitemap.xml: X-Robots-Tag is" in out
+    mirror.pages["/sitemap.xml"] = Reply(status=404)
+    out, err, code = run_command("ping_sitemaps", "--check", "--force")
+    assert code == 1
+    assert (
+        f"WRONG  site: {mirror.origin}/sitemap.xml: answers 404. Include "
+        "django_sitemaps_plus.urls at the root" in out
+    )
+    # Once it is mended, what was found before is no longer an error.
+    mirror.record()
+    assert run_command("ping_sitemaps", "--check", "--force")[1:] == ("", 0)
+
+
+def test_nobody_counts_it_as_a_crawler(mirror: Mirror) -> None:
+    look()
+    agents = {request.headers["user-agent"] for request in mirror.requests}
+    for agent in agents:
+        reader_counts.count("/sitemap.xml", agent, 200)
+    reader_counts.store(at_once=True)
+    # The site's own answers were recorded by a client without a name.
+    assert set(Read.objects.values_list("crawler")) == {("",)}

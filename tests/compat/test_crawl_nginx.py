@@ -1,0 +1,189 @@
+"""The crawler's view through a real nginx."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus.audit import kinds
+from django_sitemaps_plus.audit.queries import last_crawls
+from django_sitemaps_plus.health import crawler
+from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.sitemaps.site import Site
+from tests.support.factories import articles
+from tests.support.fakes.ports import free_port
+from tests.support.fakes.site import FakeSite
+from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.mirror import Mirror
+from tests.support.processes import within
+from tests.testapp.models import Article
+
+pytestmark = [pytest.mark.nginx, pytest.mark.django_db]
+
+CONFIGURATION = """\
+daemon off; user root; pid {folder}/pid; error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off; types {{}}
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  proxy_cache_path {folder}/cache keys_zone=old:1m;
+  proxy_set_header Host $http_host;
+  server {{
+    listen 127.0.0.1:{port};
+    {server}
+    location / {{ proxy_pass http://{behind}; {location} }}
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def mirror(register: Any, settings: Any) -> Iterator[Mirror]:
+    """The site that stands behind nginx; ``through`` records it."""
+    with Mirror() as running:
+        register("article", ArticleSitemap)
+        articles(200)
+        yield running
+
+
+@contextmanager
+def through(
+    mirror: FakeSite, settings: Any, folder: Path, server: str = "", location: str = ""
+) -> Iterator[str]:
+    """Run nginx in front of the site, which then has its address."""
+    assert isinstance(mirror, Mirror)
+    port = free_port()
+    settings.SITEMAPS_PLUS = {"BASE_URL": f"http://127.0.0.1:{port}"}
+    run_command("build_sitemaps")
+    mirror.record()
+    file = folder / "nginx.conf"
+    file.write_text(
+        CONFIGURATION.replace("{{", "{")
+        .replace("}}", "}")
+        .replace("{server}", server)
+        .replace("{location}", location)
+        .replace("{folder}", str(folder))
+        .replace("{port}", str(port))
+        .replace("{behind}", mirror.host)
+    )
+    nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    assert nginx is not None
+    command = [nginx, "-e", "stderr", "-p", str(folder), "-c", str(file)]
+    process = subprocess.Popen(command)
+    try:
+        assert within(30, lambda: (folder / "pid").exists())
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def look() -> list[tuple[str, str]]:
+    site = Site.current().address()
+    assert site is not None
+    crawler.check(site, private=True)
+    return [(one.kind, one.text) for one in last_crawls()[0].findings.order_by("pk")]
+
+
+def test_nginx_that_only_passes_on_is_no_fault(
+    mirror: Mirror, settings: Any, tmp_path: Path
+) -> None:
+    gzips = "gzip on; gzip_types application/xml text/plain; gunzip on; gzip_vary on;"
+    with through(mirror, settings, tmp_path, gzips):
+        assert look() == []
+
+
+@pytest.mark.parametrize(
+    ("server", "location", "kind", "text"),
+    [
+        pytest.param(
+            "location ~ gz$ { add_header Content-Encoding gzip; "
+            "proxy_pass http://{behind}; }",
+            "",
+            kinds.ENCODED,
+            "was decompressed on its way, although its name ends .gz",
+            id="the Content-Encoding of .gz files",
+        ),
+        pytest.param(
+            "gzip on; gzip_types application/xml; gzip_min_length 1;",
+            "proxy_hide_header Content-Encoding;",
+            kinds.ENCODED,
+            "is still gzipped after it was decompressed",
+            id="gzipped twice",
+        ),
+        pytest.param(
+            'if ($http_user_agent ~* "bingbot") { return 403; }',
+            "",
+            kinds.REFUSED,
+            "answers 403 (as bingbot over IPv4)",
+            id="a User-Agent refused",
+        ),
+        pytest.param(
+            "location = /sitemap.xml { return 301 https://$host$request_uri; }",
+            "",
+            kinds.MOVED,
+            "redirects to https://127.0.0.1/sitemap.xml (301)",
+            id="https",
+        ),
+        pytest.param(
+            "location = /sitemap.xml { return 302 /sitemap.xml; }",
+            "",
+            kinds.MOVED,
+            "again and again",
+            id="a loop",
+        ),
+        pytest.param(
+            "location = /sitemap.xml { return 200 '<!doctype html>Welcome!'; }",
+            "",
+            kinds.NOT_OURS,
+            "is a web page",
+            id="another server",
+        ),
+        pytest.param(
+            "",
+            "add_header X-Robots-Tag noindex always;",
+            kinds.HEADER,
+            "X-Robots-Tag is noindex, not missing",
+            id="noindex for all",
+        ),
+    ],
+)
+def test_what_nginx_is_told_to_do_is_found(
+    mirror: Mirror,
+    settings: Any,
+    tmp_path: Path,
+    server: str,
+    location: str,
+    kind: str,
+    text: str,
+) -> None:
+    with through(mirror, settings, tmp_path, server, location):
+        found = look()
+    assert {one for one, _ in found} == {kind}
+    assert text in str(found)
+
+
+def test_an_old_copy_in_the_cache_of_nginx_is_found(
+    mirror: Mirror, settings: Any, tmp_path: Path
+) -> None:
+    cache = (
+        "proxy_cache old; proxy_cache_valid 200 1d; "
+        "proxy_ignore_headers Cache-Control Vary;"
+    )
+    with through(mirror, settings, tmp_path, location=cache):
+        assert look() == []
+        Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
+        run_command("build_sitemaps", "--reconcile")
+        mirror.record()
+        Page.objects.update(changed_at=Page.objects.get().changed_at - 7_300)
+        found = look()
+    assert {one for one, _ in found} == {kinds.OLD_COPY}
+    assert "is an old copy: outdated for 2 hours" in str(found)

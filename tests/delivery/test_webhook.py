@@ -1,0 +1,158 @@
+"""A webhook: what it hears of a URL is the difference, and each delivery has an id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.models import Submission
+from tests.support.fakes.faults import reply
+from tests.support.fakes.webhook import FakeWebhook
+from tests.support.ledger_world import place
+from tests.support.outbox_world import BASE, happened, later, run, use
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[FakeWebhook]:
+    with FakeWebhook("0123456789abcdef") as server:
+        options = {"url": server.url, "secret": server.secret, "interval": 0}
+        path = "django_sitemaps_plus.engines.webhook.Webhook"
+        use(settings, hook=(path, options))
+        yield server
+
+
+def happen(kinds: str, path: str = "/a/", *, together: bool = True) -> None:
+    """Have events of a URL happen: "added changed"; queue them together or apart."""
+    for kind in kinds.split():
+        if kind == "requested":
+            outbox.enqueue()
+            outbox.request([(path, "")], place(), ["hook"])
+        else:
+            happened(path, kind=kind)
+        if not together:
+            outbox.enqueue()
+
+
+def heard(receiver: FakeWebhook) -> list[str]:
+    """Return what it heard, an item for each URL: "added /a/"."""
+    return [
+        f"{kind} {url.removeprefix(BASE)}"
+        for document in receiver.received
+        for kind in ("added", "changed", "removed", "requested")
+        for url in document[kind]
+    ]
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ("added changed", ["added /a/"]),
+        ("added removed", []),
+        ("added changed removed", []),
+        ("added removed added changed", ["added /a/"]),
+        ("added requested changed", ["added /a/"]),
+        ("changed removed", ["removed /a/"]),
+        ("removed added", ["changed /a/"]),
+        ("removed added removed", ["removed /a/"]),
+        ("removed requested", ["removed /a/"]),
+        ("requested removed", ["removed /a/"]),
+    ],
+)
+def test_what_happens_before_it_is_sent_is_one_event(
+    receiver: FakeWebhook, kinds: str, said: list[str], together: bool
+) -> None:
+    happen(kinds, together=together)
+    run()
+    assert heard(receiver) == said
+    assert not Submission.objects.filter(live=True).exists()
+
+
+def test_nothing_is_heard_of_a_url_that_was_never_said_to_be_added(
+    receiver: FakeWebhook,
+) -> None:
+    """Though the first attempts fail, and more happens before and meanwhile."""
+    receiver.fault = reply(503)
+    happen("added", "/a/")
+    happen("added", "/b/")
+
+    def change(result: Any) -> None:
+        """Happens before the answer is stored."""
+        happen("changed requested", "/a/")
+        outbox.enqueue()
+
+    run(progress=change)
+    happen("changed", "/b/", together=False)
+    later(100)
+    receiver.fault = None
+    run()
+    assert heard(receiver) == ["added /a/", "added /b/"]
+    happen("removed", "/a/")
+    run()
+    assert heard(receiver)[2:] == ["removed /a/"]
+    assert receiver.strange == []
+
+
+def test_what_may_have_been_heard_is_not_taken_back(receiver: FakeWebhook) -> None:
+    receiver.fault = reply(503)
+    happen("added", "/a/")
+    happen("removed", "/b/")
+    happen("added", "/c/")
+    run(progress=lambda result: happen("removed", "/c/", together=False))
+    happen("removed", "/a/")
+    happen("added", "/b/")
+    later(100)
+    receiver.fault = None
+    run()
+    assert heard(receiver) == ["added /b/", "removed /a/", "removed /c/"]
+
+
+def test_an_engine_that_takes_no_changes_hears_of_none(
+    receiver: FakeWebhook, settings: Any
+) -> None:
+    options = {"url": receiver.url, "secret": receiver.secret}
+    path = "django_sitemaps_plus.engines.webhook.Webhook"
+    use(settings, hook=(path, {**options, "events": ["added", "removed"]}))
+    happen("removed added", "/a/")
+    happen("removed added removed", "/b/", together=False)
+    happen("added changed", "/c/")
+    run()
+    assert heard(receiver) == ["added /c/", "removed /b/"]
+
+
+def test_a_retry_has_the_id_and_the_urls_of_the_first_attempt(
+    receiver: FakeWebhook,
+) -> None:
+    for number in range(3):
+        happen("changed", f"/{number}/")
+    receiver.fault = reply(503)
+    run()
+    later(30)
+    for number in range(3, 6):
+        happen("changed", f"/{number}/")
+    outbox.enqueue()
+    later(1000)
+    run()
+    later(1000)
+    receiver.fault = None
+    run()
+    bodies = [json.loads(request.body)["changed"] for request in receiver.requests]
+    first, second = ([f"{BASE}/{n}/" for n in some] for some in (range(3), range(3, 6)))
+    of_first = {
+        i for i, urls in zip(receiver.ids, bodies, strict=True) if urls == first
+    }
+    assert sorted(map(tuple, bodies)) == sorted(
+        [*[tuple(first)] * 2, *[tuple(second)] * 2]
+    )
+    assert len(of_first) == 1
+    assert len(set(receiver.ids)) == 2
+    for _ in range(2):
+        happen("changed", "/0/")
+        run()
+    assert len(set(receiver.ids)) == 4, "the same words of another event"

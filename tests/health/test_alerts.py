@@ -1,0 +1,223 @@
+"""One state of health: a wrong is red in the admin, the commands and by exit code."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_sitemaps_plus.audit import kinds
+from django_sitemaps_plus.audit.queries import store
+from django_sitemaps_plus.models import (
+    Audit,
+    Change,
+    EngineState,
+    Page,
+    Section,
+    Submission,
+)
+from tests.support.factories import articles
+from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.outbox_world import happened, run, use
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+class Small(ArticleSitemap):
+    """Ten articles to a page."""
+
+    limit = 10
+
+
+@pytest.fixture
+def sound(register: Any, settings: Any) -> None:
+    """A site with nothing wrong, of which everything was looked at."""
+    use(settings, one="Few")
+    register("article", Small)
+    articles(25)
+    run_command("build_sitemaps")
+    happened("/a/")
+    run()
+    audited()
+    audited(fetched="live", fetched_urls=25)
+    audited(fetched="crawl", fetched_urls=4, urls=4, sections={})
+
+
+def audited(kind: str = "", section: str = "article", **values: Any) -> None:
+    fetched = values.get("fetched_urls", 0)
+    values = {"sections": {"article": [25, fetched]}, "urls": 25, **values}
+    counts = {kind: {section: 3}} if kind else {}
+    audit = Audit(started_at=1, finished_at=time.time() - 600, counts=counts, **values)
+    audit.errors = 3 if kind else 0
+    store(audit, [])
+
+
+def said(client: Client) -> tuple[str, tuple[str, int], tuple[str, int]]:
+    """Return what is red in the admin, what the commands say, and how these end."""
+    page = html.unescape(client.get("/admin/sitemaps_plus/").content.decode())
+    red = "".join(
+        one.partition("<")[0] for one in page.split('<li class="sitemaps-error">')[1:]
+    )
+    _, status, code = run_command("ping_sitemaps", "--status")
+    status = " ".join(status.split())
+    report, _, report_code = run_command("sitemap_report")
+    shown = " ".join(report.replace("\xa0", " ").split())
+    return red.replace("\xa0", " "), (status, code), (shown, report_code)
+
+
+def test_a_site_with_nothing_wrong_is_green(sound: None, admin_client: Client) -> None:
+    red, status, (report, code) = said(admin_client)
+    assert red == ""
+    assert status == ("", 0)
+    assert code == 0, report
+    for text in (report, run_command("ping_sitemaps", "--status")[0]):
+        assert "Not looked at" not in text
+        assert "Note" not in text
+
+
+def fails(settings: Any) -> None:
+    begun = time.time() - 42 * 60
+    EngineState.objects.update(failures=5, failing_since=begun, message="It sleeps.")
+    happened("/b/")
+    waits("one")
+
+
+def waits(engine: str) -> None:
+    Submission.objects.create(
+        engine=engine,
+        host="www.example.com",
+        url="https://www.example.com/w/",
+        created_at=time.time(),
+        due_at=time.time(),
+    )
+
+
+def cannot_send(settings: Any) -> None:
+    settings.DEBUG = True
+    waits("one")
+
+
+def is_private(settings: Any) -> None:
+    given = {**settings.SITEMAPS_PLUS, "BASE_URL": "https://10.0.0.1"}
+    settings.SITEMAPS_PLUS = given
+    Change.objects.create(section="article", key='["1"]', at=time.time())
+
+
+def was_not_reported(settings: Any) -> None:
+    Change.objects.create(section="article", key='["1"]', at=time.time() - 1000)
+
+
+def rows_are_left_out(settings: Any) -> None:
+    Page.objects.filter(number=1).update(bad=2)
+
+
+def pages_are_not_built(settings: Any) -> None:
+    Page.objects.filter(number=2).update(checksum="")
+
+
+def is_in_error(settings: Any) -> None:
+    Page.objects.filter(number=2).update(error="No such column.")
+
+
+def was_never_built(settings: Any) -> None:
+    Section.objects.filter(name="article").update(key="another")
+
+
+@pytest.mark.parametrize(
+    ("plant", "text"),
+    [
+        (
+            fails,
+            "one cannot be notified: It sleeps. It began 42 minutes ago. 1 change ",
+        ),
+        (
+            cannot_send,
+            "Search engines are not notified: DEBUG is on: this is not a public site.",
+        ),
+        (is_private, "Search engines are not notified: "),
+        (was_not_reported, "1 change has waited for more than 15 minutes"),
+        (rows_are_left_out, "'article': 2 of its 25 rows are left out, more than MAX"),
+        (pages_are_not_built, "'article': 1 of its 3 pages were never built"),
+        (is_in_error, "Section 'article' is in error: No such column."),
+        (was_never_built, "Section 'article' was never built"),
+    ],
+)
+def test_each_wrong_is_red_everywhere(
+    sound: None,
+    admin_client: Client,
+    settings: Any,
+    plant: Callable[[Any], None],
+    text: str,
+) -> None:
+    plant(settings)
+    red, (status, code), (report, report_code) = said(admin_client)
+    assert text in red
+    assert text in status
+    assert code == 1
+    assert text in report
+    assert report_code == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({}, "The last audit of article found 3 errors (what is listed)"),
+        (
+            {"fetched": "live", "fetched_urls": 25, "kind": kinds.FAILS},
+            "article found 3 errors (25 of 25 URLs fetched over HTTP): manage.py "
+            "check_sitemaps --live",
+        ),
+        (
+            {"fetched": "crawl", "fetched_urls": 4, "urls": 4, "section": ""},
+            "The last audit of the site found 3 errors (4 of 4 files read",
+        ),
+    ],
+)
+def test_what_an_audit_found_is_not_hidden_by_one_that_looked_at_less(
+    sound: None, admin_client: Client, values: dict[str, Any], text: str
+) -> None:
+    audited(**{"kind": kinds.SESSION, **values})
+    # Another section, and a sample.
+    audited(sections={"other": [5, 0]})
+    audited(fetched="live", fetched_urls=2)
+    audited(fetched="crawl", fetched_urls=1, urls=4, sections={})
+    red, (status, code), (report, _) = said(admin_client)
+    if not values:
+        # The sample read all that is listed.
+        assert (red, code) == ("", 0)
+        return
+    assert text in red
+    assert text in status
+    assert text in report
+    assert code == 1
+
+
+def test_what_was_not_looked_at_is_said(sound: None, admin_client: Client) -> None:
+    Audit.objects.all().delete()
+    page = admin_client.get("/admin/sitemaps_plus/").content.decode()
+    status, err, code = run_command("ping_sitemaps", "--status")
+    assert (err, code) == ("", 0)
+    report = run_command("sitemap_report")[0]
+    for text in (page, *(" ".join(some.split()) for some in (status, report))):
+        assert "No audit has looked at article: manage.py check_sitemaps" in text
+        assert "Nobody has read the sitemaps as a crawler does" in text
+    audited(fetched="live", missed="It was stopped at page 2.")
+    out = " ".join(run_command("ping_sitemaps", "--status")[0].split())
+    assert "Warning: The last audit of article did not look at all: It was" in out
+    audited(fetched="crawl", fetched_urls=1, urls=1, sections={}, missed="No IPv6.")
+    out = " ".join(run_command("ping_sitemaps", "--status")[0].split())
+    assert "Note: The last audit of the site did not look at all: No IPv6" in out
+
+
+def test_bytes_that_were_damaged_are_a_warning(
+    sound: None, admin_client: Client
+) -> None:
+    Page.objects.filter(number=1).update(lost_at=time.time() - 60)
+    out, _, code = run_command("ping_sitemaps", "--status")
+    text = "Warning: Section 'article': the stored bytes of 1 page were missing"
+    assert text in " ".join(out.split())
+    assert code == 0, "they were built again"
