@@ -237,7 +237,6 @@ class Exported(ReadOnly):
     """A list that can be searched for a URL, and exported as CSV."""
 
     change_list_template = "django_sitemaps_plus/admin/exported_list.html"
-    search_help_text = _("A URL or a path, as it is listed.")
     #: What a file has, by the headings of its columns.
     columns: ClassVar[Columns] = {}
 
