@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from tests.support.fakes.faults import Reply
 from tests.support.fakes.server import Request
 from tests.support.fakes.site import FakeSite
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.processes import in_a_process, within
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db
@@ -201,6 +204,60 @@ def test_what_was_found_until_a_stop_is_printed_and_stored(
     assert stored is not None
     assert (stored.missed, stored.sections) == (said, {"article": [3, 1]})
     assert stored.findings.get().url == f"{SITE}/1/"
+
+
+LIVE = """
+import json, os
+from tests import settings
+settings.use_given(json.loads(os.environ["GIVEN"]))
+import django
+django.setup()
+from django.core.management import execute_from_command_line
+from django.db.models import F
+from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.sitemaps.registry import registry
+from tests.testapp.models import Article
+
+class Listing(Sitemap):
+    model = Article
+    location = F("title")
+
+registry.add("article", Listing)
+execute_from_command_line(["manage.py", "check_sitemaps", "--live"])
+"""
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_that_is_told_to_stop_prints_and_stores_what_it_found(
+    register: Any, settings: Any, stop: signal.Signals
+) -> None:
+    asked, stopped = threading.Event(), threading.Event()
+
+    class Waits(FakeSite):
+        """Answers its second page only when the audit was told to stop."""
+
+        def answer(self, request: Request) -> Reply:
+            if request.path == "/2/":
+                asked.set()
+                stopped.wait(120)
+            return super().answer(request)
+
+    with Waits() as site:
+        own = {"BASE_URL": site.origin}
+        settings.SITEMAPS_PLUS = own
+        listing(register, "/1/", "/2/", "/3/")
+        with in_a_process(LIVE, **own) as process:
+            assert within(120, lambda: asked.is_set() or process.poll() is not None)
+            process.send_signal(stop)
+            stopped.set()
+            out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert "answers 404" in out
+    assert "The audit was stopped: 1 of 3 URLs were asked for." in err
+    audit = last_audit()
+    assert audit is not None
+    assert audit.findings.get(kind=kinds.FAILS).url == f"{site.origin}/1/"
 
 
 def test_a_stop_ends_the_audits_of_all_sites(register: Any, settings: Any) -> None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +36,7 @@ from tests.support.helpers import (
     run_command,
     use_backend,
 )
-from tests.support.processes import ROOT, given
+from tests.support.processes import in_a_process
 from tests.testapp.models import Article, Note
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -529,22 +525,6 @@ class Slow(ArticleSitemap):
 registry.add("slow", Slow)
 execute_from_command_line(["manage.py", "build_sitemaps"])
 """
-
-
-def in_a_process(code: str) -> subprocess.Popen[str]:
-    """Run some code on this test's databases."""
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "GIVEN": json.dumps(given()),
-        },
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +26,22 @@ def database_names() -> dict[str, str]:
 def given(**settings: Any) -> dict[str, Any]:
     """Return what ``settings.use_given`` takes: databases, our settings."""
     return {"databases": database_names(), "settings": settings}
+
+
+def in_a_process(code: str, **settings: Any) -> subprocess.Popen[str]:
+    """Run some code on this test's databases, with ``SITEMAPS_PLUS`` settings."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "GIVEN": json.dumps(given(**settings)),
+        },
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def within(seconds: float, true: Callable[[], bool]) -> bool:
