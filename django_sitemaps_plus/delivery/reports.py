@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 
 from django.db import transaction
 from django.utils.dateparse import parse_datetime
@@ -16,6 +17,7 @@ from django_sitemaps_plus.sitemaps.site import Site
 from .engines import engines
 from .models import SitemapReport, digest_of
 from .queries import reports, states
+from .side_by_side import side_by_side
 
 #: Seconds between two questions to an engine, and after one that had no answer. Search
 #: Console reads sitemaps every few hours or days.
@@ -46,25 +48,33 @@ def ask(*, at_once: bool = False) -> None:
     Ask each engine that reports on sitemaps, and store what it says.
 
     An engine is asked every six hours, by one process; ``at_once`` where somebody
-    wants to know now. Engines are not asked within a transaction of somebody else's.
+    wants to know now. A slow engine holds up no other, and none is asked within a
+    transaction of somebody else's.
     """
     site = Site.current().address()
     able = [one for one in engines().items() if has_reports(one[1])]
     if site is None or not able:
         return
     host, locations = site.origin.host, index.addresses(site)
-    now = database_time(states().db)
-    for alias, engine in able:
+    for alias, _ in able:
         states().ensure(alias, [host])
-        row = states().filter(engine=alias, host=host)
-        mine = row if at_once else row.filter(asked_at__lt=now - EVERY)
-        if not mine.update(asked_at=now):
-            # Another process has asked, or is asking.
-            continue
-        said = asking.status(engine, locations)
-        store(alias, said, now)
-        if any(one.problem for one in said):
-            row.update(asked_at=now - EVERY + SOON)
+    jobs = [partial(_ask_one, *one, host, locations, at_once) for one in able]
+    side_by_side(jobs, states().db)
+
+
+def _ask_one(
+    alias: str, engine: Engine, host: str, locations: list[str], at_once: bool
+) -> None:
+    """Ask one engine, unless another process asks it or has asked."""
+    now = database_time(states().db)
+    row = states().filter(engine=alias, host=host)
+    mine = row if at_once else row.filter(asked_at__lt=now - EVERY)
+    if not mine.update(asked_at=now):
+        return
+    said = asking.status(engine, locations)
+    store(alias, said, now)
+    if any(one.problem for one in said):
+        row.update(asked_at=now - EVERY + SOON)
 
 
 def store(alias: str, said: list[SitemapStatus], now: float) -> None:
