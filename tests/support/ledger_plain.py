@@ -171,11 +171,16 @@ class PlainLedger:
                 page.count = None
         self.unreported.clear()
 
-    def refresh(self, changed: list[int]) -> None:
-        """Build pages whose rows changed, and those that ranges crossed."""
-        marked = [page for page in self.pages if page.marked and page.content]
-        marked.sort(key=lambda page: page.number)
-        for number in dict.fromkeys([*changed, *(page.number for page in marked)]):
+    def refresh(self, missing: list[int], changed: list[int]) -> None:
+        """
+        Build pages that may miss a URL, that ranges crossed, or whose rows changed.
+
+        In this order: a page that is split there gets the next numbers.
+        """
+        marked = sorted(
+            page.number for page in self.pages if page.marked and page.content
+        )
+        for number in dict.fromkeys([*missing, *marked, *changed]):
             page = self.page(number)
             assert page is not None
             self.serve(page)

@@ -306,15 +306,12 @@ class World:
     def refresh(self) -> None:
         """Report it, and rebuild the pages that it concerns."""
         self.report()
-        # In the order of their changes, but first where something may be missing.
+        # In the order of their changes.
         rows = Change.objects.exclude(page=None).order_by("pk")
         found = list(rows.values_list("page", "loses_url"))
-        missing = {page for page, loses in found if loses}
-        order = sorted(
-            dict.fromkeys(page for page, _ in found), key=lambda n: n not in missing
-        )
+        missing = [page for page, loses in found if loses]
         refresh.refresh_all([self.source], place())
-        self.plain.refresh(order)
+        self.plain.refresh(missing, [page for page, _ in found])
 
     # The ledger, by its parts
 
