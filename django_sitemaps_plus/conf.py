@@ -25,7 +25,7 @@ from .protocol.errors import ProtocolError
 from .protocol.limits import MAX_ENTRIES
 from .protocol.locations import resolve
 from .protocol.patterns import Pattern, problem_of
-from .protocol.robots import SIGNALS, Group, robots_txt
+from .protocol.robots import SIGNALS, USAGES, Group, Permissions, robots_txt
 
 NAME = "SITEMAPS_PLUS"
 
@@ -44,6 +44,7 @@ _SITE_KEYS = ("BASE_URL", "URLCONF", "SITEMAPS")
 #: The keys of a group of robots.txt.
 _GROUP_KEYS = (
     *("user_agent", "crawlers", "allow", "disallow", "crawl_delay", "content_signal"),
+    *("content_usage", "license"),
 )
 #: The options of each format that is served beside XML, and their defaults.
 _FORMATS: dict[str, dict[str, Any]] = {
@@ -157,7 +158,8 @@ class Settings:
     #: "description": …}``. None by default: no search engine is known to read it.
     LLMS: dict[str, str] | None = None
 
-    #: Groups of robots.txt, in order. The default allows everything.
+    #: Groups of robots.txt, in order. The default allows everything. Licenses are of no
+    #: group: ``{"license": "https://…"}``.
     ROBOTS: list[dict[str, Any]] = field(
         default_factory=lambda: [{"user_agent": "*", "disallow": [""]}]
     )
@@ -224,12 +226,28 @@ class Settings:
 
         Raises ``ConfigurationError`` for a group that RFC 9309 does not allow.
         """
-        groups = [_group(index, entry) for index, entry in enumerate(self.ROBOTS)]
+        groups = [
+            _group(index, entry)
+            for index, entry in enumerate(self.ROBOTS)
+            if not _licenses(index, entry)
+        ]
         try:
             robots_txt(groups, [])
         except ProtocolError as error:
             raise refusal(f"cannot be written: {error}", "ROBOTS") from error
         return groups
+
+    def robots_licenses(self) -> list[str]:
+        """
+        Return the addresses of the licenses in ``ROBOTS``.
+
+        Raises ``ConfigurationError`` for one that is not absolute, or in a group.
+        """
+        return [
+            url
+            for index, entry in enumerate(self.ROBOTS)
+            for url in _licenses(index, entry)
+        ]
 
 
 @dataclass(frozen=True)
@@ -372,7 +390,28 @@ def _group(index: int, entry: Any) -> Group:
         disallow=texts["disallow"],
         crawl_delay=entry.get("crawl_delay"),
         signals=_signals(entry.get("content_signal", {}), *path, "content_signal"),
+        usage=_usage(entry.get("content_usage", {}), *path, "content_usage"),
     )
+
+
+def _licenses(index: int, entry: Any) -> tuple[str, ...]:
+    """Return the licenses that an entry of ``ROBOTS`` names; none if it is a group."""
+    if not isinstance(entry, Mapping) or "license" not in entry:
+        return ()
+    path = "ROBOTS", index, "license"
+    example = '{"license": "https://www.example.com/license.xml"}'
+    if len(entry) > 1:
+        raise refusal(
+            f"holds for all crawlers. Give it an entry of its own: {example}.", *path
+        )
+    urls = _texts(entry["license"], *path)
+    if not urls or not _are_addresses(urls):
+        raise refusal(
+            f"is {entry['license']!r}; use the whole URL of the license, for example "
+            f"{example}.",
+            *path,
+        )
+    return urls
 
 
 def _crawlers(presets: Iterable[str], *path: object) -> list[str]:
@@ -387,13 +426,33 @@ def _crawlers(presets: Iterable[str], *path: object) -> list[str]:
     return found
 
 
-def _signals(given: Any, *path: object) -> tuple[tuple[str, bool], ...]:
+def _signals(given: Any, *path: object) -> Permissions:
     """Return what Content-Signal says, in a fixed order."""
     example = '{"search": True, "ai-train": False}'
-    for name, value in options_of(given, SIGNALS, "signals", example, *path).items():
+    return _permissions(given, SIGNALS, "signals", example, *path)
+
+
+def _usage(given: Any, *path: object) -> tuple[tuple[str, Permissions], ...]:
+    """Return what Content-Usage says: of all paths first, then of single ones."""
+    example = '{"train-ai": False, "/docs/": {"train-ai": True}}'
+    some = mapping(given, example, *path)
+    paths = {name: some[name] for name in some if str(name).startswith("/")}
+    common = {name: some[name] for name in some if name not in paths}
+    found = [("", _permissions(common, USAGES, "categories", example, *path))]
+    for name, said in paths.items():
+        whole = _permissions(said, USAGES, "categories", example, *path, name)
+        found.append((name, whole))
+    return tuple((name, said) for name, said in found if said)
+
+
+def _permissions(
+    given: Any, known: Collection[str], what: str, example: str, *path: object
+) -> Permissions:
+    """Return what may be done and what not, in the order of the known names."""
+    for name, value in options_of(given, known, what, example, *path).items():
         if not isinstance(value, bool):
             raise refusal(f"is {value!r}; use True or False.", *path, name)
-    return tuple((name, given[name]) for name in SIGNALS if name in given)
+    return tuple((name, given[name]) for name in known if name in given)
 
 
 def _texts(value: Any, *path: object) -> tuple[str, ...]:

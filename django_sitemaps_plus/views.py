@@ -264,8 +264,8 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
 
     Also while the database is away: without it crawlers stay away from the whole site.
     """
-    groups = get_settings().robots_groups()
-    sitemaps: list[str] = []
+    settings = get_settings()
+    groups, sitemaps = settings.robots_groups(), list[str]()
     if not closed(groups):
         try:
             with working_for(Site.of_request(request, site)):
@@ -273,7 +273,8 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
         except DatabaseError as error:
             logger.warning("The domain of the current Site cannot be read: %s", error)
             sitemaps = _all_sitemaps(address_of_host(request))
-    return _file(robots_txt(groups, sitemaps), "text/plain")
+    text = robots_txt(groups, sitemaps, settings.robots_licenses())
+    return _file(text, "text/plain")
 
 
 def _file(text: str, kind: str) -> HttpResponse:

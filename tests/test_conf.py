@@ -137,6 +137,34 @@ def test_a_value_that_cannot_work_is_refused(
             "[1]['content_signal']['search'] is 'yes'; use True or False.",
         ),
         (
+            {"content_usage": {"train_ai": False}},
+            "[1]['content_usage']['train_ai'] is unknown. Did you mean 'train-ai'?",
+        ),
+        (
+            {"content_usage": {"/docs/": {"search": "y"}}},
+            "[1]['content_usage']['/docs/']['search'] is 'y'; use True or False.",
+        ),
+        (
+            {"content_usage": {"/docs/": True}},
+            "[1]['content_usage']['/docs/'] must be a dict, for example "
+            """{"train-ai": False, "/docs/": {"train-ai": True}}.""",
+        ),
+        (
+            {"content_usage": {"docs/": {"search": True}}},
+            "[1]['content_usage']['docs/'] is unknown. Known categories: search, "
+            "ai-use, train-ai.",
+        ),
+        (
+            {"license": "/license.xml"},
+            "[1]['license'] is '/license.xml'; use the whole URL of the license, for "
+            """example {"license": "https://www.example.com/license.xml"}.""",
+        ),
+        (
+            {"user_agent": "a", "license": "https://a.example/license.xml"},
+            "[1]['license'] holds for all crawlers. Give it an entry of its own: "
+            """{"license": "https://www.example.com/license.xml"}.""",
+        ),
+        (
             {"user_agent": "a:b"},
             " cannot be written: user_agents 'a:b': not the name of a crawler",
         ),
@@ -168,6 +196,14 @@ def test_rules_may_be_one_text_or_several(settings: Any) -> None:
     (group,) = get_settings().robots_groups()
     assert group.user_agents == ("a", "b")
     assert (group.allow, group.disallow) == (("/x",), ("/y", "/z"))
+
+
+def test_licenses_are_not_groups(settings: Any) -> None:
+    urls = ["https://a.example/license.xml", "https://b.example/license.xml"]
+    settings.SITEMAPS_PLUS = {"ROBOTS": [{"license": urls}, {"disallow": "/x/"}]}
+    found = get_settings()
+    assert found.robots_licenses() == urls
+    assert [group.disallow for group in found.robots_groups()] == [("/x/",)]
 
 
 def test_a_urlconf_needs_the_app(settings: Any) -> None:

@@ -604,9 +604,25 @@ SITEMAP = f"\nSitemap: {BASE}/sitemap.xml\n"
             "User-agent: Amzn-SearchBot\nUser-agent: MistralAI-Index\n"
             f"Disallow: /\n{SITEMAP}",
         ),
+        (
+            {
+                "ROBOTS": [
+                    {
+                        "content_usage": {
+                            "train-ai": False,
+                            "/docs/": {"train-ai": True},
+                        }
+                    },
+                    {"license": "https://www.example.com/license.xml"},
+                ]
+            },
+            "License: https://www.example.com/license.xml\n\n"
+            "User-agent: *\nContent-Usage: train-ai=n\n"
+            f"Content-Usage: /docs/ train-ai=y\nDisallow:\n{SITEMAP}",
+        ),
         ({"ROBOTS": [{"disallow": ["/"]}]}, "User-agent: *\nDisallow: /\n"),
     ],
-    ids=["default", "rules", "signals and presets", "closed"],
+    ids=["default", "rules", "signals and presets", "usage and license", "closed"],
 )
 def test_robots_txt(
     client: Client, article: list[Article], change: Any, given: Any, expected: str

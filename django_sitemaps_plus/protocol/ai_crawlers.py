@@ -1,7 +1,7 @@
 """
 AI crawlers by purpose, as their operators document them.
 
-As of 2026-11-22. Only names that an operator documents for robots.txt are listed;
+As of 2026-11-23. Only names that an operator documents for robots.txt are listed;
 ``docs/robots.md`` says what each does, and which of them may not follow it.
 """
 
@@ -62,4 +62,7 @@ PRESETS = {
         Crawler("MistralAI-User", "Mistral", _MISTRAL),
         Crawler("DuckAssistBot", "DuckDuckGo", _DUCKDUCKGO),
     ),
+    # They check the pages that somebody advertises with an assistant; documented since
+    # 2026-04-21.
+    "ai-ads": (Crawler("OAI-AdsBot", "OpenAI", _OPENAI),),
 }

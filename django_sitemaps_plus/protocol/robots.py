@@ -1,7 +1,9 @@
-"""robots.txt: RFC 9309, and the Sitemap lines of sitemaps.org.
+"""robots.txt: RFC 9309, and the lines that others have added to it.
 
 https://www.rfc-editor.org/rfc/rfc9309,
-https://www.sitemaps.org/protocol.html#submit_robots
+https://www.sitemaps.org/protocol.html#submit_robots,
+https://rslstandard.org/guide/robots-txt (RSL 1.0 of 2025-12-10),
+https://datatracker.ietf.org/doc/html/draft-ietf-aipref-attach-05 (2026-08-19)
 """
 
 from __future__ import annotations
@@ -28,6 +30,12 @@ _WHOLE_SITE = frozenset({"/", "/*", "*"})
 #: model's prompt, and to train models. https://contentsignals.org and
 #: https://datatracker.ietf.org/doc/draft-romm-aipref-contentsignals
 SIGNALS = ("search", "ai-input", "ai-train")
+#: The categories of Content-Usage lines: to be found by a search, to be the input of a
+#: generative model, and to train one.
+#: https://datatracker.ietf.org/doc/html/draft-ietf-aipref-vocab-08 (2026-09-13)
+USAGES = ("search", "ai-use", "train-ai")
+#: What may be done with content, by the name of the signal or category.
+Permissions = tuple[tuple[str, bool], ...]
 
 
 @dataclass(frozen=True)
@@ -41,23 +49,32 @@ class Group:
     #: Seconds between requests. Not of the RFC; Google ignores it, others do not.
     crawl_delay: float | Decimal | None = None
     #: What may be done with what they read, by the name of the signal.
-    signals: tuple[tuple[str, bool], ...] = ()
+    signals: Permissions = ()
+    #: The same by path and category, as the IETF drafts it; "" stands for all paths.
+    usage: tuple[tuple[str, Permissions], ...] = ()
 
 
-def robots_txt(groups: Iterable[Group], sitemaps: Sequence[str]) -> str:
-    """Write a robots.txt, in the order given; sitemaps are absolute URLs.
+def robots_txt(
+    groups: Iterable[Group], sitemaps: Sequence[str], licenses: Sequence[str] = ()
+) -> str:
+    """Write a robots.txt, in the order given; sitemaps and licenses are absolute URLs.
 
     Raises:
         EntryError: A name, a path, a delay or a URL that may not stand there.
         PageFull: More than the 500 KiB that crawlers must read.
     """
     blocks = ["".join(_lines(group)) for group in groups]
-    if sitemaps:
-        blocks.append("".join(f"Sitemap: {resolve(url, None)}\n" for url in sitemaps))
-    text = "\n".join(blocks)
+    # Of no group, so that every crawler reads it.
+    blocks.insert(0, _urls("License", licenses))
+    blocks.append(_urls("Sitemap", sitemaps))
+    text = "\n".join(filter(None, blocks))
     if len(text) > MAX_ROBOTS_BYTES:  # all ASCII
         raise PageFull(f"robots.txt: {len(text)} bytes, over {MAX_ROBOTS_BYTES}")
     return text
+
+
+def _urls(word: str, urls: Sequence[str]) -> str:
+    return "".join(f"{word}: {resolve(url, None)}\n" for url in urls)
 
 
 def read(text: str) -> list[Group]:
@@ -111,19 +128,19 @@ def not_repeated(groups: Sequence[Group]) -> dict[str, list[str]]:
     but some is meant to be.
     """
     rules: dict[str, list[str]] = {}
-    signals: dict[str, dict[str, bool]] = {}
+    statements: dict[str, dict[tuple[str, ...], str]] = {}
     names: dict[str, str] = {}
     for group in groups:
         for name in group.user_agents:
             names.setdefault(name.lower(), name)
             rules.setdefault(name.lower(), []).extend(filter(None, group.disallow))
-            signals.setdefault(name.lower(), {}).update(group.signals)
+            statements.setdefault(name.lower(), {}).update(_statements(group))
     common = [rule for rule in rules.pop("*", []) if rule not in _WHOLE_SITE]
-    said = signals.pop("*", {})
+    said = statements.pop("*", {})
     found = {
         names[key]: [
             *(rule for rule in common if rule not in own),
-            *(_signal(one) for one in said.items() if one[0] not in signals[key]),
+            *(line for what, line in said.items() if what not in statements[key]),
         ]
         for key, own in rules.items()
         if not _WHOLE_SITE.intersection(own)
@@ -192,6 +209,8 @@ def _lines(group: Group) -> Iterator[str]:
         yield f"User-agent: {name}\n"
     if group.signals:
         yield f"{_signal(*group.signals)}\n"
+    for path, preferences in group.usage:
+        yield f"{_usage(path, *preferences)}\n"
     yield from _rules("Allow", group.allow)
     yield from _rules("Disallow", group.disallow)
     if not group.allow and not group.disallow:
@@ -208,11 +227,33 @@ def _signal(*given: tuple[str, bool]) -> str:
     return f"Content-Signal: {', '.join(said)}"
 
 
+def _usage(path: str, *given: tuple[str, bool]) -> str:
+    """Write a line of preferences: a dictionary of RFC 9651, after the path if any."""
+    said = ", ".join(f"{name}={'y' if may else 'n'}" for name, may in given)
+    return " ".join(
+        filter(None, ["Content-Usage:", _rule(path, "content_usage"), said])
+    )
+
+
+def _statements(group: Group) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what a group says of the use of content: what of, and the line."""
+    for name, may in group.signals:
+        yield (name,), _signal((name, may))
+    for path, preferences in group.usage:
+        for name, may in preferences:
+            yield (path, name), _usage(path, (name, may))
+
+
 def _rules(word: str, rules: Sequence[str]) -> Iterator[str]:
     field = word.lower()
     for rule in several(rules, str, field):
-        if not matches(rule, _LINE):
-            raise EntryError(f"{field} {excerpt(rule)}: not one line of text")
-        if rule and not rule.startswith(("/", "*")):
-            raise EntryError(f"{field} {excerpt(rule)}: begins with neither / nor *")
-        yield f"{word}: {quote(rule)}\n" if rule else f"{word}:\n"
+        yield f"{word}: {_rule(rule, field)}\n" if rule else f"{word}:\n"
+
+
+def _rule(rule: str, field: str) -> str:
+    """Return a path as it is written; raise ``EntryError`` if it is none."""
+    if not matches(rule, _LINE):
+        raise EntryError(f"{field} {excerpt(rule)}: not one line of text")
+    if rule and not rule.startswith(("/", "*")):
+        raise EntryError(f"{field} {excerpt(rule)}: begins with neither / nor *")
+    return quote(rule)

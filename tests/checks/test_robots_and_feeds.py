@@ -61,6 +61,20 @@ def test_signals_for_all_do_not_hold_for_a_crawler_that_is_named(
     assert all(one in text for one, text in zip(expected, texts, strict=True))
 
 
+def test_preferences_for_all_do_not_hold_for_a_crawler_that_is_named(
+    settings: Any,
+) -> None:
+    usage = {"train-ai": False, "/docs/": {"train-ai": True}}
+    named = {"user_agent": "GPTBot", "content_usage": {"train-ai": True}}
+    groups = [{"content_usage": usage}, named]
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ROBOTS": groups}
+    [(_, text, _)] = of("W050")
+    assert "rules of '*': Content-Usage: /docs/ train-ai=y. A" in text
+    groups[1] = {**named, "content_usage": usage}
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ROBOTS": groups}
+    assert of("W050") == []
+
+
 def test_an_llms_txt_without_a_section_is_named(
     settings: Any, register: Register
 ) -> None:

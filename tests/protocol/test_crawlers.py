@@ -26,6 +26,11 @@ from django_sitemaps_plus.protocol.crawlers import crawler_of
             "GPTBot",
         ),
         (
+            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; OAI-AdsBot"
+            "/1.0; +https://openai.com/adsbot",
+            "OAI-AdsBot",
+        ),
+        (
             "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 "
             "(KHTML, like Gecko) Version/13.1.1 Safari/605.1.15 (Applebot/0.1)",
             "Applebot",

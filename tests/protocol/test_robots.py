@@ -14,6 +14,7 @@ from django_sitemaps_plus.protocol.errors import EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
 from django_sitemaps_plus.protocol.robots import (
     SIGNALS,
+    USAGES,
     Group,
     closed,
     forbids,
@@ -67,6 +68,36 @@ def test_signals_are_one_line_of_the_group_that_other_parsers_pass_over() -> Non
     assert text == f"User-agent: *\n{line}Disallow: /a/\n"
     assert not read(text).can_fetch("AnyBot", "/a/")
     assert read_groups(text) == [Group(("*",), (), ("/a/",))]
+
+
+def test_preferences_of_a_path_are_a_line_of_their_own() -> None:
+    of_all = tuple(zip(USAGES, (True, False, False), strict=True))
+    usage = (("", of_all), ("/a b#c/", (("train-ai", True),)))
+    text = robots_txt([Group(("*",), disallow=("/a/",), usage=usage)], [])
+    assert text == (
+        "User-agent: *\n"
+        "Content-Usage: search=y, ai-use=n, train-ai=n\n"
+        "Content-Usage: /a%20b%23c/ train-ai=y\n"
+        "Disallow: /a/\n"
+    )
+    assert not read(text).can_fetch("AnyBot", "/a/")
+    assert read_groups(text) == [Group(("*",), (), ("/a/",))]
+
+
+def test_licenses_are_of_no_group_and_stand_before_all_of_them() -> None:
+    groups = [Group(("A",)), Group(("*",), disallow=("/x/",))]
+    licenses = ["https://a.example/license.xml", "https://b.example/ü.xml"]
+    text = robots_txt(groups, ["https://a.example/sitemap.xml"], licenses)
+    assert text.startswith(
+        "License: https://a.example/license.xml\n"
+        "License: https://b.example/%C3%BC.xml\n"
+        "\nUser-agent: A\n"
+    )
+    parsed = read(text)
+    assert parsed.can_fetch("A", "/x/")
+    assert not parsed.can_fetch("B", "/x/")
+    assert parsed.site_maps() == ["https://a.example/sitemap.xml"]
+    assert read_groups(text) == read_groups(robots_txt(groups, []))
 
 
 def test_a_group_with_signals_only_does_not_take_the_next_groups_rules() -> None:
@@ -129,6 +160,8 @@ def test_nothing_to_say_is_an_empty_file() -> None:
         (Group(("*",), allow=("/a\x85",)), "not one line"),
         (Group(("*",), allow=("/\ud800",)), "not one line"),
         (Group(("*",), allow=(None,)), "allow None"),
+        (Group(("*",), usage=(("a", ()),)), "content_usage 'a': begins with neither"),
+        (Group(("*",), usage=(("/a\nb", ()),)), "content_usage .*: not one line"),
         (Group(("*",), crawl_delay=-1), "crawl_delay -1: not within"),
         (Group(("*",), crawl_delay=float("nan")), "crawl_delay nan"),
     ],
@@ -139,9 +172,11 @@ def test_what_would_break_a_line_is_refused(group: Group, reason: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["/sitemap.xml", "", "https://a.example/\nAllow: /"])
-def test_a_sitemap_must_be_an_absolute_url(url: str) -> None:
+def test_a_sitemap_and_a_license_must_be_absolute_urls(url: str) -> None:
     with pytest.raises(EntryError):
         robots_txt([], [url])
+    with pytest.raises(EntryError):
+        robots_txt([], [], [url])
 
 
 def test_a_hash_in_a_path_does_not_begin_a_comment() -> None:
