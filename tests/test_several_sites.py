@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -322,6 +323,37 @@ def test_a_command_works_for_all_sites_or_for_one(hosts: Any) -> None:
     assert (code, "--site 'blgo': there is no such site." in err) == (2, True)
     out, err, code = run_command("check_sitemaps", "--format", "json")
     assert (code, "There are: 1, blog." in err) == (2, True)
+
+
+def test_sites_without_a_number_are_called_by_their_hosts(
+    hosts: Any, settings: Any
+) -> None:
+    settings.SITE_ID = None
+    settings.SITEMAPS_PLUS = {
+        **settings.SITEMAPS_PLUS,
+        "BASE_URL": "https://www.example.com",
+    }
+    out, err, code = run_command("build_sitemaps")
+    assert (err, code) == ("", 0)
+    assert [line for line in out.splitlines() if line.startswith("Site ")] == [
+        "Site 'www.example.com':",
+        "Site 'blog':",
+    ]
+    arguments = "--status", "--format", "json"
+    assert (
+        "There are: www.example.com, blog."
+        in run_command("ping_sitemaps", *arguments)[1]
+    )
+    out, err, code = run_command(
+        "ping_sitemaps", *arguments, "--site", "www.example.com"
+    )
+    assert (json.loads(out)["late"], err, code) == (0, "", 0)
+    # Which of them is wrong is said, and nothing else if only errors are wanted.
+    Section.objects.filter(site="blog", name="post").delete()
+    out, err, code = run_command("ping_sitemaps", "--status", "-v0")
+    assert (out, code) == ("", 1)
+    assert "CommandError: Site blog: Section 'post' was never built" in err
+    assert "Site www" not in err
 
 
 def test_the_admin_shows_one_site_at_a_time(hosts: Any, admin_client: Any) -> None:

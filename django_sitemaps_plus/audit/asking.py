@@ -76,7 +76,8 @@ class Asking:
             self._failed = self._failed + 1 if answer.failure else 0
             if self._failed == _MOST:
                 raise Stopped(f"No answer to {_MOST} URLs in a row")
-            for image in self._new_images(entry):
+            # Where the page cannot be reached, nothing is said of its image.
+            for image in self._new_images(entry) if not answer.failure else ():
                 problems = problems_of_image(image, self._answer(image))
                 self._note(page, entry, problems)
 

@@ -364,7 +364,10 @@ UNREACHABLE = _kind(
     "A107",
     ERROR,
     _("URLs that could not be reached"),
-    _("let the site answer at its address: see the server, BASE_URL and ALLOWED_HOSTS"),
+    _(
+        "let the site answer at its address: see the server, its certificate, "
+        "BASE_URL and ALLOWED_HOSTS"
+    ),
 )
 LOGIN_FORM = _kind(
     "A108",
@@ -473,8 +476,8 @@ HEADER = _kind(
     WARNING,
     _("headers that are not those that Django sends"),
     _(
-        "let the web server pass Content-Type and X-Robots-Tag unchanged: pages "
-        "that arrive with noindex disappear from search results"
+        "let the web server pass Content-Type and X-Robots-Tag unchanged, and look "
+        "what it does to pages: those that arrive with noindex are not found"
     ),
 )
 NOT_OURS = _kind(
@@ -483,8 +486,8 @@ NOT_OURS = _kind(
     _("answers that are not from this site"),
     _(
         "put the include of django_sitemaps_plus.urls in front of patterns that "
-        "match every path, and check which virtual server, settings and database "
-        "answer"
+        "match every path, and check which virtual server, file, settings and "
+        "database answer"
     ),
 )
 OLD_COPY = _kind(

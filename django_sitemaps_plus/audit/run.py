@@ -26,7 +26,7 @@ from .entries import Entry
 from .findings import Findings
 from .listed import Document, documents
 from .models import Audit, Finding
-from .rules.answers import percentiles
+from .rules.answers import in_words, percentiles
 from .rules.urls import Urls, image_rules, rules
 
 
@@ -161,9 +161,9 @@ def _robots(request: Request, findings: Findings) -> list[Group]:
         # This host is not in ALLOWED_HOSTS: the settings are what can be known.
         return get_settings().robots_groups()
     if answer.failure or answer.status >= 500:
-        text = answer.failure or f"answers {answer.status}"
-        url = f"{request.site.origin}/robots.txt"
-        findings.add(kinds.ROBOTS_FAILS, url=url, text=text)
+        kind = kinds.UNREACHABLE if answer.failure else kinds.ROBOTS_FAILS
+        text = answer.failure or f"answers {in_words(answer.status)}"
+        findings.add(kind, url=f"{request.site.origin}/robots.txt", text=text)
         return []
     # https://www.rfc-editor.org/rfc/rfc9309#section-2.3.1: without it all is allowed.
     is_there = answer.status == 200

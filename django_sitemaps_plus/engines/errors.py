@@ -81,8 +81,9 @@ class TransportError(EngineError):
     """
     There is no answer. The message is one sentence without the path of a URL.
 
-    ``stage`` is where the request failed: "url", "name", "connection", "tls",
-    "request" or "answer". In the last two the engine may have received it.
+    ``stage`` is where the request failed: "url", "name", "private" (the address),
+    "connection", "tls", "request" or "answer". In the last two the engine may have
+    received it.
     """
 
     #: What to do about it.

@@ -232,7 +232,7 @@ def _why(cause: BaseException) -> str:
         return ": malformed or incomplete HTTP"  # its own text may quote a secret
     names = ("verify_message", "reason", "strerror")
     reasons = filter(None, (getattr(cause, name, None) for name in names))
-    return f": {next(reasons, cause)}"
+    return f": {next(reasons, cause)}".rstrip(".")
 
 
 def _validity(sock: socket.socket) -> tuple[float, float] | None:
@@ -258,7 +258,7 @@ def _connect(
         if is_private(address):
             shown = "" if address == target.host else f" ({address})"
             msg = f"{target.host}{shown} is not a public address."
-            raise TransportError("name", msg)
+            raise TransportError("private", msg)
     connect: type[HTTPConnection] = HTTPConnection
     options: dict[str, Any] = {}
     if target.scheme == "https":

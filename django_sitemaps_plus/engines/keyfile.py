@@ -30,7 +30,7 @@ def check(
         response = http.send("GET", url, timeout=timeout, plain=True, public=not force)
     except TransportError as error:
         return CheckResult.bad(
-            f"The key file cannot be fetched. {error}", _fix(error, force=force)
+            f"The key file cannot be fetched. {error}", unreachable_fix(error)
         )
     if response.status != 200:
         return _refused(response)
@@ -108,10 +108,15 @@ def _different(
     return CheckResult.bad("The key file contains something else.", f"Add {_INCLUDE}.")
 
 
-def _fix(error: TransportError, *, force: bool) -> str:
+def unreachable_fix(error: TransportError) -> str:
+    """Return what to do where the site itself gives no answer at its address."""
+    if error.stage == "private":
+        return "Set BASE_URL to the public address, or use --force."
     if error.stage == "name":
-        hint = "Inside the site's own network, --force allows private addresses."
-        return f"Set BASE_URL to the public address. {'' if force else hint}".strip()
+        return "Correct BASE_URL, or the DNS records of its host."
     if error.stage == "tls":
-        return "Renew the certificate, or make the server send the whole chain."
+        return (
+            "Give the server a certificate that is valid for this name today, and let "
+            "it send the whole chain."
+        )
     return "Make the site reachable from this machine at BASE_URL."

@@ -12,6 +12,7 @@ from django_sitemaps_plus.protocol.robots import closed, read
 from . import http
 from .base import CheckResult
 from .errors import TransportError
+from .keyfile import unreachable_fix
 
 
 def check(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
@@ -32,7 +33,7 @@ def check(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
     except TransportError as error:
         return CheckResult.bad(
             f"robots.txt cannot be fetched. {error}",
-            "Make the site reachable from this machine at BASE_URL.",
+            unreachable_fix(error),
         )
     if response.status >= 500:
         return CheckResult.bad(

@@ -326,27 +326,31 @@ def _on_hold() -> Iterator[Alert]:
 
 
 def _audited(every: Sequence[Look]) -> Iterator[Alert]:
+    said: list[Audit] = []
     for look in every:
         is_crawl = look.mode == Audit.Fetched.CRAWLED
         subject = Subject.CRAWLER if is_crawl else Subject.AUDIT
         fix = f"manage.py check_sitemaps{_OPTIONS.get(look.mode, '')}"
         if is_crawl and look.fetched_urls < look.urls:
             fix = "manage.py ping_sitemaps --check"
-        if count := look.number_of(ERROR):
-            text = ngettext(
-                "The last audit of %(of)s found %(count)s error (%(how)s).",
-                "The last audit of %(of)s found %(count)s errors (%(how)s).",
-                count,
-            )
-            values = {"of": look.of, "count": number(count), "how": look.how}
+        level = ERROR if look.number_of(ERROR) else WARNING
+        if look.number_of(level):
+            text = gettext("The last audit of %(of)s found %(found)s (%(how)s).")
+            values = {"of": look.of, "found": look.found(level), "how": look.how}
             yield Alert(
                 subject=subject,
+                level=level,
                 text=text % values,
                 since=look.audit.finished_at,
                 fix=fix,
             )
-        if look.audit.missed:
-            text = gettext("The last audit of %(of)s did not look at all: %(missed)s")
+        # One audit may have looked in two ways.
+        if look.audit.missed and look.audit not in said:
+            said.append(look.audit)
+            fix = f"manage.py check_sitemaps{_OPTIONS.get(look.audit.fetched, '')}"
+            text = gettext(
+                "The last audit of %(of)s did not see everything: %(missed)s"
+            )
             values = {"of": look.of, "missed": look.audit.missed}
             # That this host has no IPv6, say, is no fault of the site.
             level = NOTE if is_crawl else WARNING

@@ -53,6 +53,19 @@ class Look:
             if KINDS[kind].level == level
         )
 
+    def found(self, level: str) -> str:
+        """Return how many errors or warnings it found, and of which kinds."""
+        count = self.number_of(level)
+        text = ngettext("%s error", "%s errors", count)
+        if level == WARNING:
+            text = ngettext("%s warning", "%s warnings", count)
+        titles = [
+            one.translated_title
+            for one in KINDS.values()
+            if one.level == level and one.id in self.counts
+        ]
+        return ", ".join([text % number(count), *titles])
+
     @property
     def of(self) -> str:
         """The names of the sections."""
@@ -62,7 +75,7 @@ class Look:
     def how(self) -> str:
         """What was looked at: what is listed, or how many URLs were fetched how."""
         how = str(MODES[self.mode])
-        if not self.mode:
+        if not self.mode or not self.urls:
             return how
         text = gettext("%(fetched)s of %(urls)s URLs %(how)s")
         if self.mode == Audit.Fetched.CRAWLED:

@@ -47,7 +47,9 @@ def check(
     subjects = [subject for subject in Subject if subject is not Subject.CRAWLER]
     found += map(_wrong, errors(alerts(subjects, aliases=aliases, refusal="")))
     began = time.time()
-    if site is not None and crawling.is_good:
+    # A copy that is not to be looked at, as --force would: robots.txt closes it, or its
+    # address is private. What fails is looked at.
+    if site is not None and (crawling.is_good or not guards.forced(robots).is_good):
         # Last: like any request for the sitemap, it builds what was never built.
         arrived = crawler.check(site, private=force, closed=not robots.is_good)
         found += [(SITE, one) for one in arrived]

@@ -38,7 +38,7 @@ def check(
     results = [_result(finding) for finding in findings]
     who = f"{', '.join(AGENTS)}, over {' and '.join(crawl.families)}"
     numbers = f"errors: {audit.errors:,}, warnings: {audit.warnings:,}"
-    text = f"The sitemap was read as {who} ({numbers})."
+    text = f"The sitemap was asked for as {who} ({numbers})."
     return [CheckResult.good(f"{text} {audit.missed}".strip()), *results]
 
 

@@ -55,13 +55,19 @@ class SitemapsCommand(BaseCommand):
             sites = _sites(site, options)
             problems = [self._run_for(one, len(sites) > 1, options) for one in sites]
         if any(problems):
-            raise CommandError(" ".join(filter(None, problems)), returncode=FAILED)
+            raise CommandError("\n".join(filter(None, problems)), returncode=FAILED)
 
     def _run_for(self, site: Site, is_one_of_many: bool, options: Any) -> str:
         with working_for(site):
             if is_one_of_many:
-                self.stdout.write(f"Site {site.key or str(site.address())!r}:")
-            return self.run(**options)
+                self.say(f"Site {site.label!r}:")
+            problem = self.run(**options)
+            # Which of them is wrong, an exit code does not say.
+            return (
+                f"Site {site.label}: {problem}"
+                if is_one_of_many and problem
+                else problem
+            )
 
     def run(self, *args: Any, **options: Any) -> str:
         """Do the work; return what is wrong in the end, empty if nothing is."""
@@ -167,7 +173,7 @@ def _has_sections(site: Site, names: Iterable[str]) -> bool:
 
 
 def _known_sites() -> str:
-    known = [site.key for site in Site.of_process() if site.key]
+    known = [site.label for site in Site.of_process() if site.label]
     if Site.default().is_chosen_by_request:
         rows = apps.get_model("sites.Site").objects.order_by("pk")
         known += [f"{row.pk} ({row.domain})" for row in rows[:20]]

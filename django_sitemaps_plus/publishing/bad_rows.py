@@ -42,7 +42,7 @@ def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
         )
     return (
         f"{len(bad)} of the {rows} rows of page {page} are bad; the first is "
-        f"{first.label}: {first.reason}."
+        f"{first.label}: {first.reason.rstrip('.')}."
     )
 
 

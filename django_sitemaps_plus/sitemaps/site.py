@@ -144,10 +144,10 @@ class Site:
         """
         Return the site that somebody names; None if there is no such site.
 
-        By its key, or by the number or the domain of a Site.
+        By its key or its host, or by the number or the domain of a Site.
         """
         for site in cls.of_process():
-            if site.key == text:
+            if text in (site.key, site.label):
                 return site
         if not apps.is_installed("django.contrib.sites"):
             return None
@@ -186,6 +186,12 @@ class Site:
         """Its URLconf: a module, or its name."""
         given = get_settings().SITES[self.name].get("URLCONF") if self.name else None
         return given or django_settings.ROOT_URLCONF
+
+    @property
+    def label(self) -> str:
+        """What people call it: its key or, without one, its host; empty if unknown."""
+        address = None if self.key else self.address()
+        return self.key if address is None else address.origin.host
 
     def address(self, scheme: str = "https") -> SiteAddress | None:
         """

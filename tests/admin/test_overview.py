@@ -203,7 +203,7 @@ def test_the_last_audit_and_removals_on_hold_are_shown(
     happened("/gone/", kind=UrlChange.Kind.REMOVED, on_hold=True)
     shown = index(admin_client)
     assert "1 removed URL is on hold until you confirm it: manage.py" in shown
-    assert "The last audit of article, static found 3 errors (what is listed)" in shown
+    assert "static found 3 errors, lastmods in the future (what is listed)" in shown
     assert "article, static what is listed 1 minute ago 3 errors, 1 warning" in shown
     assert "lastmods in the future error 3 article" in shown
     html = text(admin_client, "")

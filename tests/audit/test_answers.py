@@ -248,7 +248,19 @@ def test_what_is_no_web_page_is_judged_by_its_headers_only() -> None:
 
 def test_no_answer_is_a_finding_with_its_reason() -> None:
     answer = Answer(0, failure="www.example.com did not answer within 30 s.")
-    assert list(problems_of(URL, answer, NOW)) == [(kinds.UNREACHABLE, answer.failure)]
+    text = "www.example.com did not answer within 30 s"
+    assert list(problems_of(URL, answer, NOW)) == [(kinds.UNREACHABLE, text)]
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(400, "ALLOWED_HOSTS"), (502, "does not run"), (404, "")]
+)
+def test_a_status_that_is_the_site_s_says_where_to_look(status: int, text: str) -> None:
+    ((kind, said),) = problems_of(URL, Answer(status, seconds=0.1), NOW)
+    assert kind == kinds.FAILS
+    assert said.startswith(f"answers {status}")
+    assert text in said
+    assert bool(text) is ("," in said)
 
 
 def test_percentiles_are_of_the_answers() -> None:

@@ -112,6 +112,7 @@ def test_a_site_that_does_not_answer_is_not_asked_for_all_its_urls(
     settings.SITEMAPS_PLUS = {"BASE_URL": origin}
     listing(register, *(f"/{n}/" for n in range(20)))
     out, err, code = run_command("check_sitemaps", "--live", "--rate", "1000")
+    assert "error A107: URLs that could not be reached (4)" in out, "not a view's error"
     assert (err, code) == (
         "CommandError: The audit found 4 errors. No answer to 3 URLs in a row: 3 of 20 "
         "URLs were asked for.\n",

@@ -191,9 +191,16 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
     ),
     "another version": (
         lambda site: site.spoil(
-            body=gzip.compress(sitemap(f"{site.origin}/articles/a/"))
+            body=gzip.compress(
+                sitemap(f"{site.origin}/articles/a/", f"{site.origin}/articles/b/")
+            )
         ),
         kinds.DIFFERENT,
+        "has 2 entries, and should have 3",
+    ),
+    "an old file": (
+        lambda site: site.spoil(body=gzip.compress(sitemap(f"{site.origin}/old/"))),
+        kinds.NOT_OURS,
         "has 1 entries, and should have 3",
     ),
     "robots.txt disallows": (
@@ -438,6 +445,26 @@ def test_the_short_view_reads_the_first_file_only_and_says_how_many_there_are(
 # Commands
 
 
+def test_what_check_cannot_reach_is_red_afterwards_too(
+    mirror: Mirror, settings: Any
+) -> None:
+    assert look() == []
+    engines = {"one": {"BACKEND": "tests.support.outbox_engines.Memory"}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": engines}
+    mirror.spoil("/robots.txt", status=500)
+    out, _, code = run_command("ping_sitemaps", "--check", "--force")
+    assert code == 1
+    assert f"WRONG  site: {mirror.origin}/robots.txt: answers 500." in out
+    found = alerts([Subject.CRAWLER])
+    assert ["robots.txt or sitemaps that do not answer" in one.text for one in found]
+    # A copy at a private address is not looked at, so nothing is said of it.
+    before = [audit.pk for audit in last_crawls()]
+    out, _, code = run_command("ping_sitemaps", "--check")
+    assert code == 1
+    assert "Set BASE_URL to the public address, or use --force." in out
+    assert [audit.pk for audit in last_crawls()] == before
+
+
 def test_check_is_red_for_an_error_and_not_for_a_warning(
     mirror: Mirror, settings: Any
 ) -> None:
@@ -446,8 +473,8 @@ def test_check_is_red_for_an_error_and_not_for_a_warning(
     out, err, code = run_command("ping_sitemaps", "--check", "--force")
     assert (err, code) == ("", 0)
     assert (
-        "ok     site: The sitemap was read as Googlebot, bingbot, a browser, over IPv4 "
-        "(errors: 0, warnings: 0)." in out
+        "ok     site: The sitemap was asked for as Googlebot, bingbot, a browser, over "
+        "IPv4 (errors: 0, warnings: 0)." in out
     )
     mirror.spoil(headers={"X-Robots-Tag": "none"})
     out, err, code = run_command("ping_sitemaps", "--check", "--force")

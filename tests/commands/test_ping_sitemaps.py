@@ -702,6 +702,14 @@ def test_without_an_engine_to_use_or_an_address_it_fails(
     _out, err, code = ping()
     assert code == 2
     assert "No engine is configured: set SITEMAPS_PLUS['ENGINES']" in err
+    # What needs attention, and how the sitemaps arrive, can be asked for without one.
+    out, err, code = ping("--status")
+    assert ("Nobody has read the sitemaps as a crawler" in out, err, code) == (
+        (True, "", 0)
+    )
+    out, _err, code = ping("--check")
+    assert "The site's address is" in out
+    assert code != 2
     use(settings, one="Scripted")
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BASE_URL": None}
     settings.SITE_ID = None

@@ -344,9 +344,9 @@ def test_a_private_address_is_not_requested(server: FakeServer) -> None:
     def refused(host: str) -> tuple[str, str]:
         return failure(f"http://{host}:{server.port}/", plain=True, public=True)
 
-    assert refused("127.0.0.1") == ("name", "127.0.0.1 is not a public address.")
+    assert refused("127.0.0.1") == ("private", "127.0.0.1 is not a public address.")
     stage, message = refused("localhost")
-    assert stage == "name"
+    assert stage == "private"
     assert re.fullmatch(
         r"localhost \((127\.0\.0\.1|::1)\) is not a public address\.", message
     )

@@ -165,15 +165,16 @@ def test_each_wrong_is_red_everywhere(
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({}, "The last audit of article found 3 errors (what is listed)"),
+        ({}, "article found 3 errors, URLs with a session id (what is listed)"),
         (
             {"fetched": "live", "fetched_urls": 25, "kind": kinds.FAILS},
-            "article found 3 errors (25 of 25 URLs fetched over HTTP): manage.py "
+            "article found 3 errors, URLs that do not answer 200 (25 of 25 URLs "
+            "fetched over HTTP): manage.py "
             "check_sitemaps --live",
         ),
         (
             {"fetched": "crawl", "fetched_urls": 4, "urls": 4, "section": ""},
-            "The last audit of the site found 3 errors (4 of 4 files read",
+            "The last audit of the site found 3 errors, URLs with a session id (4 of ",
         ),
     ],
 )
@@ -196,6 +197,24 @@ def test_what_an_audit_found_is_not_hidden_by_one_that_looked_at_less(
     assert code == 1
 
 
+@pytest.mark.parametrize("fetched", ["", "live", "crawl"])
+def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
+    sound: None, admin_client: Client, fetched: str
+) -> None:
+    of = "" if fetched == "crawl" else "article"
+    kind = kinds.EXPIRES if fetched == "crawl" else kinds.LOGIN_FORM
+    if not fetched:
+        kind = kinds.TRACKING
+    audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
+    page = admin_client.get("/admin/sitemaps_plus/").content.decode()
+    assert "Nothing: all that was looked at is in order" not in page
+    status, _, code = run_command("ping_sitemaps", "--status")
+    text = f"found 3 warnings, {kinds.KINDS[kind].title}"
+    for where in (html.unescape(page), status):
+        assert text in " ".join(where.split())
+    assert code == 0
+
+
 def test_what_was_not_looked_at_is_said(sound: None, admin_client: Client) -> None:
     Audit.objects.all().delete()
     page = admin_client.get("/admin/sitemaps_plus/").content.decode()
@@ -207,10 +226,10 @@ def test_what_was_not_looked_at_is_said(sound: None, admin_client: Client) -> No
         assert "Nobody has read the sitemaps as a crawler does" in text
     audited(fetched="live", missed="It was stopped at page 2.")
     out = " ".join(run_command("ping_sitemaps", "--status")[0].split())
-    assert "Warning: The last audit of article did not look at all: It was" in out
+    assert "Warning: The last audit of article did not see everything: It" in out
     audited(fetched="crawl", fetched_urls=1, urls=1, sections={}, missed="No IPv6.")
     out = " ".join(run_command("ping_sitemaps", "--status")[0].split())
-    assert "Note: The last audit of the site did not look at all: No IPv6" in out
+    assert "Note: The last audit of the site did not see everything: No" in out
 
 
 def test_bytes_that_were_damaged_are_a_warning(

@@ -37,6 +37,12 @@ _WITH_VALUE: Final = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
 _CRAWLERS: Final = frozenset({*map(str.lower, CRAWLERS), "googlebot-news", "slurp"})
+#: What statuses say of the site rather than of the URL.
+_MEANS: Final = {
+    400: "as Django does for a host that is not in ALLOWED_HOSTS",
+    502: "as a web server does when Django does not run",
+    504: "as a web server does when Django takes too long",
+}
 _FORBID: Final = frozenset({"noindex", "none"})
 
 
@@ -70,7 +76,7 @@ def problems_of(url: str, answer: Answer, now: dt.datetime) -> Iterator[Problem]
     if answer.seconds > _SLOW:
         yield kinds.SLOW, f"answers after {answer.seconds:.1f} s"
     if answer.failure:
-        yield kinds.UNREACHABLE, answer.failure
+        yield kinds.UNREACHABLE, answer.failure.rstrip(".")
     elif 300 <= status < 400 and "location" in answer.headers:
         target = urljoin(url, answer.headers["location"])
         kind = kinds.LOGIN if _is_login(target) else kinds.REDIRECTS
@@ -78,7 +84,7 @@ def problems_of(url: str, answer: Answer, now: dt.datetime) -> Iterator[Problem]
     elif status == 401:
         yield kinds.LOGIN, "answers 401"
     elif status != 200:
-        yield kinds.FAILS, f"answers {status}"
+        yield kinds.FAILS, f"answers {in_words(status)}"
     elif not answer.body.strip():
         yield kinds.EMPTY, "answers with an empty body"
     else:
@@ -90,6 +96,11 @@ def problems_of(url: str, answer: Answer, now: dt.datetime) -> Iterator[Problem]
         yield from _forbidden(answer, page, now)
         yield from _elsewhere(url, answer, page)
         yield from _without_content(page)
+
+
+def in_words(status: int) -> str:
+    """Return a status, and what it usually means where that helps."""
+    return f"{status}, {_MEANS[status]}" if status in _MEANS else str(status)
 
 
 def problems_of_image(url: str, answer: Answer) -> Iterator[Problem]:

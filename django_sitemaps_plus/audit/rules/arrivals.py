@@ -18,6 +18,7 @@ from django_sitemaps_plus.protocol.robots import forbids, named, read, sitemaps_
 from django_sitemaps_plus.publishing.responses import ROBOTS_TAG
 
 from .answers import Answer
+from .answers import in_words as status_in_words
 from .urls import Problem
 
 #: The content types of robots.txt, of a sitemap and of its gzipped twin.
@@ -84,7 +85,7 @@ def document_of(url: str, answer: Answer) -> bytes:
     if status in (401, 403, 407, 429):
         raise Unusable(kinds.REFUSED, f"answers {status}")
     if status != 200:
-        raise Unusable(kinds.NOT_SERVED, f"answers {status}")
+        raise Unusable(kinds.NOT_SERVED, f"answers {status_in_words(status)}")
     return body
 
 
@@ -118,6 +119,8 @@ def _decompressed(url: str, answer: Answer) -> bytes:
         raise Unusable(kinds.ENCODED, text)
     if encodings:
         body = _unpacked(body, "says that it is gzipped, and is not")
+    if is_gz and _is_web_page(body):
+        raise Unusable(kinds.NOT_OURS, "is a web page")
     if is_gz:
         body = _unpacked(
             body, "was decompressed on its way, although its name ends .gz"

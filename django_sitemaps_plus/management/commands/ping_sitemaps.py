@@ -138,7 +138,9 @@ class Command(SitemapsCommand):
         if options["confirm"]:
             return self._confirm()
         is_asked = any(options[name] for name in ("url", "all", "since"))
-        if not engines() and (is_asked or not urls_changed.has_listeners()):
+        only_looks = options["check"] or options["status"]
+        has_work = only_looks or (urls_changed.has_listeners() and not is_asked)
+        if not engines() and not has_work:
             raise CommandError(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
                 '{"indexnow": {"BACKEND": '
@@ -316,7 +318,7 @@ class Command(SitemapsCommand):
                 if alert.level != ERROR:
                     text = f"{alert.level.title()}: {alert.sentence}"
                     self.say("\n".join(standing.wrapped(text)))
-        return " ".join(alert.sentence for alert in attention.errors(alerts))
+        return "\n".join(alert.sentence for alert in attention.errors(alerts))
 
     def _confirm(self) -> str:
         waiting = url_changes().filter(on_hold=True).order_by()
