@@ -11,8 +11,10 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from django.core.exceptions import DisallowedHost
 from django.core.paginator import Paginator
 from django.db import DatabaseError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -368,7 +370,10 @@ def llms(request: HttpRequest, name: str) -> HttpResponseBase:
 def engine_file(request: HttpRequest, name: str, *, site: str = "") -> HttpResponseBase:
     """``/<key>.txt``: what an engine fetches to know that the host is ours."""
     with working_for(Site.of_request(request, site)):
-        hosts = {request.get_host(), Site.current().address_for(request).origin.host}
+        hosts = {Site.current().address_for(request).origin.host}
+    # Behind a front end the Host may be a name that only its requests have.
+    with suppress(DisallowedHost):
+        hosts.add(request.get_host())
     for host in sorted(hosts):
         text = files_of(host).get(name)
         if text is not None:

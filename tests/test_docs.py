@@ -240,6 +240,7 @@ import django
 
 django.setup()
 
+from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
@@ -253,7 +254,7 @@ updated = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 Article.objects.create(slug="first", updated=updated)
 for address in sys.argv[1:]:
     if address.startswith("/"):
-        client = Client(headers={"host": "www.example.com"})
+        client = Client(headers={"host": settings.ALLOWED_HOSTS[0]})
         print(client.get(address, secure=True).content.decode())
     else:
         call_command(address)
@@ -371,3 +372,18 @@ def test_the_page_of_several_sites_runs(site: Site) -> None:
     told = site.visit("build_sitemaps", "/sitemap.xml")
     assert "Site 'blog':\nSection 'article': 1 page, 1 entry; 1 built" in told
     assert "<url><loc>https://www.example.com/articles/first/</loc></url>" in told
+
+
+def test_the_page_of_a_front_end_runs_where_django_has_a_host_of_its_own(
+    site: Site,
+) -> None:
+    settings = '\nINSTALLED_APPS += ["django_sitemaps_plus"]\n'
+    site.add("settings.py", settings)
+    for block in blocks(ROOT / "docs" / "headless.md", "python"):
+        if block.startswith("# "):
+            site.add_example(block)
+    told = site.visit("build_sitemaps", "/sitemap.xml", "/robots.txt")
+    assert "Section 'article': 1 page, 1 entry; 1 built, 0 unchanged." in told
+    assert "<loc>https://www.example.com/news/first</loc>" in told
+    assert "<loc>https://www.example.com/about</loc>" in told
+    assert "Sitemap: https://www.example.com/sitemap.xml" in told

@@ -31,6 +31,7 @@ from django_sitemaps_plus.sitemaps.sections import (
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     Site,
+    SiteAddress,
     parse_base_url,
     rendering_context,
 )
@@ -52,13 +53,14 @@ _HOOKS = (
 
 
 def check_location(source: SectionSource) -> Iterator[CheckMessage]:
-    """E014 to E017: no location, names and constants that lead nowhere, languages."""
+    """E007, E014 to E017: no location, or one that leads nowhere; languages."""
     sitemap = source.sitemap
     if not _has_own_location(sitemap):
         yield from _check_absolute_url(source)
     elif isinstance(sitemap, StaticSitemap):
         yield from _check_names(source)
     yield from _check_constant(source)
+    yield from _check_path(source)
     yield from _check_hreflang(sitemap)
 
 
@@ -155,6 +157,33 @@ def _check_constant(source: SectionSource) -> Iterator[CheckMessage]:
         )
 
 
+def _check_path(source: SectionSource) -> Iterator[CheckMessage]:
+    """E007: a path whose language or folder is not the section's."""
+    route = getattr(source.sitemap, "location", None)
+    if not isinstance(route, Route) or not route.is_literal:
+        return
+    try:
+        pieces, folder = route.compile().pieces, _address().folder
+    except ConfigurationError:
+        return  # E002, or what is wrong with the path itself
+    given = f"Section {source.name!r}: {route!r}"
+    if route.follows_language and not source.sitemap.i18n:
+        text = f"{given} has a {{language}}, but the section has one language only."
+        hint = "Set i18n = True, or write the language itself into the path."
+        yield message("E007", text, hint)
+    may_be_inside = len(pieces) > 1 and folder.startswith(pieces[0])
+    if not pieces[0].startswith(folder) and not may_be_inside:
+        text = f"{given} is not in {folder}, the path of BASE_URL."
+        hint = f"Begin the path with {folder!r}: it is that of the whole URL."
+        yield message("E007", text, hint)
+
+
+def _address() -> SiteAddress:
+    """Return the address of BASE_URL; raises ``ConfigurationError`` if it is none."""
+    given = Site.current().base_url
+    return parse_base_url(given) if given else PLACEHOLDER_SITE
+
+
 def _name_meant(value: Any) -> str:
     """Return what to write where a location is the name of a URL pattern."""
     with rendering_context(PLACEHOLDER_SITE):
@@ -186,20 +215,19 @@ def check_same_urls(source: SectionSource) -> Iterator[CheckMessage]:
             "W014",
             f"Section {source.name!r} lists an item by the same URL in several "
             f"languages, such as {same!r}.",
-            "Put its URL pattern into i18n_patterns(), or remove i18n = True.",
+            "Put its URL pattern into i18n_patterns(), or {language} into the path of "
+            "its Route, or remove i18n = True.",
         )
 
 
 def _refuse(location: Any) -> None:
     """Raise ``LocationError`` for what is not a location of this site."""
-    site = PLACEHOLDER_SITE
-    given = Site.current().base_url
-    if given:
-        try:
-            site = parse_base_url(given)
-        except ConfigurationError:
-            return  # E002 says so
-    elif isinstance(location, str) and not location.startswith("/"):
+    try:
+        site = _address()
+    except ConfigurationError:
+        return  # E002 says so
+    is_text = isinstance(location, str)
+    if site is PLACEHOLDER_SITE and is_text and not location.startswith("/"):
         # Only a request or the database knows the site's host.
         absolute(location, site.origin)
         return

@@ -190,11 +190,12 @@ def _check_route(source: SectionSource) -> Iterator[CheckMessage]:
             with rendering_context(PLACEHOLDER_SITE, language):
                 location.compile()
     except RouteError as error:
-        yield message(
-            "E007",
-            f"Section {source.name!r} has no URLs: {error}",
-            "Use the name of a URL pattern, with its namespaces and its parameters.",
-        )
+        hint = "Use the name of a URL pattern, with its namespaces and its parameters."
+        if location.is_literal:
+            hint = (
+                'Write a path such as "/p/{slug}/", and a value for each placeholder.'
+            )
+        yield message("E007", f"Section {source.name!r} has no URLs: {error}", hint)
         return
     if location.params and not location.expressions and source.key is not None:
         param = location.params[0]

@@ -58,6 +58,12 @@ def _refused(response: http.Response) -> CheckResult:
             f"The key file was not found ({status}).",
             f"Add {_INCLUDE}, and make the web server pass .txt files to Django.",
         )
+    if status == 400:
+        return CheckResult.bad(
+            "The site refuses the request for the key file (400).",
+            "Add the Host that Django is asked for to ALLOWED_HOSTS: that of BASE_URL, "
+            "or the one that a front end sends.",
+        )
     if status in (401, 403, 407, 429):
         return CheckResult.bad(
             f"Access to the key file is denied ({status}).",

@@ -210,15 +210,11 @@ def keys_of(
     language: str | None,
 ) -> list[Any]:
     """Return the keys of those rows whose columns have the values of a path."""
-    path = unquote(location.partition("?")[0])
-    if source.key is None or not path.startswith(site.prefix):
+    if source.key is None:
         return []
     with source.context(site, language):
-        try:
-            match = resolve(f"/{path[len(site.prefix) :]}", Site.current().urlconf)
-        except Resolver404:
-            return []
-    rows, columns = items.using(database_of(items)).order_by(), _columns(source, match)
+        columns = _columns(source, unquote(location.partition("?")[0]), site)
+    rows = items.using(database_of(items)).order_by()
     if not any(_is_indexed(items.model, name) for name in columns):
         # Whoever searches must not have a large table read from end to end.
         return []
@@ -230,18 +226,29 @@ def keys_of(
         return []
 
 
-def _columns(source: SectionSource, match: Any) -> Mapping[str, Any]:
+def _columns(source: SectionSource, path: str, site: SiteAddress) -> Mapping[str, Any]:
     """Return values by column: those of the section's route, or of equal names."""
     route = getattr(source.sitemap, "location", None)
-    if not isinstance(route, Route):
-        return {
-            name: value
-            for name, value in match.kwargs.items()
-            if _field(source.sitemap.items().model, name) is not None
-        }
-    if match.view_name != route.viewname:
+    if isinstance(route, Route) and route.is_literal:
+        return _of_columns(route, route.values_of(path))
+    if not path.startswith(site.prefix):
         return {}
-    given = match.kwargs or dict(enumerate(match.args))
+    try:
+        match: Any = resolve(f"/{path[len(site.prefix) :]}", Site.current().urlconf)
+    except Resolver404:
+        return {}
+    if isinstance(route, Route):
+        given = match.kwargs or dict(enumerate(match.args))
+        return _of_columns(route, given) if match.view_name == route.viewname else {}
+    return {
+        name: value
+        for name, value in match.kwargs.items()
+        if _field(source.sitemap.items().model, name) is not None
+    }
+
+
+def _of_columns(route: Route, given: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return those of a route's values that are of columns, by column."""
     names = {
         param: str(getattr(expression, "name", ""))
         for param, expression in route.expressions.items()

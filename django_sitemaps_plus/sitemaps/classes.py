@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.db.models import Max, Model, QuerySet
-from django.urls import reverse
 from django.utils.text import capfirst
 
 from django_sitemaps_plus.exceptions import ConfigurationError
@@ -34,6 +33,8 @@ from .attributes import (
     is_method,
 )
 from .leaving_out import is_evaluated, listed
+from .literal_paths import is_literal
+from .routes import Route
 
 
 class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
@@ -200,12 +201,12 @@ class GenericSitemap(
 
 class StaticSitemap(Sitemap):
     """
-    Pages without a model, by the names of their URLs.
+    Pages without a model, by the names of their URLs or by their paths.
 
-    ``names`` holds names, or pairs of a name and its arguments::
+    ``names`` holds what a ``Route`` is given, or pairs of that and its arguments::
 
         class Pages(StaticSitemap):
-            names = ["home", "about", ("page", {"slug": "imprint"})]
+            names = ["home", "/about/", ("page", {"slug": "imprint"})]
     """
 
     names: ClassVar[Sequence[str | tuple[str, Mapping[str, Any] | Iterable[Any]]]] = ()
@@ -215,17 +216,17 @@ class StaticSitemap(Sitemap):
         return list(self.names)
 
     def location(self, item: Any) -> str:
-        """Return the URL of the name, as ``reverse()`` does."""
-        if isinstance(item, str):
-            return reverse(item)
-        name, arguments = item
+        """Return the URL of the name or path, as a ``Route`` does."""
+        name, arguments = (item, ()) if isinstance(item, str) else item
         if isinstance(arguments, Mapping):
-            return reverse(name, kwargs=dict(arguments))
-        return reverse(name, args=list(arguments))
+            return Route(name)(**arguments)
+        return Route(name)(*arguments)
 
     def item_title(self, item: Any) -> str:
-        """Return the name as words: "Block list" for "book:block-list"."""
+        """Return the name as words: "Block list" for "book:block-list"; or the path."""
         name = item if isinstance(item, str) else item[0]
+        if is_literal(name):
+            return str(name)
         return str(capfirst(re.sub(r"[-_]+", " ", name.rpartition(":")[2])))
 
 

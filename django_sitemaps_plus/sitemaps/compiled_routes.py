@@ -19,6 +19,7 @@ from django.utils.http import escape_leading_slashes
 
 from django_sitemaps_plus.protocol.limits import MAX_LOCATION
 
+from .literal_paths import is_literal
 from .url_patterns import (
     SAFE,
     SAFE_OR_SEPARATOR,
@@ -133,12 +134,7 @@ class CompiledRoute:
             url = form.url(dict(zip(form.names, given, strict=True)))
             if url is not None:
                 return url
-        arguments = described(dict(zip(self._params, given, strict=True)))
-        msg = (
-            f"No URL pattern named {self._viewname!r} matches "
-            f"{', '.join(arguments) or 'without parameters'}."
-        )
-        raise NoReverseMatch(msg)
+        raise no_match(self._viewname, dict(zip(self._params, given, strict=True)))
 
     def texts(
         self,
@@ -257,7 +253,16 @@ def _has_leading_slash(joined: bytes) -> bool:
     return joined.startswith(b"/") or SEPARATOR + b"/" in joined
 
 
-def described(given: Mapping[Param, Any]) -> list[str]:
+def no_match(viewname: str, given: Mapping[Any, Any]) -> NoReverseMatch:
+    """Return the error of a URL pattern or a path that does not take some values."""
+    values = ", ".join(described(given)) or "without parameters"
+    if is_literal(viewname):
+        what = f"A value of {viewname!r} is empty or has a '/'"
+        return NoReverseMatch(f"{what}: {values}.")
+    return NoReverseMatch(f"No URL pattern named {viewname!r} matches {values}.")
+
+
+def described(given: Mapping[Any, Any]) -> list[str]:
     """Write arguments as in a call, none at great length."""
     return [
         f"{param}={_shown(value)}" if isinstance(param, str) else _shown(value)

@@ -1,6 +1,9 @@
 """
 ``Route``: a URL pattern compiled once, with exactly the results of ``reverse()``.
 
+Or a literal path with placeholders, for URLs that another program serves
+(``literal_paths``).
+
 ``django.urls.reverse()`` finds the patterns of a name, fills in the first that
 takes the given parameters, checks the result against the pattern's regular
 expression and percent-encodes it:
@@ -31,7 +34,8 @@ from django.utils.translation import get_language
 
 from django_sitemaps_plus.exceptions import RouteError
 
-from .compiled_routes import CompiledRoute, described
+from .compiled_routes import CompiledRoute, described, no_match
+from .literal_paths import follows_language, form_of_path, is_literal, values_of
 from .url_patterns import (
     RESERVED,
     Form,
@@ -58,15 +62,21 @@ def _forms(
 
 class Route:
     """
-    A named URL pattern and where the values of its parameters come from.
+    A URL pattern or a path, and where the values of its parameters come from.
 
     The values are ORM expressions (``F("slug")``) or constants, positional or by
     keyword, as the ``args`` and ``kwargs`` of ``reverse()``::
 
         location = Route("article-detail", slug=F("slug"))
 
+    What begins with "/" is the path of a URL that Django does not serve, from the
+    root of the host. Its placeholders are as in ``str.format()``, and ``{language}`` is
+    the entry's language::
+
+        location = Route("/{language}/p/{slug}/", slug=F("slug"))
+
     ``viewname``
-        The name of the pattern, with its namespaces.
+        The name of the pattern, with its namespaces, or the path.
     ``params``
         Every parameter: its name, or its index if they are positional.
     ``expressions``
@@ -88,6 +98,16 @@ class Route:
             if hasattr(value, "resolve_expression")
         }
 
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is a path, and not the name of a URL pattern."""
+        return is_literal(self.viewname)
+
+    @property
+    def follows_language(self) -> bool:
+        """Whether it is a path with the entry's language in it; valid ones know."""
+        return self.is_literal and follows_language(self.viewname, self.params)
+
     def __repr__(self) -> str:
         return f"Route({', '.join([repr(self.viewname), *described(self._given)])})"
 
@@ -98,6 +118,8 @@ class Route:
         For the ``location()`` method of a sitemap. The parameters with which the
         route was declared are not used. Raises what ``reverse()`` raises.
         """
+        if self.is_literal:
+            return self._filled(args, kwargs)
         if not (args and kwargs):
             for form in _forms(
                 get_resolver(get_urlconf()),
@@ -113,6 +135,17 @@ class Route:
         # It raises the error, with all its details.
         return reverse(self.viewname, args=args, kwargs=kwargs)
 
+    def _filled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Fill in the placeholders of a path."""
+        try:
+            form = form_of_path(self.viewname, (*range(len(args)), *kwargs))
+        except ValueError as error:
+            raise NoReverseMatch(f"Route({self.viewname!r}): {error}") from error
+        url = form.url(kwargs)
+        if url is None:
+            raise no_match(self.viewname, kwargs)
+        return url
+
     def of(self, values: Sequence[Any]) -> str:
         """
         Return the URL for values of ``expressions``, in their order.
@@ -124,12 +157,36 @@ class Route:
             return self(*given.values())
         return self(**{str(name): value for name, value in given.items()})
 
+    def values_of(self, path: str) -> dict[Param, str]:
+        """Return the values in a decoded path that is of this one; else nothing."""
+        return values_of(self.viewname, self.params, path)
+
     def compile(self) -> CompiledRoute:
         """
         Compile under the active language, URLconf and script prefix.
 
         Raises ``RouteError`` with the reason if ``reverse()`` could not succeed.
         """
+        forms = self._forms_of_path() if self.is_literal else self._forms_of_name()
+        try:
+            return CompiledRoute(self.viewname, self._given, self.expressions, forms)
+        except (ValueError, NoReverseMatch) as error:
+            raise RouteError(f"{self!r}: {error}") from error
+        except Exception as error:
+            msg = f"{self!r}: reverse() fails with {type(error).__name__}: {error}"
+            raise RouteError(msg) from error
+
+    def _forms_of_path(self) -> list[Form]:
+        try:
+            form = form_of_path(self.viewname, self.params)
+            constants = form.constants(self._given, self.expressions)
+            if form.rules_out(constants):
+                raise no_match(self.viewname, constants)
+        except (ValueError, NoReverseMatch) as error:
+            raise RouteError(f"{self!r}: {error}") from error
+        return [form]
+
+    def _forms_of_name(self) -> list[Form]:
         resolver = get_resolver(get_urlconf())
         patterns = patterns_of(resolver, self.viewname)
         if not patterns:
@@ -150,13 +207,7 @@ class Route:
                 f"{self!r}: no URL pattern of that name takes "
                 f"{', '.join(described(constants))}. Give values that one takes."
             )
-        try:
-            return CompiledRoute(self.viewname, given, expressions, possible)
-        except (ValueError, NoReverseMatch) as error:
-            raise RouteError(f"{self!r}: {error}") from error
-        except Exception as error:
-            msg = f"{self!r}: reverse() fails with {type(error).__name__}: {error}"
-            raise RouteError(msg) from error
+        return possible
 
     def _not_taken(self, patterns: Iterable[Pattern]) -> str:
         reserved = sorted(RESERVED.intersection(map(str, self.params)))
@@ -179,6 +230,12 @@ def problem_of_name(viewname: str) -> str:
     resolver = get_resolver(get_urlconf())
     if patterns_of(resolver, viewname):
         return ""
+    if not is_literal(viewname) and ("/" in viewname or "{" in viewname):
+        path = re.sub("^[a-z]+://[^/]*", "", viewname, flags=re.IGNORECASE).lstrip("/")
+        return (
+            f"no URL pattern is named {viewname!r}. A path begins with '/', without "
+            f"scheme and host, which are the site's: write {f'/{path}'!r}."
+        )
     msg = f"no URL pattern is named {viewname!r}."
     close = get_close_matches(viewname, sorted(set(known_names(resolver))))
     if close:

@@ -143,6 +143,21 @@ def test_a_row_is_found_by_an_indexed_column_without_reading_pages(
     assert len(found) == few
 
 
+def test_a_row_is_found_by_a_path_that_django_does_not_serve(
+    register: Any, admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = Route("/{language}/ü/n-{number}", number=F("number"))
+    register("notes", type("Paths", (Notes,), {"location": location}))
+    Note.objects.bulk_create(Note(number=n) for n in range(1, 41))
+    run_command("build_sitemaps")
+    monkeypatch.setattr(lookup, "SECONDS", -1.0)
+    assert f"Its row note {Note.objects.get(number=40).pk}: 40" in story(
+        admin_client, "/de/ü/n-40"
+    )
+    for url in ("/fr/ü/n-40", "/de/ü/n-x", "/de/ü/n-40/", "/de/notes/40/"):
+        assert "Its row" not in story(admin_client, url)
+
+
 @pytest.mark.parametrize("sitemap", [Small, ByMethod])
 def test_without_an_index_pages_are_searched(
     register: Any,

@@ -122,6 +122,11 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
         kinds.NOT_SERVED,
         "answers 404",
     ),
+    "a Host that Django does not know": (
+        lambda site: site.spoil(status=400),
+        kinds.NOT_SERVED,
+        "answers 400, as Django does where ALLOWED_HOSTS lacks the Host",
+    ),
     "broken robots.txt": (
         lambda site: site.spoil("/robots.txt", status=502),
         kinds.NOT_SERVED,

@@ -359,6 +359,34 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "Use the name of a URL pattern, with its namespaces and its parameters.",
     ),
     (
+        {"location": Route("/p/{slug}/{page}", slug=F("slug"))},
+        "E007",
+        "Section 'article' has no URLs: Route('/p/{slug}/{page}', slug=F(slug)): the "
+        "placeholder {page} has no value. ",
+        'Write a path such as "/p/{slug}/", and a value for each placeholder.',
+    ),
+    (
+        {"location": Route("/{language}/p/{slug}", slug=F("slug"))},
+        "E007",
+        "Section 'article': Route('/{language}/p/{slug}', slug=F(slug)) has a "
+        "{language}, but the section has one language only.",
+        "Set i18n = True, or write the language itself into the path.",
+    ),
+    (
+        {"location": Route("/p/{slgu}", slug=F("slug"))},
+        "E007",
+        "Section 'article' has no URLs: Route('/p/{slgu}', slug=F(slug)): there is no "
+        "placeholder for slug (there is {slgu}). Write {slug} into the path, or ",
+        'Write a path such as "/p/{slug}/", and a value for each placeholder.',
+    ),
+    (
+        {"location": Route("/p/{slug}", slug=F("slgu"))},
+        "E008",
+        "An expression of section 'article' cannot be resolved: Cannot resolve keyword "
+        "'slgu' into field.",
+        "Use the names of the model's fields, for example F('slug').",
+    ),
+    (
         {"lastmod": F("changed")},
         "E008",
         "An expression of section 'article' cannot be resolved: Cannot resolve keyword "
@@ -520,6 +548,21 @@ def test_a_constant_location_before_the_host_is_known(
     assert only("E016")[0].endswith("not in /shop/, the folder of the sitemap.")
 
 
+def test_a_path_outside_of_the_base_url_is_named(register: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
+    for inside in ("/shop/{slug}", "/{slug}/a"):
+        declare(register, location=Route(inside, slug=F("slug")))
+        assert found() == []
+    declare(register, location=Route("/p/{slug}", slug=F("slug")))
+    assert only("E007") == (
+        "Section 'article': Route('/p/{slug}', slug=F(slug)) is not in /shop/, the "
+        "path of BASE_URL.",
+        "Begin the path with '/shop/': it is that of the whole URL.",
+    )
+    settings.SITEMAPS_PLUS = {"BASE_URL": "www.example.com/shop"}
+    assert only("E002")
+
+
 def test_languages_of_which_django_warns_are_named_once(
     register: Any, settings: Any
 ) -> None:
@@ -534,6 +577,10 @@ def test_languages_of_which_django_warns_are_named_once(
     [
         (type("Articles", (ArticleSitemap,), {"i18n": True}), "/articles/first/"),
         (type("Pages", (PagesSitemap,), {"i18n": True}), "/about/"),
+        (
+            type("Paths", (PagesSitemap,), {"i18n": True, "names": ["/about"]}),
+            "/about",
+        ),
     ],
 )
 def test_one_url_for_all_languages_is_named(register: Any, cls: type, url: str) -> None:
@@ -542,7 +589,8 @@ def test_one_url_for_all_languages_is_named(register: Any, cls: type, url: str) 
     assert only("W014", ["default"]) == (
         "Section 'it' lists an item by the same URL in several languages, such as "
         f"{url!r}.",
-        "Put its URL pattern into i18n_patterns(), or remove i18n = True.",
+        "Put its URL pattern into i18n_patterns(), or {language} into the path of its "
+        "Route, or remove i18n = True.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models import F
 
+from django_sitemaps_plus import Route
 from django_sitemaps_plus.audit import kinds
 from django_sitemaps_plus.audit.queries import last_crawls
 from django_sitemaps_plus.health import crawler
@@ -64,6 +67,15 @@ def through(
     settings.SITEMAPS_PLUS = {"BASE_URL": f"http://127.0.0.1:{port}"}
     run_command("build_sitemaps")
     mirror.record()
+    with nginx(folder, port, mirror.host, server, location):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def nginx(
+    folder: Path, port: int, behind: str, server: str, location: str
+) -> Iterator[None]:
+    """Run nginx in front of another server."""
     file = folder / "nginx.conf"
     file.write_text(
         CONFIGURATION.replace("{{", "{")
@@ -72,15 +84,15 @@ def through(
         .replace("{location}", location)
         .replace("{folder}", str(folder))
         .replace("{port}", str(port))
-        .replace("{behind}", mirror.host)
+        .replace("{behind}", behind)
     )
-    nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    assert nginx is not None
-    command = [nginx, "-e", "stderr", "-p", str(folder), "-c", str(file)]
+    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    assert program is not None
+    command = [program, "-e", "stderr", "-p", str(folder), "-c", str(file)]
     process = subprocess.Popen(command)
     try:
         assert within(30, lambda: (folder / "pid").exists())
-        yield f"http://127.0.0.1:{port}"
+        yield
     finally:
         process.terminate()
         process.wait(30)
@@ -187,3 +199,39 @@ def test_an_old_copy_in_the_cache_of_nginx_is_found(
         found = look()
     assert {one for one, _ in found} == {kinds.OLD_COPY}
     assert "is an old copy: outdated for 2 hours" in str(found)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_static_front_end_passes_on_what_the_documentation_says(
+    live_server: Any, register: Any, settings: Any, tmp_path: Path
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "headless.md"
+    (block,) = re.findall(r"^```nginx\n(.*?)^```$", page.read_text(), re.M | re.S)
+    key = "0123456789abcdef"
+    assert key in block
+    port = free_port()
+    settings.ALLOWED_HOSTS = ["api.example.com"]
+    engine = "django_sitemaps_plus.engines.indexnow.IndexNow"
+    settings.SITEMAPS_PLUS = {
+        "BASE_URL": f"http://127.0.0.1:{port}",
+        "ENGINES": {"indexnow": {"BACKEND": engine, "OPTIONS": {"key": key}}},
+    }
+    location = Route("/news/{slug}", slug=F("slug"))
+    register("article", type("News", (ArticleSitemap,), {"location": location}))
+    (tmp_path / "www" / "news").mkdir(parents=True)
+    for slug in ("first", "größe"):
+        articles(1, slug=slug)
+        (tmp_path / "www" / "news" / f"{slug}.html").write_text(f"<h1>{slug}</h1>")
+    run_command("build_sitemaps")
+    behind = live_server.url.removeprefix("http://")
+    server = block.replace("https://api.example.com;", f"http://{behind};")
+    server += "default_type text/html; root {folder}/www;"
+    server += "location /news/ { try_files $uri.html =404; }"
+    # What the documentation forgets is not there.
+    with nginx(tmp_path, port, behind, server, "return 404;"):
+        out, err, code = run_command("check_sitemaps", "--live", "--rate", "50")
+        assert (err, code) == ("", 0), out
+        assert "Audit: 2 URLs, 2 of them fetched; 0 errors" in out
+        assert "As crawlers see it: 1 of 1 sitemap read; 0 errors" in out
+        out, _, _ = run_command("ping_sitemaps", "--check", "--force")
+        assert "indexnow: The key file is at " in out

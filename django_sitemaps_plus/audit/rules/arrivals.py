@@ -84,6 +84,9 @@ def document_of(url: str, answer: Answer) -> bytes:
         )
     if status in (401, 403, 407, 429):
         raise Unusable(kinds.REFUSED, f"answers {status}")
+    if status == 400:
+        why = "as Django does where ALLOWED_HOSTS lacks the Host that it is asked for"
+        raise Unusable(kinds.NOT_SERVED, f"answers 400, {why}")
     if status != 200:
         raise Unusable(kinds.NOT_SERVED, f"answers {status_in_words(status)}")
     return body
