@@ -309,9 +309,11 @@ class World:
         # In the order of their changes.
         rows = Change.objects.exclude(page=None).order_by("pk")
         found = list(rows.values_list("page", "loses_url"))
-        missing = [page for page, loses in found if loses]
+        losing = {page for page, loses in found if loses}
         refresh.refresh_all([self.source], place())
-        self.plain.refresh(missing, [page for page, _ in found])
+        order = list(dict.fromkeys(page for page, _ in found))
+        missing = [page for page in order if page in losing]
+        self.plain.refresh(missing, order)
 
     # The ledger, by its parts
 
