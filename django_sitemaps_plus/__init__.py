@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from .protocol.entries import Image, News, Video
-from .signals import submission_finished, urls_changed
+from .signals import documents_changed, submission_finished, urls_changed
 from .sitemaps.classes import GenericSitemap, Sitemap, StaticSitemap
 from .sitemaps.media import Related
 from .sitemaps.news import NewsSitemap
@@ -25,6 +25,7 @@ __all__ = [
     "Sitemap",
     "StaticSitemap",
     "Video",
+    "documents_changed",
     "register",
     "submission_finished",
     "touch",

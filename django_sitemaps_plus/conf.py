@@ -52,6 +52,9 @@ _FORMATS: dict[str, dict[str, Any]] = {
     "feeds": {"robots": False, "entries": 100, "days": 7, "hubs": ()},
     "recent": {"robots": False, "entries": 1_000, "days": 7},
 }
+#: The headers that name cache tags, and what stands between two of them: Fastly's (and
+#: that of most others), and the one of Cloudflare and CloudFront.
+TAG_HEADERS = {"Surrogate-Key": " ", "Cache-Tag": ","}
 #: Days that a format may look back: what happened to URLs is stored for that long.
 _MOST_DAYS = 366
 
@@ -101,6 +104,10 @@ class Settings:
     #: whether it still holds, which costs a 304 and never shows an old page.
     #: None sends no header.
     CACHE_CONTROL: str | None = "no-cache"
+
+    #: The headers in which each answer names its tags, by which a cache drops it:
+    #: "Surrogate-Key", "Cache-Tag". None by default: it takes a cache that reads them.
+    CACHE_TAGS: list[str] = field(default_factory=list)
 
     #: Whether sitemaps name a CSS file by which browsers show them: a person who opens
     #: one reads a list, not XML, or text without any breaks. Crawlers ignore it.
@@ -203,6 +210,10 @@ class Settings:
         for pattern in self.EXCLUDE:
             if problem := problem_of(pattern):
                 raise refusal(f"has {pattern!r}, which {problem}.", "EXCLUDE")
+        for name in _texts(self.CACHE_TAGS, "CACHE_TAGS"):
+            if name not in TAG_HEADERS:
+                problem = f"has {name!r}. {advice(name, TAG_HEADERS, 'headers')}"
+                raise refusal(problem, "CACHE_TAGS")
         self.robots_groups()
         self.extra_sitemaps()
         _formats(self.FORMATS)

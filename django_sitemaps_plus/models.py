@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from .audit.models import Audit, Finding
 from .changes.models import Change, RelatedState, UrlChange
-from .delivery.models import EngineState, SitemapReport, Submission
+from .delivery.models import (
+    AnnouncedDocument,
+    EngineState,
+    SitemapReport,
+    Submission,
+)
 from .pagination.models import Page, Section
 from .publishing.models import DailyCount, PageFile, Read
 
 __all__ = [
+    "AnnouncedDocument",
     "Audit",
     "Change",
     "DailyCount",

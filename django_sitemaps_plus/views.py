@@ -32,6 +32,7 @@ from .pagination.queries import ledger
 from .protocol.llms import Link, llms_txt
 from .protocol.robots import closed, robots_txt
 from .publishing import index as indexes
+from .publishing.cache_tags import patch_cache_tags
 from .publishing.documents import (
     UnusableError,
     as_text,
@@ -129,6 +130,19 @@ def _in_autocommit(view: View) -> View:
     return own
 
 
+def _tagged(view: View) -> View:
+    """Name the cache tags of what was asked for, if the answer may be cached."""
+
+    @functools.wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        if response.status_code in (200, 304):
+            patch_cache_tags(response, request.path, kwargs.get("site", ""))
+        return response
+
+    return inner
+
+
 def _counted(view: View) -> View:
     """Count who got a sitemap or a feed, or heard that it has not changed."""
 
@@ -148,6 +162,7 @@ def _counted(view: View) -> View:
 
 
 @_guarded
+@_tagged
 @_counted
 def gathered(
     request: HttpRequest,
@@ -178,6 +193,7 @@ def gathered(
 
 
 @_guarded
+@_tagged
 @_counted
 def page(
     request: HttpRequest,
@@ -210,6 +226,7 @@ def page(
 
 
 @_guarded
+@_tagged
 @_counted
 def feed(request: HttpRequest, *, ending: str, name: str = "") -> HttpResponseBase:
     """``/sitemap.atom``, ``/sitemap-<section>.rss``: what changed last, as a feed."""
@@ -223,6 +240,7 @@ def feed(request: HttpRequest, *, ending: str, name: str = "") -> HttpResponseBa
 
 
 @_guarded
+@_tagged
 @_counted
 def recent(request: HttpRequest, *, what: str, gz: bool = False) -> HttpResponseBase:
     """``/sitemap-recent.xml``: what changed within some days, the newest first."""
@@ -260,6 +278,7 @@ def _send_fresh(
 
 
 @_in_autocommit
+@_tagged
 def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     """
     ``/robots.txt``: the rules of the settings, and where the sitemap is.
@@ -330,6 +349,7 @@ def _for_people(
 
 
 @require_safe
+@_tagged
 def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     """
     ``/sitemap-style``: the stylesheet of the sitemaps, in the request's language.
@@ -345,6 +365,7 @@ def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
 
 
 @_guarded
+@_tagged
 def llms(request: HttpRequest, name: str) -> HttpResponseBase:
     """``/llms.txt``: sections with a title, where the settings ask for it."""
     settings = get_settings()
@@ -367,6 +388,7 @@ def llms(request: HttpRequest, name: str) -> HttpResponseBase:
 
 
 @require_safe
+@_tagged
 def engine_file(request: HttpRequest, name: str, *, site: str = "") -> HttpResponseBase:
     """``/<key>.txt``: what an engine fetches to know that the host is ours."""
     with working_for(Site.of_request(request, site)):

@@ -98,6 +98,12 @@ def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
         ("BACKGROUND_SHARE", 0, "is 0; use a share above 0 and up to 1."),
         ("ROBOTS", "User-agent: *", "must be a list, not 'User-agent: *'."),
         ("ROBOTS", {"allow": []}, "must be a list, not {'allow': []}."),
+        ("CACHE_TAGS", "Cache-Tag", "must be a list, not 'Cache-Tag'."),
+        (
+            *("CACHE_TAGS", ["Cache-Tags"]),
+            "has 'Cache-Tags'. Did you mean 'Cache-Tag'?",
+        ),
+        ("CACHE_TAGS", [7], "is [7]; use a list of texts."),
         ("STYLESHEET", 1, "must be True or False, not 1."),
         ("LLMS", True, f"must be a dict, {HEAD}"),
         ("LLMS", {"description": "x"}, f"needs a 'title', {HEAD}"),

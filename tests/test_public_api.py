@@ -29,6 +29,7 @@ def test_the_names() -> None:
         "Sitemap",
         "StaticSitemap",
         "Video",
+        "documents_changed",
         "register",
         "submission_finished",
         "touch",

@@ -439,6 +439,54 @@ def test_cache_control(
         assert client.get(address).headers.get("Cache-Control") == header
 
 
+def test_each_answer_names_its_tags_where_the_settings_say(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(FORMATS={"text": {}, "feeds": {}, "recent": {}}, LLMS={"title": "Example"})
+    files = ["sitemap.xml", "sitemap-article-1.txt", "sitemap.atom", "robots.txt"]
+    files += ["sitemap-recent.xml", "sitemap-article.xml", "llms.txt", "sitemap-style"]
+    for name in files:
+        assert not {"Surrogate-Key", "Cache-Tag"} & set(client.get(f"/{name}").headers)
+    change(CACHE_TAGS=["Surrogate-Key", "Cache-Tag"])
+    for name in files:
+        answer = client.get(f"/{name}")
+        assert answer.headers["Surrogate-Key"] == f"{name} sitemaps"
+        assert answer.headers["Cache-Tag"] == f"{name},sitemaps"
+    answer = client.get(f"{PAGE}.gz")
+    assert answer.headers["Cache-Tag"] == f"{PAGE[1:]},sitemaps"
+    tag = answer.headers["ETag"]
+    unchanged = client.get(f"{PAGE}.gz", headers={"if-none-match": tag})
+    assert unchanged.status_code == 304
+    assert unchanged.headers["Cache-Tag"] == f"{PAGE[1:]},sitemaps"
+
+
+def test_what_no_cache_may_store_names_no_tags(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(CACHE_TAGS=["Cache-Tag"])
+    assert "Cache-Tag" not in client.get("/sitemap-article-9.xml").headers
+    client.get(PAGE)
+    PageFile.objects.all().delete()
+    Page.objects.update(building_by="another", building_until=time.time() + 60)
+    answer = client.get(PAGE)
+    assert answer.status_code == 503
+    assert "Cache-Tag" not in answer.headers
+
+
+def test_tags_are_ascii_and_begin_with_the_name_of_a_further_site(
+    client: Client, register: Any, change: Any, urlconf: Any
+) -> None:
+    register("ü", ArticleSitemap)
+    change(CACHE_TAGS=["Cache-Tag"], SITES={"blog": {"BASE_URL": "https://b.example"}})
+    assert (
+        client.get("/sitemap-ü.xml").headers["Cache-Tag"].startswith("sitemap-%C3%BC")
+    )
+    urlconf(path("", include("django_sitemaps_plus.urls"), {"site": "blog"}))
+    for name in ("sitemap.xml", "robots.txt"):
+        tags = client.get(f"/{name}").headers["Cache-Tag"]
+        assert tags == f"blog/{name},blog/sitemaps"
+
+
 # Languages and ports
 
 

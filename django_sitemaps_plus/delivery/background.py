@@ -39,7 +39,7 @@ from django_sitemaps_plus.publishing.refresh import (
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
-from . import guards, outbox, reports, workers
+from . import documents, guards, outbox, reports, workers
 from .announcing import announce
 from .dispatcher import deliver
 from .results import DeliveryOptions, Report
@@ -56,6 +56,9 @@ IDLE = 10.0
 STINT = 30.0
 #: The least seconds between two looks for what is due.
 PAUSE = 0.1
+#: Seconds after a page was rebuilt before receivers hear of it, and caches forget what
+#: they have: answers with the former bytes may be on their way until then.
+SETTLE = 1.0
 #: The longest wait, in seconds, during which the thread keeps its connections.
 CONNECTED = 5.0
 #: Seconds for which a process that ends waits for what the thread is doing.
@@ -78,8 +81,10 @@ class Background:
         self._serves = False
         self._has_run = False
         self._looked = -LOOK
-        #: When to notify engines, and to rebuild a page, by the monotonic clock.
-        self._notify_at = self._rebuild_at = math.inf
+        #: When to notify engines, to rebuild a page, and to announce documents, by the
+        #: monotonic clock; and from when that may be.
+        self._notify_at = self._rebuild_at = self._announce_at = math.inf
+        self._announce_from = 0.0
 
     def stop(self) -> None:
         """End the thread with the process, after the page that it is building."""
@@ -165,6 +170,25 @@ class Background:
             rest = _soonest(self._rebuild_page)
             if rest is not None:
                 self._rebuild_at = time.monotonic() + max(PAUSE, rest)
+            # With the page, its index. But many pages may wait.
+            most = 2.0 * max(SETTLE, get_settings().NOTIFY_AFTER)
+            self._announce_in(SETTLE if rest is None else most)
+        elif self._announce_at <= now:
+            self._announce_documents()
+
+    def _announce_documents(self) -> None:
+        """Announce what is served with other bytes, within ``BACKGROUND_SHARE`` too."""
+        self._announce_at, begun = math.inf, time.thread_time()
+        wait = _soonest(partial(documents.announce, self._is_ending))
+        used = time.thread_time() - begun
+        rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
+        self._announce_from = time.monotonic() + rest
+        if wait is not None:
+            self._announce_in(wait)
+
+    def _announce_in(self, seconds: float) -> None:
+        at = max(self._announce_from, time.monotonic() + max(PAUSE, seconds))
+        self._announce_at = min(self._announce_at, at)
 
     def _rebuild_page(self) -> float | None:
         """Rebuild a page of the current site; return as ``Leisure.step``."""
@@ -172,7 +196,8 @@ class Background:
         if site is None or self._is_ending():
             return None
         leisure = self._leisure.setdefault(Site.current(), Leisure())
-        return leisure.step(all_sources(), site)
+        promptly = documents.are_wanted()
+        return leisure.step(all_sources(), site, promptly=promptly)
 
     def _notify_in(self, seconds: float) -> None:
         at = time.monotonic() + max(PAUSE, seconds)
@@ -180,7 +205,7 @@ class Background:
 
     def _due(self) -> float:
         """Return when there is something to do, by the monotonic clock."""
-        return min(self._notify_at, self._rebuild_at)
+        return min(self._notify_at, self._rebuild_at, self._announce_at)
 
     def _is_ending(self) -> bool:
         return self._ends
@@ -306,7 +331,9 @@ def _rebuild_and_notify() -> float | None:
     if site is not None:
         sources = all_sources()
         compare_by_position(sources, site)
-        refresh_all(sources, site, at_leisure=True)
+        promptly = documents.are_wanted()
+        refresh_all(sources, site, at_leisure=True, promptly=promptly)
+        documents.announce()
     # Once more, of what the pages found out.
     return notify()
 
@@ -347,6 +374,7 @@ def prepare(
 def send(options: DeliveryOptions) -> Report:
     """Notify receivers and engines of all that is due."""
     announce()
+    documents.announce()
     report = deliver(options)
     if not report.refusal:
         reports.ask()

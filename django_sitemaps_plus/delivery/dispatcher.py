@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from django.db.models import F
 
@@ -32,6 +33,7 @@ from django_sitemaps_plus.engines.base import (
 )
 from django_sitemaps_plus.engines.errors import NoThread
 from django_sitemaps_plus.publishing import history
+from django_sitemaps_plus.publishing.cache_tags import document_at, tag_of
 from django_sitemaps_plus.signals import submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
@@ -298,6 +300,7 @@ class Dispatcher:
             urls=[row.url for row in rows],
             are_sitemaps=rows[0].kind == Submission.Kind.SITEMAP,
             kinds=[str(row.kind) for row in rows],
+            tags=_tags(rows),
             deferred=[row.url for row in rows if row.deferred],
             id=digest_of(" ".join(map(_identity, rows))),
         )
@@ -441,6 +444,12 @@ def _batches(rows: Sequence[Submission]) -> list[list[Submission]]:
     feeds = [row for row in rows if row.kind == kinds.FEED]
     urls = [row for row in rows if row.kind not in (kinds.SITEMAP, kinds.FEED)]
     return sitemaps + [some for some in (feeds, urls) if some]
+
+
+def _tags(rows: Iterable[Submission]) -> list[str]:
+    """Return the cache tags of the documents among some URLs."""
+    urls = [unquote(row.url) for row in rows if row.kind == Submission.Kind.DOCUMENT]
+    return list(dict.fromkeys(tag_of(document_at(url)) for url in urls))
 
 
 def _identity(row: Submission) -> str:

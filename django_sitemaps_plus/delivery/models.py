@@ -146,6 +146,7 @@ class Submission(SiteRow):
         REMOVED = "removed", _("removed")
         SITEMAP = "sitemap", _("sitemap")
         FEED = "feed", _("feed")
+        DOCUMENT = "document", _("document")
         REQUESTED = "requested", _("requested")
 
     class State(models.TextChoices):
@@ -343,6 +344,29 @@ class EngineState(SiteRow):
 
     def __str__(self) -> str:
         return f"{self.engine} ({self.host})"
+
+
+class AnnouncedDocument(SiteRow):
+    """A document, and the version for which ``documents_changed`` was sent last."""
+
+    #: The name of its file, without ".gz".
+    document = models.CharField(max_length=200)
+    #: Empty: the document is gone.
+    version = models.CharField(max_length=64, blank=True)
+    #: When it is sent again, unless the process that has claimed it sends it; null if
+    #: it was sent.
+    announce_at = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["site", "document"], name="sitemaps_plus_announced"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.document
 
 
 class SitemapReport(SiteRow):

@@ -24,7 +24,7 @@ from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP, ROWS
 from django_sitemaps_plus.db import database_time, delete_old, retrying
-from django_sitemaps_plus.engines.base import Engine
+from django_sitemaps_plus.engines.base import DOCUMENTS, Engine
 from django_sitemaps_plus.pagination.queries import (
     of_sections,
     pages,
@@ -304,6 +304,8 @@ def _takes(engine: Engine, item: Notice) -> bool:
         return item.only == engine.alias
     if item.kind == Kind.SITEMAP:
         return engine.takes_sitemaps
+    if item.kind == Kind.DOCUMENT:
+        return DOCUMENTS in engine.events
     if item.late and engine.wants(item.section, Kind.CHANGED.value):
         return False
     return engine.takes_urls and engine.wants(item.section, item.kind.value)

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce, Greatest
 from django_sitemaps_plus.db import DatabaseTime
 
 from .models import (
+    AnnouncedDocument,
     EngineState,
     EngineStateQuerySet,
     SitemapReport,
@@ -22,6 +23,11 @@ from .models import (
 def submissions() -> SubmissionQuerySet:
     """Return the site's submissions, in the database for writing."""
     return Submission.objects.on_site()
+
+
+def announced() -> QuerySet[AnnouncedDocument]:
+    """Return what was announced of the site's documents."""
+    return AnnouncedDocument.objects.on_site()
 
 
 def states() -> EngineStateQuerySet:

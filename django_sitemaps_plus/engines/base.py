@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 EXCERPT = 500
 #: What can happen to a URL.
 EVENTS = ("added", "changed", "removed")
+#: That sitemaps are served with other bytes.
+DOCUMENTS = "documents"
 #: Seconds after which a quota that was used up is asked for again. Hardly an engine
 #: says when it renews a day's quota.
 RENEWED_IN = 3_600.0
@@ -91,8 +93,11 @@ class Batch:
     urls: Sequence[str]
     #: Whether the URLs are sitemaps.
     are_sitemaps: bool = False
-    #: What happened to each URL: "added", "changed", "removed" or "requested".
+    #: What happened to each URL: "added", "changed", "removed" or "requested", or
+    #: "document" for a sitemap with other bytes.
     kinds: Sequence[str] = ()
+    #: The cache tags of the documents among the URLs.
+    tags: Sequence[str] = ()
     #: The URLs that the engine has deferred before.
     deferred: Collection[str] = ()
     #: The same for each attempt to submit this and nothing else, and for nothing else.
@@ -154,6 +159,8 @@ class Engine(ABC):
     takes_sitemaps: ClassVar[bool] = False
     #: Whether it accepts feeds that changed: those that ``feeds_of_site()`` names.
     takes_feeds: ClassVar[bool] = False
+    #: Whether it may be notified of documents with other bytes: sitemaps, for caches.
+    takes_documents: ClassVar[bool] = False
     #: The most URLs per request.
     max_urls: ClassVar[int] = 1
     #: Whether it passes on what happened to each URL. It is then told nothing of a URL
@@ -171,7 +178,8 @@ class Engine(ABC):
     sections: Sequence[str] = ()
     #: Sections whose URLs it is not notified of.
     exclude: Sequence[str] = ()
-    #: What it is notified of: "added", "changed", "removed"; empty for all.
+    #: What it is notified of: "added", "changed", "removed"; empty for all of these.
+    #: Some also take "documents".
     events: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -190,9 +198,10 @@ class Engine(ABC):
             raise OptionError("timeout", "is 0; use a positive number of seconds.")
         for option in ("sections", "exclude", "events"):
             self._check_texts(option, getattr(self, option))
-        unknown = [event for event in self.events if event not in EVENTS]
+        possible = (*EVENTS, DOCUMENTS) if self.takes_documents else EVENTS
+        unknown = [event for event in self.events if event not in possible]
         if unknown:
-            events = ", ".join(map(repr, EVENTS))
+            events = ", ".join(map(repr, possible))
             raise OptionError("events", f"has {unknown[0]!r}; use some of {events}.")
 
     def _check_texts(self, option: str, value: object) -> None:

@@ -39,6 +39,7 @@ class Webhook(Engine):
     takes_urls: ClassVar[bool] = True
     max_urls: ClassVar[int] = 1_000
     tells_kinds: ClassVar[bool] = True
+    takes_documents: ClassVar[bool] = True
 
     #: The URL to send requests to.
     url: str
@@ -102,4 +103,7 @@ def _document(batch: Batch) -> dict[str, object]:
     kinds = batch.kinds or ["requested"] * len(batch.urls)
     urls = list(zip(kinds, batch.urls, strict=True))
     by_kind = {kind: [url for of_url, url in urls if of_url == kind] for kind in _KINDS}
-    return {"site": batch.origin, **by_kind}
+    told: dict[str, object] = {"site": batch.origin, **by_kind}
+    if documents := [url for kind, url in urls if kind == "document"]:
+        told |= {"documents": documents, "tags": list(batch.tags)}
+    return told

@@ -321,6 +321,7 @@ class Migration(migrations.Migration):
                             ("removed", "removed"),
                             ("sitemap", "sitemap"),
                             ("feed", "feed"),
+                            ("document", "document"),
                             ("requested", "requested"),
                         ],
                         max_length=9,
@@ -744,6 +745,38 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(
                         fields=("site", "engine", "digest"),
                         name="sitemaps_plus_report",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="AnnouncedDocument",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
+                        max_length=50,
+                    ),
+                ),
+                ("document", models.CharField(max_length=200)),
+                ("version", models.CharField(blank=True, max_length=64)),
+                ("announce_at", models.FloatField(blank=True, null=True)),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("site", "document"), name="sitemaps_plus_announced"
                     )
                 ],
             },

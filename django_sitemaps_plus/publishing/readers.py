@@ -26,6 +26,7 @@ from django_sitemaps_plus.protocol.crawlers import OURS, crawler_of
 from django_sitemaps_plus.sitemaps.site import Site
 
 from . import history
+from .cache_tags import document_at
 from .models import Read
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -77,8 +78,7 @@ class ReaderCounts:
         """Count an answer to a GET: 200, or 304. The path ends with the file's name."""
         if OURS in user_agent:
             return
-        document = path[path.rfind("/") + 1 :].removesuffix(".gz")
-        key = _Key(Site.current().key, document, crawler_of(user_agent))
+        key = _Key(Site.current().key, document_at(path), crawler_of(user_agent))
         now = time.time()
         with self._lock:
             found = self._counted.get(key)

@@ -16,8 +16,9 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Count, F, Min, Q, Sum
 
 from django_sitemaps_plus.changes.assignment import assign, unassign
 from django_sitemaps_plus.changes.events import MOST
@@ -159,15 +160,42 @@ def _wanted(
     return list(dict.fromkeys([*lost, *places, *others]))
 
 
-def _wanted_soon(sources: Sequence[SectionSource], now: float) -> list[Place]:
+class _Pace(NamedTuple):
+    """How soon pages are rebuilt at leisure; all in seconds."""
+
+    #: Until a change has to be looked for in pages that nobody asks for.
+    wait: float
+    seldom: float
+    listed: float
+    again: float
+
+    @classmethod
+    def of(cls, *, promptly: bool) -> _Pace:
+        """
+        Return the pace; ``promptly`` where nobody asks for pages, because a cache does.
+
+        Then ``NOTIFY_AFTER`` says how soon, and how often a page is rebuilt.
+        """
+        if not promptly:
+            return cls(get_settings().VERIFY_AFTER, SELDOM, LISTED, AGAIN)
+        most = max(MARGIN / 2, get_settings().NOTIFY_AFTER)
+        return cls(0.0, min(SELDOM, most), min(LISTED, most), min(AGAIN, most))
+
+
+def _wanted_soon(
+    sources: Sequence[SectionSource], pace: _Pace, now: float
+) -> list[Place]:
     """Return the pages that cannot wait for who asks for them: see ``_wanted``."""
-    return _wanted(sources, now - get_settings().VERIFY_AFTER)
+    return _wanted(sources, now - pace.wait if pace.wait else None)
 
 
-def _refreshed_before(places: Sequence[Place], before: float) -> list[Place]:
-    """Return those of some pages that were not rebuilt at leisure since a time."""
+def _refreshed_before(places: Sequence[Place], pace: _Pace, now: float) -> list[Place]:
+    """Return those of some pages that were not rebuilt at leisure lately."""
     names = {name for name, _ in places}
-    rows = pages().filter(of_sections(names), refreshed_at__gt=before)
+    # What could not be rebuilt is not tried all the time.
+    failed = Q(refreshed_at__gt=now - SELDOM, read_at__lt=F("refreshed_at") - MARGIN)
+    tried = Q(refreshed_at__gt=now - pace.seldom) | failed
+    rows = pages().filter(of_sections(names)).filter(tried)
     lately = set(rows.values_list("section__name", "number")) if places else ()
     return [place for place in places if place not in lately]
 
@@ -254,12 +282,14 @@ def refresh_all(
     site: SiteAddress,
     *,
     at_leisure: bool = False,
+    promptly: bool = False,
     progress: Callable[[int], object] = lambda pages: None,
 ) -> int:
     """
     Rebuild all pages whose rows changed; returns how many.
 
-    With ``at_leisure`` those only that ``Leisure`` would rebuild, but without a rest.
+    With ``at_leisure`` those only that ``Leisure`` would rebuild, ``promptly`` or not,
+    but without a rest.
     ``progress`` is called after each page with how many were rebuilt.
     """
     by_name = {source.name: source for source in sources}
@@ -268,8 +298,9 @@ def refresh_all(
         if at_leisure:
             while unclear := unclear_changes(sources):
                 look(sources, unclear)
-            now = time.time()
-            wanted = _refreshed_before(_wanted_soon(sources, now), now - SELDOM)
+            now, pace = time.time(), _Pace.of(promptly=promptly)
+            wanted = _wanted_soon(sources, pace, now)
+            wanted = _refreshed_before(wanted, pace, now)
         else:
             wanted = _wanted(sources)
         wanted = [place for place in wanted if place not in failed]
@@ -294,17 +325,25 @@ class Leisure:
         self._rest_until = 0.0
         self._has_lease = False
 
-    def step(self, sources: Sequence[SectionSource], site: SiteAddress) -> float | None:
+    def step(
+        self,
+        sources: Sequence[SectionSource],
+        site: SiteAddress,
+        *,
+        promptly: bool = False,
+    ) -> float | None:
         """
         Rebuild the next page if it is time; returns the seconds until it is again.
 
-        None if there is nothing to rebuild.
+        None if there is nothing to rebuild. ``promptly`` also those pages for which
+        somebody would have to ask, because a cache answers for them.
         """
+        pace = _Pace.of(promptly=promptly)
         rest = self._rest_until - time.monotonic()
         if rest > 0:
             return rest
         begun = time.thread_time()
-        has_looked, wait = self._list(sources)
+        has_looked, wait = self._list(sources, pace)
         if not (self._places or has_looked):
             self.stop()
             return wait
@@ -312,7 +351,7 @@ class Leisure:
             if not self._lease(LEASE):
                 # Another process is at it.
                 self._places.clear()
-                return LISTED
+                return pace.listed
             name, number = self._places.popleft()
             by_name = {source.name: source for source in sources}
             rebuild(by_name[name], number, site, at_leisure=True)
@@ -324,7 +363,9 @@ class Leisure:
         self._lease(rest + MARGIN)
         return rest
 
-    def _list(self, sources: Sequence[SectionSource]) -> tuple[bool, float | None]:
+    def _list(
+        self, sources: Sequence[SectionSource], pace: _Pace
+    ) -> tuple[bool, float | None]:
         """
         List the pages to rebuild, if the former list is done or old.
 
@@ -332,18 +373,18 @@ class Leisure:
         if there are no pages, None if none waits.
         """
         age = time.monotonic() - self._listed_at
-        if age < (LISTED if self._places else AGAIN):
-            return False, AGAIN - age + 0.01
+        if age < (pace.listed if self._places else pace.again):
+            return False, pace.again - age + 0.01
         self._listed_at = time.monotonic()
         unclear = unclear_changes(sources)
         has_looked = bool(unclear) and self._lease(LEASE)
         if has_looked:
             look(sources, unclear)
         now = time.time()
-        wanted = _wanted_soon(sources, now)
-        eligible = _refreshed_before(wanted, now - SELDOM)
+        wanted = _wanted_soon(sources, pace, now)
+        eligible = _refreshed_before(wanted, pace, now)
         self._places = deque(eligible or _due(sources, now))
-        return has_looked, LISTED if wanted or unclear else None
+        return has_looked, pace.listed if wanted or unclear else None
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")

@@ -4,7 +4,8 @@ What this package promises to other people's: their tests, their crawlers.
 Tests marked ``network`` fetch packages by pip. They run where the environment says
 ``SITEMAPS_PLUS_NETWORK_TESTS=1``, and are not selected anywhere else. Those marked
 ``browser`` need Chromium and npm, and ``SITEMAPS_PLUS_BROWSER_TESTS=1``; those marked
-``nginx`` need nginx, and ``SITEMAPS_PLUS_NGINX_TESTS=1``.
+``nginx`` need nginx, and ``SITEMAPS_PLUS_NGINX_TESTS=1``; those marked ``varnish`` need
+Varnish, and ``SITEMAPS_PLUS_VARNISH_TESTS=1``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import django_sitemaps_plus
 WITH_NETWORK = os.environ.get("SITEMAPS_PLUS_NETWORK_TESTS") == "1"
 WITH_BROWSER = os.environ.get("SITEMAPS_PLUS_BROWSER_TESTS") == "1"
 WITH_NGINX = os.environ.get("SITEMAPS_PLUS_NGINX_TESTS") == "1"
+WITH_VARNISH = os.environ.get("SITEMAPS_PLUS_VARNISH_TESTS") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "network: fetches packages by pip (SITEMAPS_PLUS_NETWORK_TESTS=1)",
         "browser: needs Chromium and npm (SITEMAPS_PLUS_BROWSER_TESTS=1)",
         "nginx: needs nginx (SITEMAPS_PLUS_NGINX_TESTS=1)",
+        "varnish: needs Varnish (SITEMAPS_PLUS_VARNISH_TESTS=1)",
     ):
         config.addinivalue_line("markers", line)
 
@@ -40,6 +43,7 @@ def pytest_collection_modifyitems(
             ("network", WITH_NETWORK),
             ("browser", WITH_BROWSER),
             ("nginx", WITH_NGINX),
+            ("varnish", WITH_VARNISH),
         ]
         if not is_on
     ]

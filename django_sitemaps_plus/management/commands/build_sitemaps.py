@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import build_jobs, workers
+from django_sitemaps_plus.delivery import build_jobs, documents, workers
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
@@ -127,6 +127,8 @@ class Command(SitemapsCommand):
         ]
         if reconcile and not sections:
             self._remove_unregistered()
+        if not ledger:
+            documents.announce()
         self._print_bad()
         if not failed:
             return ""

@@ -22,6 +22,7 @@ from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.delivery import (
     background,
+    documents,
     guards,
     outbox,
     requests,
@@ -139,8 +140,8 @@ class Command(SitemapsCommand):
             return self._confirm()
         is_asked = any(options[name] for name in ("url", "all", "since"))
         only_looks = options["check"] or options["status"]
-        has_work = only_looks or (urls_changed.has_listeners() and not is_asked)
-        if not engines() and not has_work:
+        is_heard = urls_changed.has_listeners() or documents.are_wanted()
+        if not engines() and not (only_looks or (is_heard and not is_asked)):
             raise CommandError(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
                 '{"indexnow": {"BACKEND": '

@@ -14,6 +14,8 @@ from tests.support.fakes.server import FakeServer, Request
 
 _SIGNATURE = re.compile(r"t=([0-9]{1,12}),v1=([0-9a-f]{64})")
 _KEYS = {"site", "added", "changed", "removed", "requested"}
+#: What it has besides, where documents changed.
+_OF_DOCUMENTS = {"documents", "tags"}
 
 
 class FakeWebhook(FakeServer):
@@ -52,9 +54,12 @@ class FakeWebhook(FakeServer):
         if request.headers.get("content-type") != "application/json":
             return Reply(status=415)
         document = json.loads(request.body)
-        urls = [url for key in _KEYS - {"site"} for url in document.get(key, [])]
+        known = _KEYS | (_OF_DOCUMENTS if "documents" in document else set())
+        urls = [
+            url for key in known - {"site", "tags"} for url in document.get(key, [])
+        ]
         is_own = all(url.startswith(f"{document.get('site')}/") for url in urls)
-        if set(document) != _KEYS or not 0 < len(urls) <= 1_000 or not is_own:
+        if set(document) != known or not 0 < len(urls) <= 1_000 or not is_own:
             return Reply(status=422)
         with self.lock:
             self.received.append(document)
