@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 import django_sitemaps_plus
 from django_sitemaps_plus import exceptions, views
+from django_sitemaps_plus.health.alerts import Alert, alerts, errors
+from django_sitemaps_plus.health.metrics import Metrics, metrics
 
 PACKAGE = Path(django_sitemaps_plus.__file__).parent
 
@@ -86,6 +89,23 @@ def test_what_a_class_may_override() -> None:
 
 def test_what_says_that_rows_changed() -> None:
     assert list(inspect.signature(django_sitemaps_plus.touch).parameters) == ["changed"]
+
+
+def test_what_monitoring_asks_for() -> None:
+    assert not inspect.signature(metrics).parameters
+    assert [field.name for field in dataclasses.fields(Metrics)] == [
+        "waiting",
+        "oldest_waiting_seconds",
+        "paused_engines",
+        "unbuilt_pages",
+        "left_out_rows",
+        "last_audit_seconds",
+    ]
+    taken = inspect.signature(alerts).parameters.values()
+    assert all(one.default is not one.empty for one in taken)
+    assert list(inspect.signature(errors).parameters) == ["some"]
+    names = {field.name for field in dataclasses.fields(Alert)}
+    assert {"subject", "name", "level", "text", "fix"} <= names
 
 
 def test_every_error_has_one_base() -> None:

@@ -90,7 +90,7 @@ def enqueue() -> int:
             return done
 
 
-def _unqueued() -> QuerySet[UrlChange]:
+def unqueued() -> QuerySet[UrlChange]:
     """Return the changes of URLs that are to be queued."""
     # As an expression, which gives "on_hold = false": NOT is looked up in no index
     # where there is no boolean type, and IN is sorted.
@@ -102,12 +102,12 @@ def _without_errors() -> QuerySet[UrlChange]:
     """Return the same, but of sections in error: something larger is wrong there."""
     broken = pages().filter(of_sections()).exclude(error="").order_by()
     names = list(broken.values_list("section__name", flat=True).distinct())
-    return _unqueued().exclude(section__in=names) if names else _unqueued()
+    return unqueued().exclude(section__in=names) if names else unqueued()
 
 
 def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice]) -> int:
     """Queue the next changes, all or none of them."""
-    if _unqueued().first() is None or _without_errors().first() is None:
+    if unqueued().first() is None or _without_errors().first() is None:
         return 0
     with locked() as now:
         # Read while nobody else queues them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Case, Count, OuterRef, QuerySet, Subquery, When
+from django.db.models import Case, Count, Min, OuterRef, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, Greatest
 
 from django_sitemaps_plus.db import DatabaseTime
@@ -78,13 +78,20 @@ def with_waiting(
     """
     Add to states how many submissions wait, as ``waiting_n``, and ``first_due``.
 
-    ``late_n`` have been due for ``late`` seconds.
+    ``late_n`` have been due for ``late`` seconds; the first that waits was created at
+    ``waiting_since``.
     """
     # Subqueries of their own: by one, SQLite reads all rows.
     waiting = _waiting(sections)
     overdue = waiting.filter(due_at__lt=DatabaseTime() - late)
+    # By its id, which is in the index: for its time all rows would be read.
+    ids = waiting.order_by().values("engine").annotate(first=Min("pk"))
+    oldest = submissions().filter(pk=OuterRef("oldest"))
     found: QuerySet[Any] = with_first_due(rows, sections).annotate(
-        waiting_n=counted(waiting), late_n=counted(overdue)
+        waiting_n=counted(waiting),
+        late_n=counted(overdue),
+        oldest=Subquery(ids.values("first")),
+        waiting_since=Subquery(oldest.values("created_at")),
     )
     return found
 

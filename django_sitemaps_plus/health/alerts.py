@@ -16,7 +16,7 @@ from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import guards
+from django_sitemaps_plus.delivery import guards, outbox
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.queries import submissions
@@ -126,7 +126,8 @@ def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
 def _stored_alerts(section: SectionSource, row: status.Sums | None) -> Iterator[Alert]:
     """Yield what is wrong with the stored pages of a section that can be used."""
     name, build = section.name, f"manage.py build_sitemaps {section.name}"
-    if row is None or not row.pages or row.key != section.signature:
+    row = status.stored_pages(section, row)
+    if row is None:
         # One by position perhaps has too many pages to be stored.
         if section.key is not None:
             text = gettext("Section '%(name)s' was never built.")
@@ -188,10 +189,11 @@ def _unreported() -> Iterator[Alert]:
 
 def count_late_changes() -> int:
     """Return how many changes have waited for long to be reported, up to ``MOST``."""
-    return _unreported_changes().filter(at__lt=time.time() - LATE)[:MOST].count()
+    return unreported().filter(at__lt=time.time() - LATE)[:MOST].count()
 
 
-def _unreported_changes() -> QuerySet[Change]:
+def unreported() -> QuerySet[Change]:
+    """Return the changes of registered sections that wait to be reported."""
     names = list(registry.sources())
     return changes().filter(section__in=names, reported_at=None)
 
@@ -210,9 +212,8 @@ def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
     """Yield that nothing may be submitted: a warning while nothing waits."""
     if not refusal:
         return
-    unqueued = url_changes().filter(queued_at=None, on_hold=False)
     waiting = sum(one.waiting for one in chosen)
-    waiting += unqueued[:MOST].count() + _unreported_changes()[:MOST].count()
+    waiting += outbox.unqueued()[:MOST].count() + unreported()[:MOST].count()
     text = gettext("Search engines are not notified: %s") % refusal
     yield Alert(
         subject=Subject.ENGINES,

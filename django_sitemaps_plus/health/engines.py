@@ -53,6 +53,8 @@ class EngineHealth:
     #: Submissions that wait, and those of them that should have been sent by now.
     waiting: int = 0
     late: int = 0
+    #: When the first that waits was created; 0 if none waits.
+    waiting_since: float = 0.0
     #: When the first that waits may be sent, by the database's clock.
     due_at: float = 0.0
 
@@ -116,5 +118,6 @@ def health_of(
         waiting=getattr(state, "waiting_n", 0),
         # What waits for a quota is not late.
         late=0 if is_exhausted else getattr(state, "late_n", 0),
+        waiting_since=getattr(state, "waiting_since", None) or 0.0,
         due_at=max(first_due, state.paused_until, state.exhausted_until),
     )

@@ -109,6 +109,12 @@ def sums() -> dict[str, Sums]:
     return {name: Sums(*rest) for name, *rest in found}
 
 
+def stored_pages(section: SectionSource, row: Sums | None) -> Sums | None:
+    """Return the sums of a section's pages; None if it has none, or of a former key."""
+    is_current = row is not None and row.pages and row.key == section.signature
+    return row if is_current else None
+
+
 def states(names: Iterable[str], *, has_ledger: bool = True) -> list[SectionState]:
     """
     Return how some registered sections stand.

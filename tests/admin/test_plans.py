@@ -1,4 +1,4 @@
-"""The pages of the admin read by an index, however much there is."""
+"""The admin and what monitors a site read by an index, however much there is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from django.test import Client, RequestFactory
 from django_sitemaps_plus.admin.overview import overview
 from django_sitemaps_plus.changes.queries import location_digest
 from django_sitemaps_plus.delivery.models import digest_of
+from django_sitemaps_plus.health.metrics import metrics
 from django_sitemaps_plus.models import (
+    Audit,
     Change,
     DailyCount,
     EngineState,
@@ -33,7 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "othe
 
 #: Enough rows that no planner prefers to read them all; SQLite never does.
 ROWS = 600 if VENDOR == "sqlite" else 6_000
-MODELS = (Change, DailyCount, Page, Read, Submission, UrlChange)
+MODELS = (Audit, Change, DailyCount, Page, Read, Submission, UrlChange)
 
 
 @pytest.fixture
@@ -49,7 +51,14 @@ def full(settings: Any) -> None:
         url = f"/{number}/"
         site = "1" if number % 3 else "other"
         rows += [
-            Change(site="other", section="article", key=f"[{number}]", at=now),
+            Audit(site="other", started_at=now, finished_at=now),
+            Change(
+                site="other",
+                section="article",
+                key=f"[{number}]",
+                at=now,
+                reported_at=now + number,
+            ),
             Page(section=section, number=number, position=number),
             DailyCount(site="other", day=today, topic="reads", name=str(number)),
             Read(
@@ -131,3 +140,16 @@ def test_the_index_and_a_story_read_by_indexes(
     with statements("sitemaps_plus_") as found:
         story(admin_client, f"{BASE}/17/")
     check(found, 2)
+
+
+def test_the_numbers_for_monitoring_are_five_statements_that_read_by_indexes(
+    full: None, register: Any, django_assert_num_queries: Any
+) -> None:
+    register("article", ArticleSitemap)
+    Change.objects.create(section="article", key="[1]", at=time.time())
+    Audit.objects.create(started_at=1, finished_at=1, sections={"article": [20, 0]})
+    with statements("sitemaps_plus_") as found, django_assert_num_queries(5):
+        numbers = metrics()
+    assert numbers.waiting == 1 + ROWS // 75
+    assert numbers.last_audit_seconds is not None
+    check(found, 5)

@@ -1,0 +1,135 @@
+"""The numbers for monitoring: the state of health that people see, as numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus.health.alerts import alerts, errors
+from django_sitemaps_plus.health.metrics import Metrics, metrics
+from django_sitemaps_plus.models import Audit, Change, Page, Submission
+from tests.health import test_alerts as wrongs
+from tests.health.conftest import audited
+from tests.support.helpers import ArticleSitemap, PagesSitemap
+from tests.support.outbox_world import BASE, happened, use
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+def about(seconds: float) -> Any:
+    return pytest.approx(seconds, abs=60)
+
+
+def test_of_a_site_with_nothing_wrong_all_was_looked_at(sound: None) -> None:
+    assert metrics() == Metrics(
+        waiting=0,
+        oldest_waiting_seconds=0.0,
+        paused_engines=(),
+        unbuilt_pages=0,
+        left_out_rows=0,
+        last_audit_seconds=about(600),
+    )
+    assert errors(alerts()) == []
+
+
+@pytest.mark.parametrize(
+    ("plant", "name", "value"),
+    [
+        (wrongs.fails, "paused_engines", ("one",)),
+        (wrongs.cannot_send, "paused_engines", None),
+        (wrongs.is_private, "paused_engines", None),
+        (wrongs.was_not_reported, "waiting", 1),
+        (wrongs.was_not_reported, "oldest_waiting_seconds", about(1000)),
+        (wrongs.rows_are_left_out, "left_out_rows", 2),
+        (wrongs.pages_are_not_built, "unbuilt_pages", 1),
+        (wrongs.was_never_built, "unbuilt_pages", None),
+        (wrongs.was_never_built, "left_out_rows", None),
+    ],
+)
+def test_what_needs_attention_shows_in_the_numbers(
+    sound: None, settings: Any, plant: Callable[[Any], None], name: str, value: Any
+) -> None:
+    plant(settings)
+    assert getattr(metrics(), name) == value
+    assert errors(alerts()), "and people see it"
+
+
+def test_everything_that_waits_is_counted_from_its_beginning(sound: None) -> None:
+    now = time.time()
+    happened("/b/", "/c/", at=now - 2000)
+    found = metrics()
+    assert (found.waiting, found.oldest_waiting_seconds) == (2, about(2000))
+    wrongs.was_not_reported(None)
+    # Tried in vain since long ago, and to be tried again only later.
+    wrongs.waits("one")
+    waiting = Submission.objects.filter(due_at__isnull=False)
+    waiting.update(created_at=now - 9000, due_at=now + 3000)
+    # On hold: it waits for somebody, who is told by an alert.
+    happened("/d/", kind="removed", on_hold=True, at=now - 50_000)
+    # Not of this site, and of no section that is registered any more.
+    Change.objects.create(site="other", section="article", at=1)
+    Change.objects.create(section="former", at=1)
+    found = metrics()
+    assert (found.waiting, found.oldest_waiting_seconds) == (4, about(9000))
+
+
+def test_without_engines_only_what_is_to_be_reported_waits(
+    sound: None, settings: Any
+) -> None:
+    happened("/b/")
+    wrongs.waits("one")
+    wrongs.was_not_reported(None)
+    use(settings)
+    found = metrics()
+    assert (found.waiting, found.paused_engines) == (1, None)
+
+
+def test_of_several_sections_the_one_that_was_not_looked_at_counts(
+    sound: None, register: Any
+) -> None:
+    register("more", ArticleSitemap)
+    found = metrics()
+    assert found.unbuilt_pages is None
+    assert found.last_audit_seconds is None
+    # One by position may have too many pages to be stored, and none to be built.
+    register("more", PagesSitemap)
+    assert metrics().unbuilt_pages == 0
+    audited(sections={"more": [3, 0]})
+    Audit.objects.filter(sections__has_key="article").update(
+        finished_at=time.time() - 7000
+    )
+    assert metrics().last_audit_seconds == about(7000)
+    # It ended before it had read the pages of the section.
+    audited("E-any", sections={"more": [3, 0]})
+    assert metrics().last_audit_seconds == about(7000)
+    Audit.objects.all().delete()
+    assert metrics().last_audit_seconds is None
+
+
+def test_a_section_whose_pages_are_not_all_known_has_no_number(sound: None) -> None:
+    section = Page.objects.get(number=1).section
+    section.filled = False
+    section.save()
+    assert metrics().unbuilt_pages is None
+    assert metrics().left_out_rows == 0
+
+
+def test_a_section_that_cannot_be_used_has_no_number(
+    sound: None, register: Any
+) -> None:
+    def items(self: Any) -> Any:
+        raise ValueError("Out of paper.")
+
+    register("broken", type("Broken", (ArticleSitemap,), {"items": items}))
+    assert metrics().unbuilt_pages is None
+    assert "Out of paper." in " ".join(one.text for one in errors(alerts()))
+
+
+def test_no_section_is_not_a_site_with_nothing_wrong(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE}
+    found = metrics()
+    assert (found.unbuilt_pages, found.left_out_rows) == (None, None)
+    assert found.last_audit_seconds is None
