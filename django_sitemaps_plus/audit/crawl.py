@@ -17,9 +17,8 @@ from urllib.parse import urljoin, urlsplit
 
 from django.conf import settings as django_settings
 from django.db.models import Max
-from django.urls import NoReverseMatch
 
-from django_sitemaps_plus.exceptions import SitemapsPlusError
+from django_sitemaps_plus.exceptions import ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.pagination.queries import of_sections, pages
 from django_sitemaps_plus.protocol.robots import sitemaps_of
 from django_sitemaps_plus.publishing import index
@@ -116,10 +115,12 @@ class Crawl:
         self._end = None if self.seconds is None else self._due + self.seconds
         try:
             self._own = index.addresses(self.site)
-            self._walk()
-        except NoReverseMatch:
+        except ConfigurationError:
             problem = kinds.NOT_SERVED, "the project's URLconf has no sitemap"
             self._note(str(self.site.origin), problem)
+        try:
+            if self._own:
+                self._walk()
         except _TimeIsUpError:
             self._miss(f"Not all was read within {self.seconds:g} seconds.")
         findings = self._findings()

@@ -7,7 +7,9 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from django.conf import settings as django_settings
 from django.db.models import Count, Max, Min, QuerySet
+from django.urls import NoReverseMatch
 from django.utils.translation import gettext, ngettext
 
 from django_sitemaps_plus.audit.kinds import ERROR, WARNING
@@ -20,9 +22,10 @@ from django_sitemaps_plus.delivery import guards, outbox
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.queries import submissions
-from django_sitemaps_plus.publishing import status
+from django_sitemaps_plus.publishing import index, status
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
+from django_sitemaps_plus.sitemaps.site import Site
 
 from .audits import Look, looks, named
 from .engines import LATE, EngineHealth, Health, all_engines
@@ -89,7 +92,7 @@ def alerts(
     """
     result: list[Alert] = []
     if Subject.SECTIONS in subjects:
-        result += [*section_alerts(registry.sources()), *_unreported()]
+        result += [*_unserved(), *section_alerts(registry.sources()), *_unreported()]
     if Subject.ENGINES in subjects and engines():
         why = guards.refusal() if refusal is None else refusal
         chosen = [
@@ -110,6 +113,23 @@ def alerts(
 def errors(some: Iterable[Alert]) -> list[Alert]:
     """Return those alerts for which a command ends with 1."""
     return [alert for alert in some if alert.level == ERROR]
+
+
+def _unserved() -> Iterator[Alert]:
+    """Yield that no URLconf has the sitemaps, unless W005 is silenced."""
+    site = Site.current().address()
+    is_meant = "sitemaps_plus.W005" in django_settings.SILENCED_SYSTEM_CHECKS
+    if site is None or is_meant or not registry.sources():
+        return
+    try:
+        index.address(site, "site")
+    except NoReverseMatch:
+        text = gettext(
+            "No URLconf includes the addresses of the sitemaps. Add %(include)s to "
+            "urlpatterns."
+        )
+        include = 'path("", include("django_sitemaps_plus.urls"))'
+        yield Alert(subject=Subject.SECTIONS, text=text % {"include": include})
 
 
 def section_alerts(names: Iterable[str]) -> Iterator[Alert]:

@@ -18,10 +18,10 @@ from itertools import groupby, starmap
 from typing import Any
 
 from django.db import Error as DatabaseError
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from django_sitemaps_plus.exceptions import TooManyBadRows
+from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import FILL
 from django_sitemaps_plus.pagination.queries import (
     of_sections,
@@ -97,12 +97,20 @@ def addresses(site: SiteAddress, *, text: bool = False) -> list[str]:
     """
     Return where the site's sitemap is: one address, or those of several indexes.
 
-    With ``text`` those of its text files.
+    With ``text`` those of its text files. Raises ``ConfigurationError`` if they are in
+    no URLconf.
     """
     prefix, ending = ("text-", ["txt"]) if text else ("", [])
+    try:
+        first = address(site, f"{prefix}site", *ending)
+    except NoReverseMatch as error:
+        raise ConfigurationError(
+            "No URLconf includes the addresses of the sitemaps. Add "
+            'path("", include("django_sitemaps_plus.urls")) to urlpatterns.'
+        ) from error
     further = [[part, *ending] for part in _further_parts(site)]
     return [
-        address(site, f"{prefix}site", *ending),
+        first,
         *(address(site, f"{prefix}site-part", *given) for given in further),
     ]
 

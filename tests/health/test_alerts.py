@@ -97,6 +97,10 @@ def was_never_built(settings: Any) -> None:
     Section.objects.filter(name="article").update(key="another")
 
 
+def is_not_included(settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.support.without_sitemaps_urls"
+
+
 @pytest.mark.parametrize(
     ("plant", "text"),
     [
@@ -114,6 +118,10 @@ def was_never_built(settings: Any) -> None:
         (pages_are_not_built, "'article': 1 of its 3 pages were never built"),
         (is_in_error, "Section 'article' is in error: No such column."),
         (was_never_built, "Section 'article' was never built"),
+        (
+            is_not_included,
+            "No URLconf includes the addresses of the sitemaps. Add path(",
+        ),
     ],
 )
 def test_each_wrong_is_red_everywhere(

@@ -12,7 +12,7 @@ from django.core.management import CommandError
 
 from django_sitemaps_plus.audit import comparison, saved, suggestions
 from django_sitemaps_plus.audit.sides import compared_site
-from django_sitemaps_plus.db import tables_exist
+from django_sitemaps_plus.db import MIGRATE, tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import auditing, leaving_out, utils
 from django_sitemaps_plus.management.auditing import Result
@@ -142,6 +142,7 @@ class Command(SitemapsCommand):
         failed = [str(message.id) for message in messages if message.level >= ERROR]
         failed += [state.name for state in states if state.errors]
         faults = [auditing.failed(one, options["fail_on"]) for one in results]
+        faults += [MIGRATE] * (not has_ledger)
         problem = " ".join(filter(None, (_in_error(failed), *faults)))
         if result is not None and result.audit.was_interrupted:
             # Nor is another site looked at.
