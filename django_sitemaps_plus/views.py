@@ -131,13 +131,12 @@ def _in_autocommit(view: View) -> View:
 
 
 def _tagged(view: View) -> View:
-    """Name the cache tags of what was asked for, if the answer may be cached."""
+    """Name the cache tags of what was asked for; errors are raised, and have none."""
 
     @functools.wraps(view)
     def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
-        if response.status_code in (200, 304):
-            patch_cache_tags(response, request.path, kwargs.get("site", ""))
+        patch_cache_tags(response, request.path, kwargs.get("site", ""))
         return response
 
     return inner

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import documents_changed
 from django_sitemaps_plus.delivery import background, documents
-from django_sitemaps_plus.models import AnnouncedDocument, Page
+from django_sitemaps_plus.models import AnnouncedDocument, Page, PageFile
 from django_sitemaps_plus.publishing.refresh import SELDOM, Leisure
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -204,16 +204,17 @@ def sections_of(*names: str) -> list[sections.SectionSource]:
 
 
 def test_what_cannot_be_had_now_is_not_gone(
-    site: list[list[str]], register: Register, monkeypatch: pytest.MonkeyPatch
+    heard: list[list[str]], register: Register
 ) -> None:
-    class Broken(Small):
-        def items(self) -> Any:
-            raise LookupError
-
-    monkeypatch.setattr(background, "compare_by_position", lambda *given: None)
-    register("small", Broken)
+    register("article", ArticleSitemap)
+    articles(3)
+    run_command("build_sitemaps")
+    heard.clear()
+    PageFile.objects.all().delete()
+    Page.objects.update(building_by="another", building_until=time.time() + 60)
+    assert Client().get("/sitemap.xml").status_code == 503
     documents.announce()
-    assert site == []
+    assert heard == []
 
 
 def test_texts_and_feeds_are_announced(site: list[list[str]], settings: Any) -> None:
