@@ -14,6 +14,7 @@ from .sitemaps.media import Related
 from .sitemaps.news import NewsSitemap
 from .sitemaps.registry import register
 from .sitemaps.routes import Route
+from .sitemaps.tenants import Tenants
 
 __all__ = [
     "GenericSitemap",
@@ -24,6 +25,7 @@ __all__ = [
     "Route",
     "Sitemap",
     "StaticSitemap",
+    "Tenants",
     "Video",
     "documents_changed",
     "register",

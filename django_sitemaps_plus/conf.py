@@ -90,6 +90,10 @@ class Settings:
     #: ``SITEMAPS`` say is of the site without a name.
     SITES: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    #: Dotted path of a subclass of ``Tenants``: tables of their own for each tenant, in
+    #: one process. Those of django-tenants are found by themselves.
+    TENANTS: str | None = None
+
     #: Paths that no section lists: their beginnings (``"/private/"``), globs with ``*``
     #: (``"/*/print/"``), or compiled regular expressions. A class's own ``exclude`` is
     #: added.

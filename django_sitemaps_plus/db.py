@@ -113,7 +113,8 @@ def binary_cursor(using: str) -> Iterator[Any]:
         with connection.cursor() as cursor:
             yield cursor
         return
-    connection.ensure_connection()
+    # A cursor of Django's comes first: some backends set the schema with it.
+    connection.cursor().close()
     bare = driver.Cursor(connection.connection)
     bare.format = driver.pq.Format.BINARY
     # As Django prepares its own: with its wrappers, log and errors.

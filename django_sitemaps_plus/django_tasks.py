@@ -23,29 +23,29 @@ except ImportError:
 
 
 @_tasks.task()  # type: ignore[untyped-decorator]
-def work(is_first: bool = True) -> None:
+def work(tenant: str | None = "", is_first: bool = True) -> None:
     """Rebuild the pages whose rows changed, and notify engines."""
-    wait = background.work_as_task(is_first=is_first)
+    wait = background.work_as_task(tenant, is_first=is_first)
     if wait is not None and work.get_backend().supports_defer:
         later = timezone.now() + dt.timedelta(seconds=wait)
-        work.using(run_after=later).enqueue(is_first=False)
+        work.using(run_after=later).enqueue(tenant=tenant, is_first=False)
 
 
-def enqueue() -> None:
-    """Hand the work over to a worker."""
-    work.enqueue()
+def enqueue(tenant: str | None) -> None:
+    """Hand the work of a tenant, or of all of them (None), over to a worker."""
+    work.enqueue(tenant=tenant)
 
 
 @_tasks.task()  # type: ignore[untyped-decorator]
-def build(sections: list[str], site: str) -> None:
+def build(sections: list[str], site: str, tenant: str = "") -> None:
     """Build pages of some sections for a while."""
-    if build_jobs.run(sections, site):
-        enqueue_build(sections, site)
+    if build_jobs.run(sections, site, tenant):
+        enqueue_build(sections, site, tenant)
 
 
-def enqueue_build(sections: list[str], site: str) -> None:
+def enqueue_build(sections: list[str], site: str, tenant: str) -> None:
     """Have a worker build pages of some sections."""
-    build.enqueue(sections=sections, site=site)
+    build.enqueue(sections=sections, site=site, tenant=tenant)
 
 
 def backend_without_workers() -> str:

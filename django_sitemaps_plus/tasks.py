@@ -22,25 +22,26 @@ except ImportError:
 if _celery is not None:
 
     @_celery.shared_task(name="django_sitemaps_plus.work", ignore_result=True)  # type: ignore[untyped-decorator]
-    def work(*, is_first: bool = True) -> None:
+    def work(tenant: str | None = "", *, is_first: bool = True) -> None:
         """Rebuild the pages whose rows changed, and notify engines."""
-        wait = background.work_as_task(is_first=is_first)
+        wait = background.work_as_task(tenant, is_first=is_first)
         if wait is not None:
-            work.apply_async(kwargs={"is_first": False}, countdown=wait)
+            again = {"tenant": tenant, "is_first": False}
+            work.apply_async(kwargs=again, countdown=wait)
 
-    def enqueue() -> None:
-        """Hand the work over to a worker."""
-        work.delay()
+    def enqueue(tenant: str | None) -> None:
+        """Hand the work of a tenant, or of all of them (None), over to a worker."""
+        work.delay(tenant)
 
     # What a killed worker had begun is done by another, as by the other jobs.
     @_celery.shared_task(  # type: ignore[untyped-decorator]
         name="django_sitemaps_plus.build", ignore_result=True, acks_late=True
     )
-    def build(sections: list[str], site: str) -> None:
+    def build(sections: list[str], site: str, tenant: str = "") -> None:
         """Build pages of some sections for a while."""
-        if build_jobs.run(sections, site):
-            enqueue_build(sections, site)
+        if build_jobs.run(sections, site, tenant):
+            enqueue_build(sections, site, tenant)
 
-    def enqueue_build(sections: list[str], site: str) -> None:
+    def enqueue_build(sections: list[str], site: str, tenant: str) -> None:
         """Have a worker build pages of some sections."""
-        build.delay(sections, site)
+        build.delay(sections, site, tenant)

@@ -28,7 +28,7 @@ OPTIONAL = {
     "rich": "cli",
 }
 #: What only the modules in ``contrib`` use, which are for projects that have it.
-HOSTS = {"cms", "wagtail"}
+HOSTS = {"cms", "django_tenants", "wagtail"}
 #: Distributions that are not called like their modules.
 NAMES = {"google": "google_auth"}
 
@@ -123,7 +123,7 @@ def test_the_extra_for_tests_has_all_that_they_import() -> None:
 
 def test_what_needs_the_network_or_programs_stands_where_it_is_looked_for() -> None:
     """Such tests are selected by their marks, and nothing but this folder is read."""
-    mark = re.compile(r"mark\.(network|browser|nginx)\b")
+    mark = re.compile(r"mark\.(network|browser|nginx|tenants)\b")
     for path in (ROOT / "tests").rglob("test_*.py"):
         if path.parent.name != "compat":
             assert not mark.search(path.read_text()), path

@@ -31,6 +31,7 @@ def test_the_names() -> None:
         "Route",
         "Sitemap",
         "StaticSitemap",
+        "Tenants",
         "Video",
         "documents_changed",
         "register",

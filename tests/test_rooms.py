@@ -70,6 +70,7 @@ ELSEWHERE = {
     "rich": {"management/progress.py"},
     "wagtail": {"contrib/wagtail.py"},
     "cms": {"contrib/djangocms.py"},
+    "django_tenants": {"contrib/django_tenants.py"},
 }
 
 

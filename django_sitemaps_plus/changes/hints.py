@@ -22,6 +22,7 @@ from django.db import Error, OperationalError, connections, router, transaction
 from django_sitemaps_plus.db import clock_sql
 from django_sitemaps_plus.pagination.queries import other_sites
 from django_sitemaps_plus.signals import changes_written
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .models import Change
@@ -128,11 +129,11 @@ def database() -> str:
     return router.db_for_write(Change)
 
 
-#: What could not be written yet: SQLite is locked, or the database is away.
-_late: list[Hint] = []
+#: What could not be written yet, by tenant: SQLite is locked, or the database is away.
+_late: dict[str, list[Hint]] = {}
 _lock = threading.Lock()
-#: Until when no save tries to write, by the monotonic clock.
-_away_until = -math.inf
+#: Until when no save tries to write to a database, by the monotonic clock.
+_away_until: dict[str, float] = {}
 _logged: dict[str, float] = {}
 
 
@@ -142,11 +143,13 @@ def write(hints: Sequence[Hint]) -> None:
 
     While the database is away it waits in memory, and no save waits for the database.
     """
+    if not hints:
+        return
     connection = connections[database()]
     if connection.in_atomic_block:
         insert(connection, hints)
         changes_written.send(None)
-    elif time.monotonic() < _away_until:
+    elif time.monotonic() < _away_until.get(connection.alias, -math.inf):
         _keep(hints)
     else:
         _write(connection, hints, wait=False)
@@ -154,8 +157,14 @@ def write(hints: Sequence[Hint]) -> None:
 
 def write_late() -> None:
     """Write what could not be written, and wait for SQLite's lock: not for a save."""
-    if _late:
-        _write(connections[database()], [], wait=True)
+    late = list(_late)
+    known = tenants.existing(late)
+    for tenant in late:
+        if tenant not in known:
+            _late.pop(tenant, None)
+            continue
+        with tenants.active(tenant):
+            _write(connections[database()], [], wait=True)
 
 
 atexit.register(write_late)
@@ -163,15 +172,13 @@ atexit.register(write_late)
 
 def _write(connection: Any, hints: Sequence[Hint], *, wait: bool) -> None:
     """Write hints, and what waits in memory; without ``wait``, not if it is locked."""
-    global _away_until
     with _lock:
-        hints = [*_late, *hints]
-        _late.clear()
+        hints = [*_late.pop(tenants.current_key(), []), *hints]
     started = time.monotonic()
     try:
         with _own_block(connection), _patience(connection, wait=wait):
             insert(connection, hints)
-        _away_until = -math.inf
+        _away_until.pop(connection.alias, None)
     except Error as error:
         if isinstance(error, OperationalError) and "locked" in str(error):
             _keep(hints)
@@ -180,7 +187,8 @@ def _write(connection: Any, hints: Sequence[Hint], *, wait: bool) -> None:
             _log(connection.alias, error)
             if not _is_lost(connection):
                 return
-            _away_until = time.monotonic() + max(PAUSE, PAUSES * took)
+            pause = max(PAUSE, PAUSES * took)
+            _away_until[connection.alias] = time.monotonic() + pause
             _keep(hints)
     changes_written.send(None)
 
@@ -188,10 +196,10 @@ def _write(connection: Any, hints: Sequence[Hint], *, wait: bool) -> None:
 def _keep(hints: Sequence[Hint]) -> None:
     """Have hints wait in memory; so many become whole sections."""
     with _lock:
-        _late.extend(hints)
-        if len(_late) > MOST_KEYS:
-            whole = {Hint(one.section, site=one.site): None for one in _late}
-            _late[:] = whole
+        _late.setdefault(tenants.current_key(), []).extend(hints)
+        if sum(map(len, _late.values())) > MOST_KEYS:
+            for late in _late.values():
+                late[:] = {Hint(one.section, site=one.site): None for one in late}
 
 
 def _own_block(connection: Any) -> AbstractContextManager[Any]:

@@ -15,13 +15,14 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.db import DatabaseError, OperationalError, connections
+from django.db import DatabaseError, OperationalError, connections, router
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_save, pre_delete
 from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.db import aliases_of, locks_late
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import database_of, overridden, source
@@ -50,9 +51,17 @@ class Recorder:
     #: ``Sitemap.records``, where the project's class defines it.
     records: Callable[..., bool] | None = None
 
+    def concerns(self, using: str) -> bool:
+        """Return whether the section's rows are written in a database."""
+        if using in self.aliases:
+            return True
+        # At startup a router that chooses by tenant did not know of which one.
+        is_routed = tenants.configured() is not None
+        return is_routed and using == router.db_for_write(self.key.model)
+
     def own(self, bag: Bag, instance: Model, *, created: bool = False) -> None:
         """Remember an object that the section may list."""
-        keys = bag.keys(self.site, self.name, self.key, self.database)
+        keys = bag.keys(self.site, self.name, self.key)
         value = key_of(self.key, instance)
         if value is not None:
             keys.add(value, created=created)
@@ -61,7 +70,7 @@ class Recorder:
 
     def of_pk(self, bag: Bag, pk: Any) -> None:
         """Remember a row by its primary key, because something changed; None: any."""
-        keys = bag.keys(self.site, self.name, self.key, self.database)
+        keys = bag.keys(self.site, self.name, self.key)
         if pk is None:
             keys.whole = True
         elif _is_primary(self.key):
@@ -71,7 +80,7 @@ class Recorder:
 
     def related(self, bag: Bag, instance: Model) -> None:
         """Remember an object that entries of the section read."""
-        keys = bag.keys(self.site, self.name, self.key, self.database)
+        keys = bag.keys(self.site, self.name, self.key)
         model = instance._meta.concrete_model or type(instance)
         keys.related[model._meta.label, str(instance.pk)] = None
 
@@ -189,7 +198,7 @@ def connect(*, at_startup: bool = False) -> None:
         # The system checks report it.
         return
     for site in sites:
-        with working_for(site):
+        with working_for(site.unasked()):
             _listen_to_site(guard)
     for model, listeners in _listeners.items():
         post_save.connect(_post_save, sender=model, weak=False, dispatch_uid=_UID)
@@ -301,7 +310,7 @@ def _post_save(
     try:
         with remembering(using) as bag:
             for recorder in listeners.own:
-                if using in recorder.aliases and (
+                if recorder.concerns(using) and (
                     recorder.records is None
                     or recorder.records(
                         instance, created=created, update_fields=update_fields
@@ -309,7 +318,7 @@ def _post_save(
                 ):
                     recorder.own(bag, instance, created=created)
             for recorder, related in listeners.related:
-                if using in recorder.aliases and _matters(
+                if recorder.concerns(using) and _matters(
                     related, instance, update_fields, created=created
                 ):
                     _remember_related(bag, recorder, related, instance)
@@ -355,10 +364,10 @@ def _pre_delete(
     try:
         with remembering(using) as bag:
             for recorder in listeners.own_deletes:
-                if using in recorder.aliases:
+                if recorder.concerns(using):
                     recorder.own(bag, instance)
             for recorder, related in listeners.related_deletes:
-                if using in recorder.aliases:
+                if recorder.concerns(using):
                     _remember_deleted(bag, recorder, related, instance)
     except Exception:
         _log(sender)
@@ -390,7 +399,7 @@ def _m2m_changed(
     try:
         with remembering(using) as bag:
             for recorder, related in listeners.related:
-                if using in recorder.aliases:
+                if recorder.concerns(using):
                     for pk in _concerned(recorder, related, instance, model, pk_set):
                         recorder.of_pk(bag, pk)
     except Exception:

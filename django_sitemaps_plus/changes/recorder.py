@@ -10,7 +10,7 @@ what happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from weakref import ref
 
 from django.db import connections, transaction
 
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -121,8 +122,9 @@ class Bag:
         self.connection = connection
         #: The savepoints that are open around it; None: it serves none at the moment.
         self.savepoints = savepoints
-        #: By the name of the site, empty for the one without, and of the section.
-        self.sections: dict[tuple[str, str], _Keys] = {}
+        #: By the tenant's key, the name of the site, empty for the one without, and the
+        #: name of the section.
+        self.sections: dict[tuple[str, str, str], _Keys] = {}
         #: Where it stood among the callbacks.
         self._at = len(connection.run_on_commit)
         #: Whether it was called: in a ``TestCase`` the transaction goes on then.
@@ -156,11 +158,12 @@ class Bag:
                 return True
         return False
 
-    def keys(self, site: str, section: str, key: Key, database: str) -> _Keys:
+    def keys(self, site: str, section: str, key: Key) -> _Keys:
         """Return the keys of a section."""
-        found = self.sections.get((site, section))
+        name = tenants.current_key(), site, section
+        found = self.sections.get(name)
         if found is None:
-            found = self.sections[site, section] = _Keys(key, database)
+            found = self.sections[name] = _Keys(key, self.connection.alias)
         return found
 
     def take(self, other: Bag) -> None:
@@ -181,7 +184,8 @@ class Bag:
     def __call__(self) -> None:
         """Write down what the whole transaction changed, once."""
         self.is_over = True
-        record(_drain(self.connection, self), self.connection.alias)
+        committed = self.connection.alias
+        _drain(self.connection, self, to=partial(record, committed=committed))
 
 
 #: What a connection has as an attribute: references to the bags of its open
@@ -259,16 +263,20 @@ def _bags(connection: Any) -> list[Bag]:
     return [bag for found in known if (bag := found()) is not None]
 
 
-def _drain(connection: Any, *bags: Bag) -> list[Hint]:
-    """Take what all bags of a connection have, and some more."""
+def _drain(connection: Any, *bags: Bag, to: Callable[[Sequence[Hint]], object]) -> None:
+    """Hand on what all bags of a connection have, and some more, by tenant."""
     whole = Bag(connection)
     for bag in (*_bags(connection), *bags):
         whole.take(bag)
-    return [
-        hint
-        for (site, name), keys in whole.sections.items()
-        for hint in keys.hints(name, site)
-    ]
+    for tenant in tenants.existing(tenant for tenant, _, _ in whole.sections):
+        with tenants.active(tenant):
+            hints = [
+                hint
+                for (of, site, name), keys in whole.sections.items()
+                if of == tenant
+                for hint in keys.hints(name, site)
+            ]
+            to(hints)
 
 
 def remembers(using: str, section: str) -> bool:
@@ -276,7 +284,7 @@ def remembers(using: str, section: str) -> bool:
     bags = _bags(connections[using])
     if not bags:
         return False
-    key = Site.current().name, section
+    key = tenants.current_key(), Site.current().name, section
     return any(key in bag.sections and bag.is_waiting for bag in bags)
 
 
@@ -286,9 +294,7 @@ def write_remembered(using: str) -> None:
 
     For whoever reads inside the same transaction, as in a ``TestCase``.
     """
-    hints = _drain(connections[using])
-    if hints:
-        write(hints)
+    _drain(connections[using], to=write)
 
 
 def record(hints: Sequence[Hint], committed: str) -> None:
@@ -299,10 +305,9 @@ def record(hints: Sequence[Hint], committed: str) -> None:
     that is committed. Within transactions managed by hand, of whose end nobody is
     told, they are written at once, in a savepoint.
     """
-    if not hints:
-        return
     using = database()
     if connections[using].in_atomic_block and using != committed:
-        transaction.on_commit(partial(write, hints), using=using, robust=True)
+        later = tenants.in_this_tenant(partial(write, hints))
+        transaction.on_commit(later, using=using, robust=True)
     else:
         write(hints)

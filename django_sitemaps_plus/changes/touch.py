@@ -55,7 +55,7 @@ def _remember(section: SectionSource, key: Key, changed: Any) -> None:
     database = database_of(section.sitemap.items())
     values = _keys_of(key, changed, database)
     with remembering(database) as bag:
-        keys = bag.keys(Site.current().name, section.name, key, database)
+        keys = bag.keys(Site.current().name, section.name, key)
         keys.whole = keys.whole or values is None
         for value in values or ():
             keys.add(value)

@@ -17,5 +17,6 @@ from . import (  # noqa: F401 (each module registers its checks)
     robots,
     sections,
     settings,
+    tenants,
     urls,
 )

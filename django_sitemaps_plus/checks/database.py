@@ -17,6 +17,7 @@ from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.publishing.by_position import MOST_PAGES, position_pages
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source_of
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
@@ -36,7 +37,10 @@ def check_tables(
     if sys.argv[1:2] == ["migrate"]:  # which runs no checks when code calls it
         return
     using = ledger()
-    if using in (databases or ()) and not tables_exist(using):
+    if using not in (databases or ()) or tables_exist(using):
+        return
+    # Beside tenants that have them there are schemas that need none.
+    if tenants.configured() is None or not tenants.all_keys():
         text = "The tables of django_sitemaps_plus are missing."
         yield message("W008", text, "manage.py migrate creates them.")
 
@@ -80,6 +84,8 @@ def check_current_site(
     number = getattr(django_settings, "SITE_ID", None)
     if not number or not apps.is_installed("django.contrib.sites"):
         return
+    if tenants.configured():
+        return  # they have addresses of their own
     sites = apps.get_model("sites.Site")
     using = router.db_for_read(sites)
     if using not in (databases or ()) or not _is_there(sites, using):

@@ -41,10 +41,10 @@ def check(
     def decorate(check: Check) -> Callable[..., list[CheckMessage]]:
         @wraps(check)
         def run(**kwargs: Any) -> list[CheckMessage]:
-            sites, messages = [Site.current()], []
+            sites, messages = [Site.current().unasked()], []
             if of_each_site:
                 with suppress(ConfigurationError):
-                    sites = Site.all()
+                    sites = [site.unasked() for site in Site.all()]
             for site in sites:
                 with working_for(site), suppress(ConfigurationError):
                     for one in check(**kwargs):

@@ -13,6 +13,7 @@ from django_sitemaps_plus.conf import advice, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.locations import resolve
 from django_sitemaps_plus.publishing.extra import may_be_in_index
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
@@ -25,6 +26,7 @@ SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
 def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
     """E001, E002, W001 and W013: ``SITEMAPS_PLUS`` and the site's address."""
     try:
+        tenants.configured()
         given = Site.current().base_url
     except ConfigurationError as error:
         hint = "Correct SITEMAPS_PLUS in the settings module."
@@ -113,5 +115,7 @@ def check_formats(**kwargs: Any) -> Iterator[CheckMessage]:
 
 
 def has_address() -> bool:
-    """Return whether ``BASE_URL`` or Sites say where the site is."""
-    return bool(Site.current().base_url) or apps.is_installed("django.contrib.sites")
+    """Return whether ``BASE_URL``, Sites or tenants say where the site is."""
+    site = Site.current()
+    is_said = bool(site.tenant or site.base_url)
+    return is_said or apps.is_installed("django.contrib.sites")

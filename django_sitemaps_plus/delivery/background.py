@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -36,6 +37,7 @@ from django_sitemaps_plus.publishing.refresh import (
     refresh_all,
     report_all,
 )
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
@@ -61,12 +63,48 @@ PAUSE = 0.1
 SETTLE = 1.0
 #: The longest wait, in seconds, during which the thread keeps its connections.
 CONNECTED = 5.0
+#: Seconds that each tenant has of a look at all of them.
+EACH = 0.6
+#: The most databases to which the thread stays connected: tenants may have one each.
+CONNECTIONS = 4
 #: Seconds for which a process that ends waits for what the thread is doing.
 FINISH = 10.0
 
 
+@dataclass
+class _Due:
+    """When there is something to do, by the monotonic clock."""
+
+    notify_at: float = math.inf
+    rebuild_at: float = math.inf
+    #: When to announce documents, and from when that may be.
+    announce_at: float = math.inf
+    announce_from: float = 0.0
+    #: How often it failed since it last did not.
+    failures: int = 0
+
+    @property
+    def at(self) -> float:
+        """When the next of it is due."""
+        return min(self.notify_at, self.rebuild_at, self.announce_at)
+
+    def notify_in(self, seconds: float) -> None:
+        """Notify engines in so many seconds, or sooner."""
+        at = time.monotonic() + max(PAUSE, seconds)
+        self.notify_at = min(self.notify_at, at)
+
+    def announce_in(self, seconds: float) -> None:
+        """Announce documents in so many seconds, or sooner, if that may be."""
+        at = max(self.announce_from, time.monotonic() + max(PAUSE, seconds))
+        self.announce_at = min(self.announce_at, at)
+
+
+#: In place of a tenant's key: all of them.
+_ALL = None
+
+
 class Background:
-    """The thread: a process has at most one."""
+    """The thread: a process has at most one, for all tenants."""
 
     def __init__(self) -> None:
         self.arm()
@@ -81,10 +119,11 @@ class Background:
         self._serves = False
         self._has_run = False
         self._looked = -LOOK
-        #: When to notify engines, to rebuild a page, and to announce documents, by the
-        #: monotonic clock; and from when that may be.
-        self._notify_at = self._rebuild_at = self._announce_at = math.inf
-        self._announce_from = 0.0
+        #: The tenants for which there may be work, and when that is due.
+        self._woken: set[str | None] = set()
+        self._due: dict[str | None, _Due] = {}
+        #: When the last look at all tenants ends.
+        self._look_ends = -math.inf
 
     def stop(self) -> None:
         """End the thread with the process, after the page that it is building."""
@@ -104,26 +143,30 @@ class Background:
         now = time.monotonic()
         if now - self._looked >= LOOK:
             self._looked = now
-            self.wake()
+            self._try_to_start(lambda: _ALL)
 
     def wake(self, **kwargs: Any) -> None:
         """
-        Have the thread look for work, and start it if it is not running.
+        Have the thread look for work of the current tenant; start it if necessary.
 
         Never raises: it is called in the project's saves and requests.
         """
+        self._try_to_start(tenants.current_key)
+
+    def _try_to_start(self, tenant: Callable[[], str | None]) -> None:
         if not self._serves:
             return
         try:
             if is_allowed():
-                self._start()
+                self._start(tenant())
         except Exception:
             # An invalid domain of the Site, a database that is down, no room for
             # another thread: whatever it is, the next look may succeed.
             logger.exception("The background thread cannot be started.")
 
-    def _start(self) -> None:
+    def _start(self, tenant: str | None) -> None:
         with self._lock:
+            self._woken.add(tenant)
             self._work.set()
             self._has_run = True
             if self._thread is None:
@@ -134,61 +177,85 @@ class Background:
                 self._thread = thread
 
     def _run(self) -> None:
-        failures = 0
         while self._is_wanted():
+            tenant, due = min(self._due.items(), key=lambda item: item[1].at)
             try:
-                self._work_once()
-                failures = 0
+                self._work_once(tenant, due)
+                due.failures = 0
             except Exception:
                 # Whatever it is, the thread goes on: the next look may succeed, and no
                 # request may come that would start it again.
                 logger.exception("Background work failed.")
-                failures += 1
-                self._notify_in(min(LOOK, 2.0**failures))
+                due.failures += 1
+                due.notify_in(min(LOOK, 2.0**due.failures))
             finally:
-                if failures or self._due() - time.monotonic() > CONNECTED:
+                is_idle = self._next_at() - time.monotonic() > CONNECTED
+                if due.failures or is_idle or _has_many_connections():
                     connections.close_all()
         self._end()
 
-    def _work_once(self) -> None:
-        """Do what is due: look for changes and notify engines, or rebuild a page."""
-        now = time.monotonic()
+    def _work_once(self, tenant: str | None, due: _Due) -> None:
+        """Do what is due for a tenant, or look which ones there are."""
         reader_counts.store()
-        if self._notify_at <= now:
-            self._notify_at = math.inf
+        if tenant is _ALL:
+            due.notify_at = math.inf
+            self._look_at_all()
+            return
+        with tenants.active(tenant):
+            self._work_for(due)
+
+    def _look_at_all(self) -> None:
+        """Look for work of all tenants, one after another."""
+        how = get_settings().BACKGROUND
+        if how in workers.WORKERS:
+            write_late()
+            workers.function(str(how))(_ALL)
+            return
+        now = time.monotonic()
+        if now < self._look_ends:
+            return
+        keys = tenants.all_keys()
+        for gone in self._due.keys() - {_ALL, *keys}:
+            del self._due[gone]
+        self._look_ends = now + len(keys) * EACH
+        for number, key in enumerate(keys):
+            due = self._due.setdefault(key, _Due())
+            due.notify_at = min(due.notify_at, now + number * EACH)
+
+    def _work_for(self, due: _Due) -> None:
+        """Look for changes and notify engines, or rebuild a page: whatever is due."""
+        now = time.monotonic()
+        if due.notify_at <= now:
+            due.notify_at = math.inf
             how = get_settings().BACKGROUND
             if how in workers.WORKERS:
                 write_late()
-                workers.function(str(how))()
+                workers.function(str(how))(tenants.current_key())
                 return
-            self._rebuild_at = now
+            due.rebuild_at = now
             wait = notify_all(self._is_ending)
             if wait is not None:
-                self._notify_in(wait)
-        if self._rebuild_at <= now:
-            self._rebuild_at = math.inf
+                due.notify_in(wait)
+        if due.rebuild_at <= now:
+            due.rebuild_at = math.inf
             rest = _soonest(self._rebuild_page)
             if rest is not None:
-                self._rebuild_at = time.monotonic() + max(PAUSE, rest)
+                due.rebuild_at = time.monotonic() + max(PAUSE, rest)
             # With the page, its index. But many pages may wait.
             most = 2.0 * max(SETTLE, get_settings().NOTIFY_AFTER)
-            self._announce_in(SETTLE if rest is None else most)
-        elif self._announce_at <= now:
-            self._announce_documents()
+            due.announce_in(SETTLE if rest is None else most)
+        elif due.announce_at <= now:
+            self._announce_documents(due)
 
-    def _announce_documents(self) -> None:
+    def _announce_documents(self, due: _Due) -> None:
         """Announce what is served with other bytes, within ``BACKGROUND_SHARE`` too."""
-        self._announce_at, begun = math.inf, time.thread_time()
+        due.announce_at, begun = math.inf, time.thread_time()
         wait = _soonest(partial(documents.announce, self._is_ending))
         used = time.thread_time() - begun
         rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
-        self._announce_from = time.monotonic() + rest
+        due.announce_from = time.monotonic() + rest
         if wait is not None:
-            self._announce_in(wait)
-
-    def _announce_in(self, seconds: float) -> None:
-        at = max(self._announce_from, time.monotonic() + max(PAUSE, seconds))
-        self._announce_at = min(self._announce_at, at)
+            due.announce_in(wait)
 
     def _rebuild_page(self) -> float | None:
         """Rebuild a page of the current site; return as ``Leisure.step``."""
@@ -196,16 +263,15 @@ class Background:
         if site is None or self._is_ending():
             return None
         leisure = self._leisure.setdefault(Site.current(), Leisure())
+        # Of several sites and tenants each has its part.
+        waiting = sum(due.rebuild_at < math.inf for due in self._due.values())
+        parts = len(Site.of_process()) * (1 + waiting)
         promptly = documents.are_wanted()
-        return leisure.step(all_sources(), site, promptly=promptly)
+        return leisure.step(all_sources(), site, parts=parts, promptly=promptly)
 
-    def _notify_in(self, seconds: float) -> None:
-        at = time.monotonic() + max(PAUSE, seconds)
-        self._notify_at = min(self._notify_at, at)
-
-    def _due(self) -> float:
+    def _next_at(self) -> float:
         """Return when there is something to do, by the monotonic clock."""
-        return min(self._notify_at, self._rebuild_at, self._announce_at)
+        return min((due.at for due in self._due.values()), default=math.inf)
 
     def _is_ending(self) -> bool:
         return self._ends
@@ -214,8 +280,9 @@ class Background:
         """Release what the thread holds."""
         try:
             for site, leisure in self._leisure.items():
-                with working_for(site):
-                    leisure.stop()
+                if leisure.has_lease:
+                    with working_for(site):
+                        leisure.stop()
         except Exception:
             # The database may be down already; the lease ends by itself.
             logger.exception("The lease for rebuilding pages could not be released.")
@@ -227,8 +294,8 @@ class Background:
         while not self._ends:
             if self._work.is_set():
                 self._work.clear()
-                self._notify_in(get_settings().NOTIFY_AFTER)
-            wait = self._due() - time.monotonic()
+                self._note_woken()
+            wait = self._next_at() - time.monotonic()
             if wait <= 0:
                 return True
             # What is due is waited for: no request may come by then.
@@ -239,6 +306,18 @@ class Background:
                     self._thread = None
                     return False
         return False
+
+    def _note_woken(self) -> None:
+        with self._lock:
+            woken, self._woken = self._woken, set()
+        for tenant in woken:
+            due = self._due.setdefault(tenant, _Due())
+            due.notify_in(get_settings().NOTIFY_AFTER)
+
+
+def _has_many_connections() -> bool:
+    opened = connections.all(initialized_only=True)
+    return sum(one.connection is not None for one in opened) > CONNECTIONS
 
 
 def is_allowed() -> bool:
@@ -255,7 +334,13 @@ def is_allowed() -> bool:
 
 
 def _has_address() -> bool:
-    """Return whether the address of a site is known that this process works for."""
+    """
+    Return whether the address of a site is known that this process works for.
+
+    Of tenants it is asked for when there is work.
+    """
+    if tenants.configured() is not None:
+        return True
     return any(site.address() is not None for site in Site.of_process())
 
 
@@ -338,15 +423,21 @@ def _rebuild_and_notify() -> float | None:
     return notify()
 
 
-def work_as_task(*, is_first: bool) -> float | None:
+def work_as_task(tenant: str | None = "", *, is_first: bool) -> float | None:
     """
-    Do the work; return the seconds after which a worker should do it once more.
+    Do the work of a tenant; None is for all of them, "" for a project without.
+
+    Return the seconds after which a worker should do it once more.
 
     The first task asks for one more where something is due soon, and that for none:
     under constant load there would be ever more of them. What is due later is asked
     for by the next change, or by the look once a minute.
     """
-    wait = work()
+    waits = []
+    for key in tenants.all_keys() if tenant is None else tenants.existing([tenant]):
+        with tenants.active(key):
+            waits.append(work())
+    wait = min((wait for wait in waits if wait is not None), default=None)
     return max(1.0, wait) if is_first and wait is not None and wait <= LOOK else None
 
 

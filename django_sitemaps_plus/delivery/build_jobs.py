@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from django_sitemaps_plus.exceptions import NotReady
 from django_sitemaps_plus.publishing.build import build
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
@@ -36,13 +37,13 @@ def enqueue(where: str, sections: Sequence[str], jobs: int) -> None:
     """
     enqueue_build = workers.function(where, "enqueue_build")
     for _ in range(jobs):
-        enqueue_build(list(sections), Site.current().key)
+        enqueue_build(list(sections), Site.current().key, tenants.current_key())
 
 
-def run(sections: Sequence[str], site: str) -> bool:
+def run(sections: Sequence[str], site: str, tenant: str) -> bool:
     """Build pages of some sections for a while; return whether there may be more."""
     end = time.monotonic() + SECONDS
-    with working_for(Site.from_key(site)):
+    with tenants.active(tenant), working_for(Site.from_key(site)):
         address = Site.current().address()
         if address is None:
             logger.error("No page is built: the site's address is not known.")

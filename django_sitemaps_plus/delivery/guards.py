@@ -8,7 +8,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.protocol.robots import closed
-from django_sitemaps_plus.sitemaps.site import Site
+from django_sitemaps_plus.sitemaps.site import Site, address_advice
 
 #: What the advice ends with where --force helps.
 _OR_FORCE = ", or use --force."
@@ -51,7 +51,7 @@ def _address() -> CheckResult:
     if site is None:
         return CheckResult.bad(
             "The site's address is not known.",
-            "Set SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.",
+            address_advice(),
         )
     if is_private(site.origin.host):
         return CheckResult.bad(

@@ -11,6 +11,8 @@ from typing import Any
 
 from django.db import connections
 
+from django_sitemaps_plus.sitemaps.tenants import in_this_tenant
+
 #: The most jobs at the same time: each has a connection to the database.
 AT_ONCE = 8
 
@@ -38,9 +40,11 @@ def side_by_side(jobs: Iterable[Callable[[], object]], using: str) -> None:
                 except Exception as error:
                     failures.append(error)
 
+    work_in_thread = in_this_tenant(work)
+
     def work_elsewhere() -> None:
         try:
-            work()
+            work_in_thread()
         finally:
             connections.close_all()
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,8 +19,15 @@ from django.db import DatabaseError
 from django_sitemaps_plus.db import MIGRATE, tables_are_missing
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.queries import ledger
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
+from django_sitemaps_plus.sitemaps.site import (
+    Site,
+    SiteAddress,
+    address_advice,
+    working_for,
+)
+from django_sitemaps_plus.sitemaps.tenants import Tenant
 
 #: Exit codes, beside 0.
 FAILED, MISUSED = 1, 2
@@ -59,15 +67,19 @@ class SitemapsCommand(BaseCommand):
 
     def _run_for(self, site: Site, is_one_of_many: bool, options: Any) -> str:
         with working_for(site):
-            if is_one_of_many:
-                self.say(f"Site {site.label!r}:")
-            problem = self.run(**options)
+            if not is_one_of_many:
+                return self.run(**options)
+            self.say(f"Site {site.label!r}:")
+            try:
+                with sentences():
+                    problem = self.run(**options)
+            except CommandError as error:
+                if error.returncode == MISUSED:
+                    raise
+                # The others are worked for.
+                problem = str(error)
             # Which of them is wrong, an exit code does not say.
-            return (
-                f"Site {site.label}: {problem}"
-                if is_one_of_many and problem
-                else problem
-            )
+            return f"Site {site.label}: {problem}" if problem else problem
 
     def run(self, *args: Any, **options: Any) -> str:
         """Do the work; return what is wrong in the end, empty if nothing is."""
@@ -150,6 +162,9 @@ def _sites(named: str, options: Mapping[str, Any]) -> list[Site]:
             )
         return [found]
     sites = Site.of_process()
+    if tenants.configured() and tenants.current_key() not in tenants.all_keys():
+        # As django-tenants' public schema, which has no tables of this package.
+        return _sites_of_tenants(sites[0])
     if Site.default().is_chosen_by_request and not sites:
         raise CommandError(
             "Each request decides which Site it is for, and a command has none: say "
@@ -172,6 +187,18 @@ def _has_sections(site: Site, names: Iterable[str]) -> bool:
         return set(names) <= set(registry.sources())
 
 
+def _sites_of_tenants(site: Site) -> list[Site]:
+    """Return the site of each tenant; raises ``CommandError`` if there is none."""
+    found = [replace(site, tenant=Tenant(key)) for key in tenants.all_keys()]
+    if not found:
+        raise CommandError(
+            "No tenant has the tables of django_sitemaps_plus: run 'manage.py "
+            "migrate_schemas', or migrate the database of each tenant.",
+            returncode=FAILED,
+        )
+    return found
+
+
 def _known_sites() -> str:
     known = [site.label for site in Site.of_process() if site.label]
     if Site.default().is_chosen_by_request:
@@ -185,8 +212,7 @@ def site_address() -> SiteAddress:
     site = Site.current().address()
     if site is None:
         raise CommandError(
-            "The site's address is not known outside of a request: set "
-            "SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'.",
+            f"The site's address is not known outside of a request. {address_advice()}",
             returncode=MISUSED,
         )
     return site

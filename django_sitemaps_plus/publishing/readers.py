@@ -23,6 +23,7 @@ from django.db.models.functions import Greatest
 
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.protocol.crawlers import OURS, crawler_of
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.site import Site
 
 from . import history
@@ -71,7 +72,8 @@ class ReaderCounts:
     def arm(self) -> None:
         """Begin with nothing: what a parent process has counted is the parent's."""
         self._lock = threading.Lock()
-        self._counted: dict[_Key, _Counted] = {}
+        #: By tenant, and by what its rows are called.
+        self._counted: dict[str, dict[_Key, _Counted]] = {}
         self._stored_at = time.monotonic()
 
     def count(self, path: str, user_agent: str, status: int) -> None:
@@ -79,13 +81,14 @@ class ReaderCounts:
         if OURS in user_agent:
             return
         key = _Key(Site.current().key, document_at(path), crawler_of(user_agent))
-        now = time.time()
+        now, tenant = time.time(), tenants.current_key()
         with self._lock:
-            found = self._counted.get(key)
+            counted = self._counted.setdefault(tenant, {})
+            found = counted.get(key)
             if found is None:
-                if len(self._counted) >= MOST_WAITING:
+                if self._is_full():
                     return
-                found = self._counted[key] = _Counted(first_at=now)
+                found = counted[key] = _Counted(first_at=now)
             if status == 304:
                 found.unchanged += 1
             else:
@@ -103,24 +106,27 @@ class ReaderCounts:
             return
         self._stored_at = now
         with self._lock:
-            rest, self._counted = self._counted, {}
+            counted, self._counted = self._counted, {}
         try:
-            while rest:
-                some = {key: rest[key] for key in _some(rest)}
-                retrying(Read.objects.of_all_sites().db, partial(_write, some))
-                for key in some:
-                    del rest[key]
+            for tenant in tenants.existing(counted):
+                with tenants.active(tenant):
+                    _store(counted[tenant])
         except (DatabaseError, InterfaceError) as error:
             logger.warning("Who read the sitemaps cannot be stored: %s", error)
-            self._put_back(rest)
+            for tenant, rest in counted.items():
+                self._put_back(tenant, rest)
 
-    def _put_back(self, rest: Mapping[_Key, _Counted]) -> None:
+    def _put_back(self, tenant: str, rest: Mapping[_Key, _Counted]) -> None:
         with self._lock:
+            known = self._counted.setdefault(tenant, {})
             for key, counted in rest.items():
-                if key in self._counted:
-                    self._counted[key].add(counted)
-                elif len(self._counted) < MOST_WAITING:
-                    self._counted[key] = counted
+                if key in known:
+                    known[key].add(counted)
+                elif not self._is_full():
+                    known[key] = counted
+
+    def _is_full(self) -> bool:
+        return sum(map(len, self._counted.values())) >= MOST_WAITING
 
 
 def reads() -> QuerySet[Read]:
@@ -136,6 +142,15 @@ def prune() -> int:
     for last_at in newest_first[MOST_STORED : MOST_STORED + 1]:
         deleted += found.filter(last_at__lte=last_at).delete()[0]
     return deleted
+
+
+def _store(rest: dict[_Key, _Counted]) -> None:
+    """Store what was counted for the current tenant, and remove it from ``rest``."""
+    while rest:
+        some = {key: rest[key] for key in _some(rest)}
+        retrying(Read.objects.of_all_sites().db, partial(_write, some))
+        for key in some:
+            del rest[key]
 
 
 def _some(rest: Mapping[_Key, _Counted]) -> Sequence[_Key]:

@@ -38,7 +38,7 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .freshness import hold, looked_at
 from .lost import look, unclear_changes
@@ -323,20 +323,22 @@ class Leisure:
         self._places: deque[Place] = deque()
         self._listed_at = -LISTED
         self._rest_until = 0.0
-        self._has_lease = False
+        self.has_lease = False
 
     def step(
         self,
         sources: Sequence[SectionSource],
         site: SiteAddress,
         *,
+        parts: int = 1,
         promptly: bool = False,
     ) -> float | None:
         """
         Rebuild the next page if it is time; returns the seconds until it is again.
 
-        None if there is nothing to rebuild. ``promptly`` also those pages for which
-        somebody would have to ask, because a cache answers for them.
+        None if there is nothing to rebuild. ``parts`` is how many share the processor.
+        ``promptly`` also those pages for which somebody would have to ask, because a
+        cache answers for them.
         """
         pace = _Pace.of(promptly=promptly)
         rest = self._rest_until - time.monotonic()
@@ -356,8 +358,7 @@ class Leisure:
             by_name = {source.name: source for source in sources}
             rebuild(by_name[name], number, site, at_leisure=True)
         used = time.thread_time() - begun
-        # Of several sites in this process each has its part.
-        share = get_settings().BACKGROUND_SHARE / max(1, len(Site.of_process()))
+        share = get_settings().BACKGROUND_SHARE / parts
         rest = used * (1 / share - 1)
         self._rest_until = time.monotonic() + rest
         self._lease(rest + MARGIN)
@@ -388,11 +389,11 @@ class Leisure:
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")
-        self._has_lease = sections().take_lease(site.pk, self._owner, seconds)
-        return self._has_lease
+        self.has_lease = sections().take_lease(site.pk, self._owner, seconds)
+        return self.has_lease
 
     def stop(self) -> None:
         """Let another process go on."""
-        if self._has_lease:
-            self._has_lease = False
+        if self.has_lease:
+            self.has_lease = False
             sections().drop_lease(row_of("").pk, self._owner)

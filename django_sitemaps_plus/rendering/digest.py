@@ -22,6 +22,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.attributes import (
     declared,
     is_expression,
@@ -75,16 +76,18 @@ class Definition:
     database: str = DEFAULT_DB_ALIAS
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16_384)
 @rendering_context(PLACEHOLDER_SITE)
-def _definition(name: str, registered: object, site: str) -> Definition:
+def _definition(
+    name: str, registered: object, site: str, tenant: str, base_url: str | None
+) -> Definition:
     section = source(name)
     first, second = _description(section), _description(section)
     clock = first != second or _mentions_today(first)
     if clock:
         first = [part for part in first if not _is_time(part)]
     # The address of an object differs from process to process.
-    text = _ADDRESS.sub("", ", ".join(map(_written, [Site.current().base_url, *first])))
+    text = _ADDRESS.sub("", ", ".join(map(_written, [base_url, *first])))
     is_keyed = section.key is not None
     has_moments = bool(moments(section.sitemap))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -109,7 +112,13 @@ def definition(section: SectionSource) -> Definition:
     digest. The body of a Python method does not count: such a change shows after
     ``VERIFY_AFTER``.
     """
-    return _definition(section.name, section.registered, section.site)
+    return _definition(
+        section.name,
+        section.registered,
+        section.site,
+        tenants.current_key(),
+        Site.current().base_url,
+    )
 
 
 def _description(section: SectionSource) -> list[Any]:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -32,6 +32,8 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.locations import Origin, quote
+
+from . import tenants
 
 #: What a sitemap may have as its ``protocol``.
 SCHEMES = ("http", "https")
@@ -94,6 +96,8 @@ class Site:
     key: str = ""
     #: Its name in ``SITES``; empty for the site without a name.
     name: str = ""
+    #: The tenant whose site it is, in a project that has tenants.
+    tenant: tenants.Tenant | None = field(default_factory=tenants.current)
 
     @classmethod
     def current(cls) -> Site:
@@ -161,17 +165,23 @@ class Site:
         # Another SITE_ID has settings of its own.
         return site if default.is_chosen_by_request or site == default else None
 
+    def unasked(self) -> Site:
+        """Return the same site; of a tenant the address and URLconf stay unknown."""
+        tenant = self.tenant and replace(self.tenant, is_asked=False)
+        return replace(self, tenant=tenant)
+
     @property
     def is_chosen_by_request(self) -> bool:
         """Whether it stands for the Site that each request says: without SITE_ID."""
-        if self.key or get_settings().BASE_URL:
+        # Of a tenant ``Site.objects.get_current()`` may say another's: it is cached.
+        if self.key or self.tenant or get_settings().BASE_URL:
             return False
         return apps.is_installed("django.contrib.sites")
 
     @property
     def may_share_database(self) -> bool:
         """Whether Sites of which these settings know nothing may have rows."""
-        return bool(self.key) or self.is_chosen_by_request
+        return not self.tenant and (bool(self.key) or self.is_chosen_by_request)
 
     @property
     def base_url(self) -> str | None:
@@ -179,17 +189,24 @@ class Site:
         settings = get_settings()
         if self.name:
             return str(settings.SITES[self.name]["BASE_URL"])
-        return settings.BASE_URL
+        return self.tenant.base_url if self.tenant else settings.BASE_URL
 
     @property
     def urlconf(self) -> Any:
         """Its URLconf: a module, or its name."""
         given = get_settings().SITES[self.name].get("URLCONF") if self.name else None
+        given = given or (self.tenant and self.tenant.urlconf)
         return given or django_settings.ROOT_URLCONF
 
     @property
     def label(self) -> str:
-        """What people call it: its key or, without one, its host; empty if unknown."""
+        """
+        What people call it: its key or, without one, its host; empty if unknown.
+
+        A tenant's is the tenant's key.
+        """
+        if self.tenant:
+            return self.tenant.key
         address = None if self.key else self.address()
         return self.key if address is None else address.origin.host
 
@@ -235,18 +252,26 @@ class Site:
 
 @contextmanager
 def working_for(site: Site) -> Iterator[None]:
-    """Work for a site meanwhile."""
-    token = _current.set(site)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+    """Work for a site meanwhile, and for the tenant whose site it is."""
+    with tenants.active(site.tenant.key) if site.tenant else nullcontext():
+        token = _current.set(site)
+        try:
+            yield
+        finally:
+            _current.reset(token)
 
 
 # Its address
 
 
-@lru_cache(maxsize=8)
+def address_advice() -> str:
+    """Return what to do where the address of the current site is not known."""
+    if Site.current().tenant:
+        return "Give the tenant a primary domain."
+    return "Set SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'."
+
+
+@lru_cache(maxsize=1024)
 def parse_base_url(text: str) -> SiteAddress:
     """
     Return the address that ``BASE_URL`` names.
@@ -308,8 +333,9 @@ def _django_site(request: HttpRequest | None, key: str = "") -> Any:
     Return a row of the sites framework; None without one.
 
     The one of ``SITE_ID`` if that is set; else the request's, or the one with ``key``.
+    None for a tenant too: Django caches one Site for all of them.
     """
-    if not apps.is_installed("django.contrib.sites"):
+    if not apps.is_installed("django.contrib.sites") or tenants.configured():
         return None
     objects = apps.get_model("sites.Site").objects
     try:

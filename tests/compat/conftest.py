@@ -5,7 +5,8 @@ Tests marked ``network`` fetch packages by pip. They run where the environment s
 ``SITEMAPS_PLUS_NETWORK_TESTS=1``, and are not selected anywhere else. Those marked
 ``browser`` need Chromium and npm, and ``SITEMAPS_PLUS_BROWSER_TESTS=1``; those marked
 ``nginx`` need nginx, and ``SITEMAPS_PLUS_NGINX_TESTS=1``; those marked ``varnish`` need
-Varnish, and ``SITEMAPS_PLUS_VARNISH_TESTS=1``.
+Varnish, and ``SITEMAPS_PLUS_VARNISH_TESTS=1``; those marked ``tenants`` need
+PostgreSQL's programs, and ``SITEMAPS_PLUS_TENANTS_TESTS=1``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ WITH_NETWORK = os.environ.get("SITEMAPS_PLUS_NETWORK_TESTS") == "1"
 WITH_BROWSER = os.environ.get("SITEMAPS_PLUS_BROWSER_TESTS") == "1"
 WITH_NGINX = os.environ.get("SITEMAPS_PLUS_NGINX_TESTS") == "1"
 WITH_VARNISH = os.environ.get("SITEMAPS_PLUS_VARNISH_TESTS") == "1"
+WITH_TENANTS = os.environ.get("SITEMAPS_PLUS_TENANTS_TESTS") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "browser: needs Chromium and npm (SITEMAPS_PLUS_BROWSER_TESTS=1)",
         "nginx: needs nginx (SITEMAPS_PLUS_NGINX_TESTS=1)",
         "varnish: needs Varnish (SITEMAPS_PLUS_VARNISH_TESTS=1)",
+        "tenants: needs PostgreSQL (SITEMAPS_PLUS_TENANTS_TESTS=1)",
     ):
         config.addinivalue_line("markers", line)
 
@@ -44,6 +47,7 @@ def pytest_collection_modifyitems(
             ("browser", WITH_BROWSER),
             ("nginx", WITH_NGINX),
             ("varnish", WITH_VARNISH),
+            ("tenants", WITH_TENANTS),
         ]
         if not is_on
     ]

@@ -67,7 +67,7 @@ def test_a_task_asks_for_one_more_if_something_is_due_soon(
 def test_the_work_is_a_task_of_django(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     happened("/a/")
-    workers.function("tasks")()
+    workers.function("tasks")("")
     assert sent(engine) == [["/a/"]]
     assert workers.problem("tasks") == ""
 
@@ -122,7 +122,7 @@ class Worker:
         """Hand the work over, as the server's thread does."""
         python(
             "from tests.support.celery_app import app; app.set_default()",
-            'workers.function("celery")()',
+            'workers.function("celery")("")',
             **self.environment,
         )
 

@@ -1,0 +1,1 @@
+"""Projects with tenants: schemas of django-tenants, and databases."""

@@ -1,0 +1,140 @@
+"""Tenants with a database each, in one process; those of schemas: ``compat``."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engines.setups import KEY
+from tests.support.fakes.indexnow import FakeIndexNow
+from tests.support.processes import ROOT, within
+from tests.tenants.worker import Worker, environment
+
+TENANTS = ("t1", "t2", "t3")
+
+Manage = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeIndexNow]:
+    with FakeIndexNow("api") as running:
+        for tenant in TENANTS:
+            running.trust(f"{tenant}.example.com", KEY)
+        yield running
+
+
+@pytest.fixture
+def given(engine: FakeIndexNow, tmp_path: Path) -> dict[str, Any]:
+    """What the project is told."""
+    options = {"key": KEY, "endpoint": engine.url, "interval": 0}
+    entry = {"BACKEND": "tests.support.outbox_engines.Trusted", "OPTIONS": options}
+    settings = {"ENGINES": {"one": entry, "two": entry}, "NOTIFY_AFTER": 0.5}
+    return {"folder": str(tmp_path), "settings": settings}
+
+
+@pytest.fixture
+def manage(given: dict[str, Any]) -> Manage:
+    """Run a command of the project, whose databases have their tables."""
+
+    def run(*command: str, **told: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "django", *command],
+            env=environment("databases", **{**given, **told}),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run("migrate", "--run-syncdb", "--database", "t1", "--skip-checks")
+    assert done.returncode == 0, done.stderr
+    first = Path(given["folder"]) / "t1.sqlite3"
+    for tenant in (*TENANTS[1:], "default"):
+        (first.parent / f"{tenant}.sqlite3").write_bytes(first.read_bytes())
+    return run
+
+
+def count(given: dict[str, Any], tenant: str, table: str) -> int:
+    with sqlite3.connect(f"{given['folder']}/{tenant}.sqlite3") as connection:
+        statement = f"SELECT count(*) FROM sitemaps_plus_{table}"  # noqa: S608 (names)
+        return int(connection.execute(statement).fetchone()[0])
+
+
+def test_a_save_is_announced_by_the_tenant_whose_database_has_it(
+    given: dict[str, Any], manage: Manage, engine: FakeIndexNow
+) -> None:
+    worker = Worker("databases", **given)
+    expected = []
+    # The first request says that this process serves.
+    for tenant in TENANTS:
+        assert worker("get", host=f"{tenant}.example.com")[0] == 200
+    for tenant in TENANTS:
+        worker("save", tenant=tenant, slug=f"of-{tenant}")
+        expected += [f"https://{tenant}.example.com/posts/of-{tenant}/"] * 2
+    assert within(60, lambda: len(engine.accepted) >= len(expected))
+    for tenant in TENANTS:
+        text = worker("get", host=f"{tenant}.example.com")[1]
+        assert re.findall("<loc>(.*?)</loc>", text) == [
+            f"https://{tenant}.example.com/posts/of-{tenant}/"
+        ]
+        assert count(given, tenant, "submission") == 2
+    worker.close()
+    assert sorted(engine.accepted) == sorted(expected)
+
+
+def test_a_command_works_for_all_tenants(
+    given: dict[str, Any], manage: Manage, engine: FakeIndexNow
+) -> None:
+    worker = Worker("databases", **given)
+    for tenant in TENANTS:
+        worker("save", tenant=tenant, slug="a")
+    worker.close()
+    done = manage("build_sitemaps")
+    assert done.returncode == 0, done.stderr
+    done = manage("ping_sitemaps", "--force")
+    assert done.returncode == 0, done.stderr
+    for tenant in TENANTS:
+        assert f"Site '{tenant}':" in done.stdout
+        assert f"https://{tenant}.example.com/posts/a/" in engine.accepted
+    # One that fails does not keep the others from their turn.
+    os.truncate(f"{given['folder']}/t1.sqlite3", 0)
+    done = manage("ping_sitemaps", "--force")
+    assert done.returncode == 1
+    assert "CommandError: Site t1: " in done.stderr
+    assert "Site 't3':" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"BASE_URL": "https://www.example.com"}, "sitemaps_plus.E070"),
+        ({"TENANTS": "tests.tenants.routing.Router"}, "not a subclass"),
+        ({"TENANTS": "tests.nowhere.Tenants"}, "cannot be imported"),
+        (
+            {
+                "ENGINES": {
+                    "bing": {
+                        "BACKEND": "django_sitemaps_plus.engines.bing.BingWebmaster",
+                        "OPTIONS": {"site": "https://t1.example.com/", "key": KEY},
+                    }
+                }
+            },
+            "sitemaps_plus.E073",
+        ),
+        ({"SITEMAPS": "tests.tenants.asking.SITEMAPS"}, "sitemaps_plus.E071"),
+    ],
+)
+def test_what_cannot_be_right_is_refused(
+    given: dict[str, Any], manage: Manage, settings: dict[str, Any], said: str
+) -> None:
+    done = manage("check", settings={**given["settings"], **settings})
+    assert done.returncode == 1
+    assert said in done.stderr
