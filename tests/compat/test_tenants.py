@@ -187,6 +187,7 @@ def test_each_save_is_announced_by_the_address_of_its_tenant_alone(
     assert sorted(one.accepted) == sorted(two.accepted) == expected
     assert rows(given, "urlchange") == dict.fromkeys(TENANTS, 1)
     assert rows(given, "submission") == dict.fromkeys(TENANTS, 2)
+    assert worker("logged") == []
 
 
 def test_what_another_process_has_left_is_found_for_all_tenants(
@@ -234,6 +235,8 @@ def test_what_is_remembered_is_written_where_it_happened(
     listed(worker, "t002.example.com")
     worker("store_reads", tenant="t004")
     assert rows(given, "read") == {"t001": 1, "t002": 1}
+    for tenant in ("t001", "t002"):
+        assert worker("schema_of_bytes", tenant=tenant) == tenant
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ Run as a module it reads a command a line, and answers a line each; ``DO`` has t
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import subprocess
@@ -168,9 +169,37 @@ def race(tenants: list[str], name: str, threads: int, count: int) -> list[str]:
     return wrong
 
 
+def schema_of_bytes(tenant: str) -> str:
+    """Return the schema from which stored bytes are read, by the first statement."""
+    from django_sitemaps_plus.db import binary_cursor
+
+    with _inside(tenant), binary_cursor("default") as cursor:
+        cursor.execute("SELECT current_schema()")
+        return str(cursor.fetchone()[0])
+
+
+#: What this package has logged of errors.
+_logged: list[str] = []
+
+
+class _Handler(logging.Handler):
+    """Remembers what is logged."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _logged.append(self.format(record))
+
+
+def logged() -> list[str]:
+    """Return what was logged of errors."""
+    return _logged
+
+
 DO = {
     one.__name__: one
-    for one in (get, save, together, away, write_late, store_reads, race)
+    for one in (
+        *(get, save, together, away, write_late, store_reads, race),
+        *(schema_of_bytes, logged),
+    )
 }
 
 
@@ -183,6 +212,7 @@ def main() -> None:
 
     from django_sitemaps_plus.delivery import background
 
+    logging.getLogger("django_sitemaps_plus").addHandler(_Handler(logging.ERROR))
     if each := settings.GIVEN.get("each"):
         background.EACH = each
     for line in sys.stdin:
