@@ -55,6 +55,8 @@ _FORMATS: dict[str, dict[str, Any]] = {
 #: The headers that name cache tags, and what stands between two of them: Fastly's (and
 #: that of most others), and the one of Cloudflare and CloudFront.
 TAG_HEADERS = {"Surrogate-Key": " ", "Cache-Tag": ","}
+#: The options of ``PUBLISH``, and their defaults.
+_PUBLISH: dict[str, Any] = {"prefix": "", "gzip": "", "every": 600.0}
 #: Days that a format may look back: what happened to URLs is stored for that long.
 _MOST_DAYS = 366
 
@@ -70,6 +72,20 @@ class Format:
     days: float = 0
     #: The addresses of WebSub hubs.
     hubs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publish:
+    """Where the sitemaps are published as files, and how: ``PUBLISH``."""
+
+    #: The alias in ``STORAGES``.
+    storage: str
+    #: What names begin with; "{host}" in it is the site's host.
+    prefix: str
+    #: "encoding" (``.xml`` with Content-Encoding), "file" (``.xml.gz``) or "".
+    gzip: Literal["", "encoding", "file"]
+    #: Seconds between two looks for what changed.
+    every: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +181,10 @@ class Settings:
     #: address that crawlers may ask for.
     FORMATS: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    #: Where the sitemaps are published as files, for a web server or a CDN:
+    #: ``{"STORAGE": "sitemaps", "OPTIONS": {…}}``, with an alias of ``STORAGES``.
+    PUBLISH: dict[str, Any] = field(default_factory=dict)
+
     #: Title and description of the site for ``/llms.txt``: ``{"title": …,
     #: "description": …}``. None by default: no search engine is known to read it.
     LLMS: dict[str, str] | None = None
@@ -221,11 +241,25 @@ class Settings:
         self.robots_groups()
         self.extra_sitemaps()
         _formats(self.FORMATS)
+        _publish(self.PUBLISH)
 
     @cached_property
     def formats(self) -> Mapping[str, Format]:
         """What ``FORMATS`` asks for, with the defaults of options."""
         return _formats(self.FORMATS)
+
+    @cached_property
+    def publish(self) -> Publish | None:
+        """What ``PUBLISH`` asks for, with the defaults of options; None if nothing."""
+        return _publish(self.PUBLISH)
+
+    @property
+    def changes_wait(self) -> float:
+        """Seconds for which a changed page may wait until somebody asks for it."""
+        # Nobody asks for what a bucket answers.
+        published = self.publish
+        waits = float(self.VERIFY_AFTER)
+        return waits if published is None else min(waits, published.every)
 
     def extra_sitemaps(self) -> list[ExtraSitemap]:
         """
@@ -345,6 +379,35 @@ def _check_sites(sites: Any) -> None:
 def _formats(given: Any) -> dict[str, Format]:
     found = options_of(given, _FORMATS, "formats", '{"text": {}}', "FORMATS")
     return {name: _format(name, options) for name, options in found.items()}
+
+
+def _publish(given: Any) -> Publish | None:
+    example = '{"STORAGE": "sitemaps"}'
+    found = options_of(given, ("STORAGE", "OPTIONS"), "keys", example, "PUBLISH")
+    if not found:
+        return None
+    alias, path = found.get("STORAGE"), ("PUBLISH", "OPTIONS")
+    if not isinstance(alias, str) or not alias:
+        raise refusal(f"needs an alias of STORAGES: {example}.", "PUBLISH")
+    own = options_of(found.get("OPTIONS", {}), _PUBLISH, "options", "{}", *path)
+    options = {**_PUBLISH, **own}
+    prefix, every = options["prefix"], options["every"]
+    is_number = isinstance(every, (int, float)) and not isinstance(every, bool)
+    rules = {
+        "prefix": (
+            isinstance(prefix, str) and not prefix.startswith("/"),
+            "use text that does not begin with '/', for example 'maps/'.",
+        ),
+        "gzip": (
+            options["gzip"] in ("", "encoding", "file"),
+            "use 'encoding' (.xml with Content-Encoding) or 'file' (.xml.gz).",
+        ),
+        "every": (is_number and 1 <= every < math.inf, "use seconds, at least 1."),
+    }
+    for option, (holds, remedy) in rules.items():
+        if not holds:
+            raise refusal(f"is {options[option]!r}; {remedy}", *path, option)
+    return Publish(storage=alias, **options)
 
 
 def _format(name: str, given: Any) -> Format:

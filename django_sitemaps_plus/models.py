@@ -11,7 +11,7 @@ from .delivery.models import (
     Submission,
 )
 from .pagination.models import Page, Section
-from .publishing.models import DailyCount, PageFile, Read
+from .publishing.models import DailyCount, PageFile, PublishedFile, Read
 
 __all__ = [
     "AnnouncedDocument",
@@ -22,6 +22,7 @@ __all__ = [
     "Finding",
     "Page",
     "PageFile",
+    "PublishedFile",
     "Read",
     "RelatedState",
     "Section",

@@ -30,7 +30,7 @@ from .delivery.engines import files_of
 from .exceptions import NotReady, TooManyBadRows
 from .pagination.queries import ledger
 from .protocol.llms import Link, llms_txt
-from .protocol.robots import closed, robots_txt
+from .protocol.robots import closed
 from .publishing import index as indexes
 from .publishing.cache_tags import patch_cache_tags
 from .publishing.documents import (
@@ -40,12 +40,7 @@ from .publishing.documents import (
     fresh_document,
     page_or_former,
 )
-from .publishing.extra import extra_sitemaps
-from .publishing.formats import (
-    feed_document,
-    listed_in_robots,
-    recent_document,
-)
+from .publishing.formats import feed_document, recent_document, robots_of
 from .publishing.freshness import fresh_state, served, tag_of
 from .publishing.readers import reader_counts
 from .publishing.responses import (
@@ -284,16 +279,14 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
 
     Also while the database is away: without it crawlers stay away from the whole site.
     """
-    settings = get_settings()
-    groups, sitemaps = settings.robots_groups(), list[str]()
-    if not closed(groups):
-        try:
-            with working_for(Site.of_request(request, site)):
-                sitemaps = _all_sitemaps(Site.current().address_for(request))
-        except DatabaseError as error:
-            logger.warning("The domain of the current Site cannot be read: %s", error)
-            sitemaps = _all_sitemaps(address_of_host(request))
-    text = robots_txt(groups, sitemaps, settings.robots_licenses())
+    if closed(get_settings().robots_groups()):
+        return _file(robots_of(None), "text/plain")
+    try:
+        with working_for(Site.of_request(request, site)):
+            text = robots_of(Site.current().address_for(request))
+    except DatabaseError as error:
+        logger.warning("The domain of the current Site cannot be read: %s", error)
+        text = robots_of(address_of_host(request))
     return _file(text, "text/plain")
 
 
@@ -301,12 +294,6 @@ def _file(text: str, kind: str) -> HttpResponse:
     response = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
     cache_control(response)
     return in_one_language(response)
-
-
-def _all_sitemaps(place: SiteAddress) -> list[str]:
-    """Return the addresses of the site's sitemaps, feeds and those of other systems."""
-    own = [*indexes.addresses(place), *listed_in_robots(place)]
-    return [*own, *extra_sitemaps(place, in_index=False)]
 
 
 @_guarded

@@ -18,6 +18,7 @@ from urllib.parse import urljoin, urlsplit
 from django.conf import settings as django_settings
 from django.db.models import Max
 
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.pagination.queries import of_sections, pages
 from django_sitemaps_plus.protocol.robots import sitemaps_of
@@ -146,7 +147,9 @@ class Crawl:
                 self._robots(client)
         arrived = [self._sitemap(self._own[0], client) for client in clients]
         gz = f"{self._own[0]}.gz"
-        if looked := self._look(gz, clients[0]):
+        # What is published has one form.
+        is_served = get_settings().publish is None
+        if is_served and (looked := self._look(gz, clients[0])):
             self._note(gz, *arrivals.of_headers(looked[0], arrivals.GZ))
         more = self._own[1:] if self.most is None else []
         arrived += [self._sitemap(url, clients[0]) for url in more]
@@ -167,7 +170,7 @@ class Crawl:
         for item in listed("", index.all_sources()).indexed:
             own = self.site.with_scheme(item.source.sitemap.protocol)
             name = f"{item.source.name}-{item.number}"
-            found[index.address(own, "page", name)] = item.place
+            found[index.file_address(own, "page", name)] = item.place
         return found
 
     # Asking
@@ -257,7 +260,8 @@ class Crawl:
         answer, body = looked
         try:
             entries = arrivals.entries_of(body)
-            problems = [*arrivals.of_headers(answer, arrivals.XML)]
+            types = arrivals.GZ if url.endswith(".gz") else arrivals.XML
+            problems = [*arrivals.of_headers(answer, types)]
             expected = self._expected(url)
             if expected is not None and body != expected.body:
                 place = url, hash(body)

@@ -8,11 +8,14 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage
+from django.core.files.storage import storages
 
 from django_sitemaps_plus.conf import advice, get_settings
+from django_sitemaps_plus.delivery.storages import takes_headers
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.locations import resolve
 from django_sitemaps_plus.publishing.extra import may_be_in_index
+from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
@@ -111,6 +114,44 @@ def check_formats(**kwargs: Any) -> Iterator[CheckMessage]:
             f"/sitemap-{name}.xml is what SITEMAPS_PLUS['FORMATS'] serves, so the "
             f"section {name!r} has no address.",
             f'Rename the section, for example @register(name="{name}-pages").',
+        )
+
+
+@check()
+def check_publish(**kwargs: Any) -> Iterator[CheckMessage]:
+    """E080 to E083: files that cannot be published where ``PUBLISH`` says."""
+    options = get_settings().publish
+    if options is None:
+        return
+    given = "SITEMAPS_PLUS['PUBLISH']"
+    if not has_address():
+        text = f"{given} is set, and the site's address is not: files have whole URLs."
+        yield message("E080", text, SET_BASE_URL)
+    is_shared = len(get_settings().SITES) > 0 or Site.default().is_chosen_by_request
+    if (is_shared or tenants.configured()) and "{host}" not in options.prefix:
+        text = f"{given}: the files of several sites would have the same names."
+        hint = 'Write "OPTIONS": {"prefix": "{host}/"}.'
+        yield message("E081", text, hint)
+    try:
+        storage = storages[options.storage]
+    except Exception as error:  # a backend raises whatever it likes
+        known = django_settings.STORAGES
+        is_unknown = options.storage not in known
+        problem = "STORAGES has no such alias." if is_unknown else describe(error)
+        yield message(
+            "E082",
+            f"{given}: the storage {options.storage!r} cannot be used: {problem}",
+            advice(options.storage, known, "aliases of STORAGES")
+            if is_unknown
+            else f"Correct STORAGES[{options.storage!r}], or install what it needs.",
+        )
+        return
+    if options.gzip == "encoding" and not takes_headers(storage):
+        yield message(
+            "E083",
+            f"{given}: {type(storage).__name__} cannot store Content-Encoding with "
+            "each file, so readers would take gzipped files for XML.",
+            'Set "gzip" to "file" (.xml.gz), or leave it out.',
         )
 
 

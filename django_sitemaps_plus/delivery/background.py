@@ -44,6 +44,7 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 from . import documents, guards, outbox, reports, workers
 from .announcing import announce
 from .dispatcher import deliver
+from .publish import publish
 from .results import DeliveryOptions, Report
 from .upkeep import tend
 
@@ -398,7 +399,9 @@ def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
         return None
     report_all(all_sources(), site)
     tend()
-    return notify(is_ending)
+    wait = notify(is_ending)
+    published = publish(site, _for_a_stint(is_ending))
+    return 0.0 if published is not None and published.is_cut_short else wait
 
 
 def work() -> float | None:
@@ -463,12 +466,15 @@ def prepare(
 
 
 def send(options: DeliveryOptions) -> Report:
-    """Notify receivers and engines of all that is due."""
+    """Notify receivers and engines of all that is due, and publish what is."""
     announce()
     documents.announce()
     report = deliver(options)
     if not report.refusal:
         reports.ask()
+    site = Site.current().address()
+    if site is not None:
+        publish(site)
     return report
 
 

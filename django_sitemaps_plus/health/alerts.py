@@ -18,7 +18,7 @@ from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import guards, outbox
+from django_sitemaps_plus.delivery import guards, outbox, publish
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.queries import submissions
@@ -92,7 +92,8 @@ def alerts(
     """
     result: list[Alert] = []
     if Subject.SECTIONS in subjects:
-        result += [*_unserved(), *section_alerts(registry.sources()), *_unreported()]
+        result += [*_unserved(), *section_alerts(registry.sources())]
+        result += [*_unreported(), *_unpublished()]
     if Subject.ENGINES in subjects and engines():
         why = guards.refusal() if refusal is None else refusal
         chosen = [
@@ -205,6 +206,27 @@ def _unreported() -> Iterator[Alert]:
             waiting=late,
             fix="manage.py ping_sitemaps",
         )
+
+
+def _unpublished() -> Iterator[Alert]:
+    """Yield what is not in the storage of ``PUBLISH``, or not as it should be."""
+    found = publish.state()
+    if found is None or (found.files and not found.failed):
+        return
+    text = gettext("Nothing was published to %(storage)s yet.")
+    if found.failed:
+        text = ngettext(
+            "%(count)s file could not be published to %(storage)s: %(error)s",
+            "%(count)s files could not be published to %(storage)s. One of them: "
+            "%(error)s",
+            found.failed,
+        )
+    values = {"count": number(found.failed), "storage": found.storage}
+    yield Alert(
+        subject=Subject.SECTIONS,
+        text=text % {**values, "error": found.error},
+        fix="manage.py build_sitemaps --publish",
+    )
 
 
 def count_late_changes() -> int:

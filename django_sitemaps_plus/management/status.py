@@ -11,6 +11,7 @@ from django.utils.translation import override
 
 from django_sitemaps_plus.delivery import reports
 from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.publish import State
 from django_sitemaps_plus.engines.base import SitemapStatus
 from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.engines import EngineHealth
@@ -111,6 +112,21 @@ def ago(seconds: float) -> str:
     with override("en"):
         # Lines break where they have to.
         return words.ago(seconds).replace("\xa0", " ") if seconds else ""
+
+
+def of_storage(state: State) -> Block:
+    """Return what was published."""
+    waiting = f"{state.failed:,} could not be put" if state.failed else ""
+    return Block(
+        f"Published to {state.storage}",
+        [
+            ("Files", f"{state.files:,}"),
+            ("Failed", waiting),
+            ("Puts", f"{state.puts_today:,} today, {state.puts:,} in 30 days"),
+            ("Last put", ago(state.put_at) or "never"),
+            ("Problem", state.error),
+        ],
+    )
 
 
 def _moment(text: str | None) -> str:

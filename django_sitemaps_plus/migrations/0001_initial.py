@@ -62,6 +62,11 @@ class Migration(migrations.Migration):
                 ("ticked_at", models.FloatField(default=0)),
                 ("confirmed_at", models.FloatField(default=0)),
                 ("tended_at", models.FloatField(default=0)),
+                (
+                    "publish_by",
+                    models.CharField(blank=True, default="", max_length=32),
+                ),
+                ("publish_at", models.FloatField(default=0)),
             ],
             options={
                 "verbose_name": "section",
@@ -637,6 +642,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("entries", "Entries"),
                             ("submissions", "Submissions"),
+                            ("puts", "Puts"),
                             ("reads", "Reads"),
                         ],
                         max_length=11,
@@ -651,6 +657,44 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(
                         fields=("site", "day", "topic", "name", "outcome"),
                         name="sitemaps_plus_daily_count",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PublishedFile",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "site",
+                    models.CharField(
+                        blank=True,
+                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
+                        max_length=50,
+                    ),
+                ),
+                ("name", models.CharField(max_length=300)),
+                (
+                    "digest",
+                    models.CharField(blank=True, default="", max_length=32),
+                ),
+                ("first_at", models.FloatField(default=0)),
+                ("put_at", models.FloatField(default=0)),
+                ("gone_since", models.FloatField(default=0)),
+                ("error", models.TextField(blank=True, default="")),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("site", "name"), name="sitemaps_plus_published"
                     )
                 ],
             },

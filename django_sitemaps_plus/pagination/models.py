@@ -83,6 +83,9 @@ class Section(SiteRow):
     confirmed_at = models.FloatField(default=0)
     #: The site's: when what is done once an hour was last done.
     tended_at = models.FloatField(default=0)
+    #: The site's: who publishes files, and until when; or when to do so again.
+    publish_by = models.CharField(max_length=32, default="", blank=True)
+    publish_at = models.FloatField(default=0)
 
     objects = SiteManager.from_queryset(SectionQuerySet)()  # type: ignore[assignment,misc]  # more methods
 

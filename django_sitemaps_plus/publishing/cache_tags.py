@@ -30,8 +30,13 @@ def tag_of(document: str, site: str = "") -> str:
     return quote(f"{name}/{document}" if name else document)
 
 
+def cache_tags(path: str, site: str = "") -> dict[str, str]:
+    """Return the headers of ``CACHE_TAGS`` for the document at a path."""
+    tags = tag_of(document_at(path), site), tag_of(EVERY, site)
+    return {name: TAG_HEADERS[name].join(tags) for name in get_settings().CACHE_TAGS}
+
+
 def patch_cache_tags(response: HttpResponseBase, path: str, site: str = "") -> None:
     """Name the tags of what was asked for in the headers of ``CACHE_TAGS``."""
-    for header in get_settings().CACHE_TAGS:
-        tags = tag_of(document_at(path), site), tag_of(EVERY, site)
-        response.headers[header] = TAG_HEADERS[header].join(tags)
+    for header, tags in cache_tags(path, site).items():
+        response.headers[header] = tags

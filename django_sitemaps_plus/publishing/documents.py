@@ -18,6 +18,7 @@ from django.db import Error as DatabaseError
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
@@ -25,6 +26,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
+from . import storage
 from .by_position import page_bytes, position_pages
 from .freshness import Served, fresh_page, fresh_pages, tag_of
 from .listed import FILL_SECONDS, Listed
@@ -145,9 +147,32 @@ def former_document(name: str, number: int, site: SiteAddress) -> Document:
     page = rows.exclude(checksum="").first()
     former = None if page is None else stored_version(page)
     if former is not None and former.stored.entries:
-        scheme = getattr(registry.sources()[name], "protocol", None)
+        scheme = _protocol(name)
         return _of_served(replace(former, is_former=True), site.with_scheme(scheme))
     raise UnusableError(f"Nothing is stored of the page {name}-{number}.")
+
+
+def version_document(page: Page, checksum: str, site: SiteAddress) -> Document | None:
+    """
+    Return a version of a page, fresh or not; None if it is not stored any more.
+
+    Raises ``TooManyBadRows`` for one without entries, if the page is in error.
+    """
+    stored = storage.read(page, checksum)
+    if stored is None:
+        return None
+    own = site.with_scheme(_protocol(page.section.name))
+    return _of_served(Served(page, stored, checksum, None), own)
+
+
+def version_tag(page: Page, checksum: str, site: SiteAddress) -> str:
+    """Return the tag of a version of a page."""
+    return tag_of(checksum, site.with_scheme(_protocol(page.section.name)))
+
+
+def _protocol(name: str) -> str | None:
+    protocol: str | None = getattr(registry.sources()[name], "protocol", None)
+    return protocol
 
 
 def page_document(
@@ -250,21 +275,30 @@ def fresh_document(
 
 
 def fresh_documents(
-    listed_pages: Iterable[Listed], site: SiteAddress, *, text: bool
+    listed_pages: Iterable[Listed],
+    site: SiteAddress,
+    *,
+    text: bool,
+    or_stale: bool = False,
 ) -> dict[tuple[str, int], Document]:
     """
     Return those of some pages that are fresh, by one query; or the texts of their URLs.
 
     By the names of the pages, without what a page that was split shows for a while.
+    ``or_stale``: also those that are not fresh, if they are stored.
     """
     pks = {item.pk: item for item in listed_pages if item.pk is not None}
     if not pks:
         return {}
     sections = {pk: item.source for pk, item in pks.items()}
     fresh = {}
-    for pk, served in fresh_pages(sections, SUFFIX if text else "").items():
+    for pk, served in fresh_pages(
+        sections, SUFFIX if text else "", or_stale=or_stale
+    ).items():
         own = site.with_scheme(sections[pk].sitemap.protocol)
-        if served.page.error or (text and served.stored.origin != address_of(own)):
+        if served.page.error and not or_stale:
+            continue
+        if text and served.stored.origin != address_of(own):
             continue
         document = _of_served(served, own)
         fresh[pks[pk].name] = _as_text(document) if text else document

@@ -27,6 +27,7 @@ from django_sitemaps_plus.protocol.feeds import (
     rss,
 )
 from django_sitemaps_plus.protocol.markup import escape
+from django_sitemaps_plus.protocol.robots import robots_txt
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
 from django_sitemaps_plus.rendering.columns import moment
 from django_sitemaps_plus.rendering.digest import definition
@@ -35,6 +36,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .documents import Document, document
+from .extra import extra_sitemaps
 from .index import address, addresses, usable
 from .refresh import report_all
 from .stylesheet import stylesheet
@@ -61,6 +63,16 @@ def listed_in_robots(site: SiteAddress) -> list[str]:
         else:
             found.append(address(site, "recent", "recent"))
     return found
+
+
+def robots_of(site: SiteAddress | None) -> str:
+    """Return robots.txt; it names the sitemaps of a site, if one is given."""
+    own: list[str] = []
+    if site is not None:
+        own = [*addresses(site), *listed_in_robots(site)]
+        own += extra_sitemaps(site, in_index=False)
+    settings = get_settings()
+    return robots_txt(settings.robots_groups(), own, settings.robots_licenses())
 
 
 # What changed last

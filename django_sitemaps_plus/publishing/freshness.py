@@ -225,14 +225,15 @@ def fresh_page(
 
 
 def fresh_pages(
-    by_page: Mapping[int, SectionSource], suffix: str = ""
+    by_page: Mapping[int, SectionSource], suffix: str = "", *, or_stale: bool = False
 ) -> dict[int, Served[PageState]]:
     """
     Return what some pages list now, of those that are fresh, by one statement.
 
     The pages are given, and returned, by their primary keys, each with its section.
     For ``suffix`` see ``fresh_page``. What a page that was split shows for a
-    while to those who ask for it alone, does not count.
+    while to those who ask for it alone, does not count. ``or_stale``: also those that
+    are not fresh.
     """
     now = time.time()
     keys = ", ".join(["%s"] * len(by_page))
@@ -243,9 +244,10 @@ def fresh_pages(
     fresh: dict[int, Served[PageState]] = {}
     for pk, group in groupby(rows, key=itemgetter(_WIDTH)):
         pieces = list(group)
-        state = _fresh(by_page[pk], pieces[0], now)
+        state = _state(pieces[0])
         stored = storage.joined([row[_WIDTH + 1 :] for row in pieces])
-        if state is not None and stored is not None:
+        is_wanted = or_stale or is_fresh(by_page[pk], state, now)
+        if is_wanted and stored is not None:
             fresh[pk] = Served(state, stored, state.checksum, state.changed_at)
     return fresh
 
@@ -265,10 +267,15 @@ def _rows(
         return []
 
 
+def _state(row: Sequence[Any]) -> PageState:
+    """Return the state that begins a row."""
+    newest = SectionColumns._make(row[len(_PAGE) : _WIDTH - 1])
+    return PageState._make((*row[: len(_PAGE)], newest, bool(row[_WIDTH - 1])))
+
+
 def _fresh(section: SectionSource, row: Sequence[Any], now: float) -> PageState | None:
     """Return the state that begins a row, if the page is fresh."""
-    newest = SectionColumns._make(row[len(_PAGE) : _WIDTH - 1])
-    state = PageState._make((*row[: len(_PAGE)], newest, bool(row[_WIDTH - 1])))
+    state = _state(row)
     return state if is_fresh(section, state, now) else None
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, starmap
 from typing import Any
 
@@ -21,7 +21,12 @@ from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import (
+    Busy,
+    ConfigurationError,
+    TooManyBadRows,
+)
 from django_sitemaps_plus.pagination.bounds import FILL
 from django_sitemaps_plus.pagination.queries import (
     of_sections,
@@ -100,19 +105,28 @@ def addresses(site: SiteAddress, *, text: bool = False) -> list[str]:
     With ``text`` those of its text files. Raises ``ConfigurationError`` if they are in
     no URLconf.
     """
-    prefix, ending = ("text-", ["txt"]) if text else ("", [])
+    first = file_address(site, "site", text=text)
+    parts = _further_parts(site)
+    return [first, *(file_address(site, "site-part", n, text=text) for n in parts)]
+
+
+def file_address(site: SiteAddress, view: str, *args: Any, text: bool = False) -> str:
+    """
+    Return the address of a sitemap, or of its text file, as it is published.
+
+    Raises ``ConfigurationError`` if it is in no URLconf.
+    """
+    name, ending = (f"text-{view}", ["txt"]) if text else (view, [])
+    publish = get_settings().publish
+    if publish is not None and publish.gzip == "file":
+        name = f"{name}-gz"
     try:
-        first = address(site, f"{prefix}site", *ending)
+        return address(site, name, *args, *ending)
     except NoReverseMatch as error:
         raise ConfigurationError(
             "No URLconf includes the addresses of the sitemaps. Add "
             'path("", include("django_sitemaps_plus.urls")) to urlpatterns.'
         ) from error
-    further = [[part, *ending] for part in _further_parts(site)]
-    return [
-        first,
-        *(address(site, f"{prefix}site-part", *given) for given in further),
-    ]
 
 
 def _further_parts(site: SiteAddress) -> range:
@@ -137,6 +151,8 @@ def _addressed(
 ) -> Iterator[tuple[str, dt.datetime | None]]:
     """Yield the address and the lastmod of each page; others are given by address."""
     starts: dict[str, str] = {}
+    if (publish := get_settings().publish) is not None and publish.gzip == "file":
+        ending = f"{ending}.gz"
     for item in listed_pages:
         if isinstance(item, str):
             yield item, None
@@ -186,25 +202,36 @@ def document_of(
     part: int = 1,
     *,
     text: bool = False,
+    put: Collection[tuple[str, int]] | None = None,
 ) -> Document | None:
     """
     Return what stands at the address of a section, or of the site (``name`` "").
 
     Its entries while they fit one file, else the ``part``-th file of its index
     (counted from 1); None if there is no such part. With ``text`` its URLs, or the
-    index of its text pages. Raises ``Filling`` while the bounds of pages are being
-    found, and ``UnusableError`` where nothing could be listed although a section
-    cannot be used.
+    index of its text pages. With ``put``, the names of pages, it has only these as they
+    are stored: none is built, and ``Busy`` is raised if there are more by now.
+
+    Raises ``Filling`` while the bounds of pages are being found, and ``UnusableError``
+    where nothing could be listed although a section cannot be used.
     """
     listing = listed(name, sources)
     unusable = _unusable(name, sources) | listing.unusable
     further = _pages_of_unusable(unusable)
+    if put is not None:
+        if any(item.entries for item in listing.pages if item.name not in put):
+            raise Busy("A page was divided.")
+        listing.pages = [item for item in listing.pages if item.name in put]
+        further = [item for item in further if item.name in put]
     extra = [] if name else extra_sitemaps(site, in_index=True)
     if part == 1 and not (further or extra) and _entries_wanted(name, listing):
-        bodies = _bodies(listing.pages, site, text=text)
+        if put is None:
+            bodies = _bodies(listing.pages, site, text=text)
+        else:
+            bodies = _stored_bodies(listing.pages, site, text=text)
         if bodies is not None and any(starmap(_is_divided, bodies)):
             # Somebody divided a page meanwhile: these are not all entries.
-            return document_of(name, sources, site, text=text)
+            return document_of(name, sources, site, text=text, put=put)
         whole = None if bodies is None else joined(bodies, text=text)
         if whole is not None:
             if unusable and not whole.entries:
@@ -279,6 +306,19 @@ def _bodies(
         if len(listed_pages) == 1:
             raise
         return None
+
+
+def _stored_bodies(
+    listed_pages: Sequence[Listed], site: SiteAddress, *, text: bool
+) -> list[tuple[Listed, Document]]:
+    """Return the documents of some pages as they are stored, whether fresh or not."""
+    found = fresh_documents(listed_pages, site, text=False, or_stale=True)
+    if missing := [item for item in listed_pages if item.name not in found]:
+        raise UnusableError(f"Nothing is stored of {missing[0].name}.")
+    return [
+        (item, as_text(found[item.name]) if text else found[item.name])
+        for item in listed_pages
+    ]
 
 
 def _entries_wanted(name: str, listing: Listing) -> bool:

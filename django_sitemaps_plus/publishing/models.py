@@ -51,6 +51,33 @@ class PageFile(models.Model):
         return f"{self.page} {self.checksum} {self.part}"
 
 
+class PublishedFile(SiteRow):
+    """What was put into the storage of ``PUBLISH`` under one name."""
+
+    name = models.CharField(max_length=300)
+    #: Of the version and its headers. Empty: not known, since a put that may not have
+    #: come to its end began.
+    digest = models.CharField(max_length=32, blank=True, default="")
+    #: When it was first and last put, in seconds since the epoch; 0: never.
+    first_at = models.FloatField(default=0)
+    put_at = models.FloatField(default=0)
+    #: Since when no index that was put names it; 0 while one may.
+    gone_since = models.FloatField(default=0)
+    #: Why it could not be put; empty if it could.
+    error = models.TextField(blank=True, default="")
+
+    class Meta:
+        app_label = "sitemaps_plus"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["site", "name"], name="sitemaps_plus_published"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Read(SiteRow):
     """How often one crawler has read one sitemap, and when last."""
 
@@ -96,6 +123,8 @@ class DailyCount(SiteRow):
         ENTRIES = "entries"
         #: Submissions by engine: "accepted", "rejected", "failed".
         SUBMISSIONS = "submissions"
+        #: Files put into the storage of ``PUBLISH``.
+        PUTS = "puts"
         #: Answers to requests for sitemaps by crawler: "200", "304".
         READS = "reads"
 

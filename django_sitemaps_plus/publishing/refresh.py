@@ -177,7 +177,7 @@ class _Pace(NamedTuple):
         Then ``NOTIFY_AFTER`` says how soon, and how often a page is rebuilt.
         """
         if not promptly:
-            return cls(get_settings().VERIFY_AFTER, SELDOM, LISTED, AGAIN)
+            return cls(get_settings().changes_wait, SELDOM, LISTED, AGAIN)
         most = max(MARGIN / 2, get_settings().NOTIFY_AFTER)
         return cls(0.0, min(SELDOM, most), min(LISTED, most), min(AGAIN, most))
 

@@ -148,6 +148,8 @@ ALL = {"user_agent": "*", "disallow": ["/cart/"]}
 INDEXNOW = f"{ENGINE}.indexnow.IndexNow"
 KEY = "0123456789abcdef"
 
+FOLDER = {"STORAGE": "default"}
+
 #: What test_checks tries more of.
 ONE_OF_EACH = {number: attributes for attributes, number, _, _ in DECLARED}
 ONE_OF_EACH |= {number: {name: values[0]} for number, name, values, _, _ in WRONG}
@@ -169,6 +171,11 @@ WRONGS: list[tuple[str, Plant]] = [
             {"ROBOTS": [{"crawlers": "ai"}]},
             {"SITES": {"blog": {}}},
             {"ENGINES": ["indexnow"]},
+            {"PUBLISH": {"OPTIONS": {}}},
+            {"PUBLISH": {"STORAGE": "default", "OPTIONS": {"gzip": True}}},
+            {"PUBLISH": {"STORAGE": "default", "OPTIONS": {"every": 0}}},
+            {"PUBLISH": {"STORAGE": "default", "OPTIONS": {"prefix": "/maps"}}},
+            {"PUBLISH": {"STORAGE": "default", "OPTIONS": {"prefx": "maps"}}},
         )
     ),
     ("E002", given(BASE_URL="www.example.com")),
@@ -199,6 +206,10 @@ WRONGS: list[tuple[str, Plant]] = [
             lambda project: use_backend(project.settings, "Dummy"),
         ),
     ),
+    # Files
+    ("E081", given(SITES={"blog": BLOG}, PUBLISH=FOLDER)),
+    ("E082", given(PUBLISH={"STORAGE": "sitemap"})),
+    ("E083", given(PUBLISH={**FOLDER, "OPTIONS": {"gzip": "encoding"}})),
     # Sites
     ("E040", both(given(SITES={"blogs": BLOG}), of_blog)),
     ("E041", both(NO_ADDRESS, setting("SITE_ID", 7))),
@@ -249,7 +260,7 @@ WRONGS: list[tuple[str, Plant]] = [
 #: Planted by tests of their own, which need another table, process or package.
 ELSEWHERE = {
     *("W002", "W008", "W011", "W020", "W021", "W024"),
-    *("E033", "W030", "W031"),
+    *("E033", "E070", "E071", "E072", "E073", "E080", "W030", "W031"),
 }
 
 

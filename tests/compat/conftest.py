@@ -6,7 +6,8 @@ Tests marked ``network`` fetch packages by pip. They run where the environment s
 ``browser`` need Chromium and npm, and ``SITEMAPS_PLUS_BROWSER_TESTS=1``; those marked
 ``nginx`` need nginx, and ``SITEMAPS_PLUS_NGINX_TESTS=1``; those marked ``varnish`` need
 Varnish, and ``SITEMAPS_PLUS_VARNISH_TESTS=1``; those marked ``tenants`` need
-PostgreSQL's programs, and ``SITEMAPS_PLUS_TENANTS_TESTS=1``.
+PostgreSQL's programs, and ``SITEMAPS_PLUS_TENANTS_TESTS=1``; those marked ``published``
+need nginx, django-storages and moto, and ``SITEMAPS_PLUS_PUBLISHED_TESTS=1``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ WITH_BROWSER = os.environ.get("SITEMAPS_PLUS_BROWSER_TESTS") == "1"
 WITH_NGINX = os.environ.get("SITEMAPS_PLUS_NGINX_TESTS") == "1"
 WITH_VARNISH = os.environ.get("SITEMAPS_PLUS_VARNISH_TESTS") == "1"
 WITH_TENANTS = os.environ.get("SITEMAPS_PLUS_TENANTS_TESTS") == "1"
+WITH_PUBLISHED = os.environ.get("SITEMAPS_PLUS_PUBLISHED_TESTS") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "nginx: needs nginx (SITEMAPS_PLUS_NGINX_TESTS=1)",
         "varnish: needs Varnish (SITEMAPS_PLUS_VARNISH_TESTS=1)",
         "tenants: needs PostgreSQL (SITEMAPS_PLUS_TENANTS_TESTS=1)",
+        "published: needs nginx, moto (SITEMAPS_PLUS_PUBLISHED_TESTS=1)",
     ):
         config.addinivalue_line("markers", line)
 
@@ -48,6 +51,7 @@ def pytest_collection_modifyitems(
             ("nginx", WITH_NGINX),
             ("varnish", WITH_VARNISH),
             ("tenants", WITH_TENANTS),
+            ("published", WITH_PUBLISHED),
         ]
         if not is_on
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ from django.db import DatabaseError
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.delivery import build_jobs, documents, workers
+from django_sitemaps_plus.delivery.publish import LEASE
+from django_sitemaps_plus.delivery.publish import publish as publish_files
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
@@ -71,6 +74,11 @@ class Command(SitemapsCommand):
             help="with --reconcile: rebuild every page and compare its bytes",
         )
         parser.add_argument(
+            "--publish",
+            action="store_true",
+            help="then put what has changed into the storage of PUBLISH",
+        )
+        parser.add_argument(
             "--enqueue",
             choices=list(workers.WORKERS),
             help="have the workers of Celery, or of Django Tasks, build the pages",
@@ -88,6 +96,7 @@ class Command(SitemapsCommand):
         ledger: bool,
         reconcile: bool,
         deep: bool,
+        publish: bool,
         enqueue: str | None,
         jobs: int | None,
         **options: Any,
@@ -102,6 +111,18 @@ class Command(SitemapsCommand):
         if enqueue and (ledger or reconcile):
             raise CommandError(
                 "--enqueue builds pages: it does not go with --ledger or --reconcile.",
+                returncode=MISUSED,
+            )
+        if publish and (ledger or enqueue):
+            raise CommandError(
+                "--publish needs built pages: it does not go with --ledger or "
+                "--enqueue.",
+                returncode=MISUSED,
+            )
+        if publish and get_settings().publish is None:
+            raise CommandError(
+                "--publish needs a storage: set SITEMAPS_PLUS['PUBLISH'], for example "
+                '{"STORAGE": "sitemaps"}, with an alias of STORAGES.',
                 returncode=MISUSED,
             )
         if jobs is not None and not enqueue:
@@ -130,9 +151,30 @@ class Command(SitemapsCommand):
         if not ledger:
             documents.announce()
         self._print_bad()
-        if not failed:
-            return ""
-        return f"Not all pages could be built: {', '.join(failed)}."
+        problems = [self._publish()] if publish else []
+        if failed:
+            problems.append(f"Not all pages could be built: {', '.join(failed)}.")
+        return " ".join(filter(None, problems))
+
+    def _publish(self) -> str:
+        """Publish what has changed; return what is wrong."""
+        site, puts, deleted = site_address(), 0, 0
+        end = time.monotonic() + 2 * LEASE
+        while time.monotonic() < end:
+            done = publish_files(site, at_once=True)
+            if done is None:
+                # Another process is at it, or was killed.
+                time.sleep(build.POLL)
+                continue
+            puts, deleted = puts + done.puts, deleted + done.deleted
+            if done.is_cut_short:
+                continue
+            for text in done.errors:
+                self.complain(text)
+            gone = f", {deleted} deleted" if deleted else ""
+            self.say(f"Published: {counted(done.files, 'file')}; {puts:,} put{gone}.")
+            return "Not all files could be published." if done.errors else ""
+        return "Another process is publishing. Run the command again when it is done."
 
     def _enqueue(self, where: str, wanted: list[str], jobs: int) -> None:
         """Have workers build the pages; say what was handed over, and to whom."""

@@ -20,6 +20,7 @@ from django_sitemaps_plus.changes import url_changes as happened
 from django_sitemaps_plus.changes.hints import write_late
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.changes.recorder import write_remembered
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.delivery import (
     background,
     documents,
@@ -29,6 +30,7 @@ from django_sitemaps_plus.delivery import (
 )
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
+from django_sitemaps_plus.delivery.publish import state as published_state
 from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
@@ -141,6 +143,7 @@ class Command(SitemapsCommand):
         is_asked = any(options[name] for name in ("url", "all", "since"))
         only_looks = options["check"] or options["status"]
         is_heard = urls_changed.has_listeners() or documents.are_wanted()
+        is_heard = is_heard or get_settings().publish is not None
         if not engines() and not (only_looks or (is_heard and not is_asked)):
             raise CommandError(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
@@ -300,17 +303,20 @@ class Command(SitemapsCommand):
         with override("en"):
             alerts = attention.alerts(aliases=self.aliases, refusal=refusal)
         late = sum(one.late for one in chosen)
+        published = published_state()
         if self.as_json:
             self.print_json(
                 engines=[_state(one) for one in chosen if one.state.pk],
                 sitemaps=[{"engine": alias, **asdict(one)} for alias, one in said],
                 late=late,
+                published=published and asdict(published),
                 alerts=list(map(_alert, alerts)),
             )
         else:
             blocks = [
                 *map(standing.of_engine, chosen),
                 *(standing.of_sitemap(alias, one) for alias, one in said),
+                *([standing.of_storage(published)] if published else []),
             ]
             for line in standing.printed(blocks):
                 self.say(line)
