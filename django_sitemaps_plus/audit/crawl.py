@@ -294,6 +294,10 @@ class Crawl:
             expected = self._expected(url)
             if expected is None:
                 return
+            publish, changed_at = get_settings().publish, self._changed_at(expected)
+            if publish is not None and time.time() - changed_at < 2 * publish.every:
+                self._miss(f"{url} was not compared: it is not due to be published.")
+                return
             wanted = arrivals.entries_of(expected.body)
             if strange := arrivals.of_content(entries, wanted):
                 yield strange

@@ -200,6 +200,9 @@ def test_the_recipe_for_a_folder_gives_crawlers_what_django_sends(
         )
         built()
         assert looked() == []
+        Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
+        run_command("build_sitemaps", "--reconcile")
+        assert looked() == [], "what is not due to be published is no fault"
         use(
             settings,
             "django.core.files.storage.FileSystemStorage",
