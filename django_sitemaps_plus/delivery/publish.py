@@ -14,17 +14,15 @@ import hashlib
 import logging
 import math
 import time
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.urls import Resolver404, resolve
 
 from django_sitemaps_plus.conf import Publish, get_settings
-from django_sitemaps_plus.db import DatabaseTime, Stopwatch
+from django_sitemaps_plus.db import Stopwatch
 from django_sitemaps_plus.exceptions import Busy, NotReady, SitemapsPlusError
 from django_sitemaps_plus.pagination.models import Page, PageQuerySet
 from django_sitemaps_plus.pagination.queries import (
@@ -32,7 +30,6 @@ from django_sitemaps_plus.pagination.queries import (
     ledger,
     of_sections,
     pages,
-    row_of,
     sections,
 )
 from django_sitemaps_plus.protocol.errors import printable
@@ -60,12 +57,11 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .engines import files_of
+from .published import Lease, files
 from .storages import Headers, Target
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Seconds for which a publisher keeps others away; it renews that with each file.
-LEASE = 60.0
 #: Seconds for which a file stays that no index names any more.
 KEEP = 86_400.0
 #: Files of which one statement notes that they are about to be put.
@@ -89,42 +85,6 @@ class Published:
 
 
 @dataclass(frozen=True)
-class State:
-    """What was published until now, and what could not be."""
-
-    #: The alias of the storage.
-    storage: str
-    files: int
-    failed: int
-    #: Why one of those that failed did.
-    error: str
-    #: When a file was put last, in seconds since the epoch; 0: never.
-    put_at: float
-    puts_today: int
-    #: In the last 30 days.
-    puts: int
-
-
-def state() -> State | None:
-    """Return what was published for the site; None if ``PUBLISH`` is not set."""
-    options = get_settings().publish
-    if options is None:
-        return None
-    found = files().aggregate(
-        files=Count("pk", filter=Q(first_at__gt=0)),
-        failed=Count("pk", filter=~Q(error="")),
-        error=Min("error", filter=~Q(error=""), default=""),
-        put_at=Max("put_at", default=0.0),
-    )
-    puts = history.counts(30).filter(topic=DailyCount.Topic.PUTS)
-    sums = puts.aggregate(
-        puts=Sum("number", default=0),
-        puts_today=Sum("number", filter=Q(day=history.today()), default=0),
-    )
-    return State(storage=options.storage, **found, **sums)
-
-
-@dataclass(frozen=True)
 class _File:
     """A file as it should be."""
 
@@ -135,11 +95,6 @@ class _File:
     document: Callable[[], Document]
     #: The section of a page, and its number.
     page: tuple[str, int] = ("", 0)
-
-
-def files() -> QuerySet[PublishedFile]:
-    """Return what was put for the site."""
-    return PublishedFile.objects.on_site()
 
 
 def publish(
@@ -157,7 +112,7 @@ def publish(
     options = get_settings().publish
     if options is None:
         return None
-    lease = _Lease()
+    lease = Lease()
     if not lease.take(at_once=at_once):
         return None
     run = _Run(site, options, lease, is_over)
@@ -171,32 +126,6 @@ def publish(
     return run.done
 
 
-class _Lease:
-    """The right to publish a site's files: one process has it, of all hosts."""
-
-    def __init__(self) -> None:
-        self._owner = uuid.uuid4().hex
-        self._row = sections().filter(pk=row_of("").pk)
-        self._mine = self._row.filter(publish_by=self._owner)
-
-    def take(self, *, at_once: bool) -> bool:
-        """Take it if it is time for that, or ``at_once``, and nobody else has it."""
-        is_free = Q(publish_at__lt=DatabaseTime())
-        if at_once:
-            is_free |= Q(publish_by="")
-        until = DatabaseTime() + LEASE
-        free = self._row.filter(is_free)
-        return bool(free.update(publish_by=self._owner, publish_at=until))
-
-    def renew(self) -> bool:
-        """Keep it; returns whether it was not lost."""
-        return bool(self._mine.update(publish_at=DatabaseTime() + LEASE))
-
-    def give_back(self, seconds: float) -> None:
-        """Let whoever comes after some seconds have it."""
-        self._mine.update(publish_by="", publish_at=DatabaseTime() + seconds)
-
-
 class _Run:
     """One comparison of what was put with what there is, and what follows from it."""
 
@@ -204,7 +133,7 @@ class _Run:
         self,
         site: SiteAddress,
         options: Publish,
-        lease: _Lease,
+        lease: Lease,
         is_over: Callable[[], bool],
     ) -> None:
         self.site, self.options = site, options
@@ -533,7 +462,3 @@ def _digest(tag: str, headers: Headers) -> str:
     """Return a digest of all that decides what is put."""
     text = repr((tag, headers, stylesheet()))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _same(found: Document) -> Document:
-    return found

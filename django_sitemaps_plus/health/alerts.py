@@ -18,7 +18,7 @@ from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import guards, outbox, publish
+from django_sitemaps_plus.delivery import guards, outbox, published
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.queries import submissions
@@ -210,7 +210,7 @@ def _unreported() -> Iterator[Alert]:
 
 def _unpublished() -> Iterator[Alert]:
     """Yield what is not in the storage of ``PUBLISH``, or not as it should be."""
-    found = publish.state()
+    found = published.state()
     if found is None or (found.files and not found.failed):
         return
     text = gettext("Nothing was published to %(storage)s yet.")

@@ -11,7 +11,7 @@ from django.utils.translation import override
 
 from django_sitemaps_plus.delivery import reports
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.publish import State
+from django_sitemaps_plus.delivery.published import State
 from django_sitemaps_plus.engines.base import SitemapStatus
 from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.engines import EngineHealth

@@ -16,7 +16,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from django_sitemaps_plus.audit.queries import last_crawls
-from django_sitemaps_plus.delivery.publish import files, publish
+from django_sitemaps_plus.delivery.publish import publish
+from django_sitemaps_plus.delivery.published import files
 from django_sitemaps_plus.health import crawler
 from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register

@@ -21,7 +21,8 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.checks.settings import check_publish
 from django_sitemaps_plus.delivery import background
-from django_sitemaps_plus.delivery.publish import Published, files, publish, state
+from django_sitemaps_plus.delivery.publish import Published, publish
+from django_sitemaps_plus.delivery.published import files, state
 from django_sitemaps_plus.models import Change, DailyCount, Page, Section
 from django_sitemaps_plus.publishing.index import all_sources
 from django_sitemaps_plus.publishing.refresh import refresh_all

@@ -37,14 +37,14 @@ def main(told: dict[str, Any]) -> None:
         "OPTIONS": {"location": told["folder"]},
     }
     django.setup()
-    from django_sitemaps_plus.delivery import publish
+    from django_sitemaps_plus.delivery import publish, published
     from django_sitemaps_plus.sitemaps.registry import registry
     from django_sitemaps_plus.sitemaps.site import Site
     from tests.delivery.test_publish import Articles
     from tests.support.published import Troubled
 
     # What a killed process had is free again soon.
-    publish.LEASE = 1.0
+    published.LEASE = 1.0
     Troubled.plan = staticmethod(
         lambda write: time.sleep(random.random() * told["seconds"])  # noqa: S311
     )

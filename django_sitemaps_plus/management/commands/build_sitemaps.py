@@ -13,8 +13,8 @@ from django.db import DatabaseError
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.delivery import build_jobs, documents, workers
-from django_sitemaps_plus.delivery.publish import LEASE
 from django_sitemaps_plus.delivery.publish import publish as publish_files
+from django_sitemaps_plus.delivery.published import LEASE
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (

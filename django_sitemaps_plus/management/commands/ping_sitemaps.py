@@ -30,7 +30,7 @@ from django_sitemaps_plus.delivery import (
 )
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
-from django_sitemaps_plus.delivery.publish import state as published_state
+from django_sitemaps_plus.delivery.published import state as published_state
 from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
