@@ -152,7 +152,7 @@ class Registry:
         else:
             path, where = settings.SITEMAPS, ""
         where = f"{NAME}{where}['SITEMAPS']"
-        named = _load(path, where)
+        named = load(path, where)
         for name in named.keys() & registered.keys():
             raise ConfigurationError(
                 f"The section {name!r} is both registered and in the dict that "
@@ -256,7 +256,13 @@ def _label(source: Any) -> str:
     return f"{described.__module__}.{described.__qualname__}"
 
 
-def _load(path: str | None, where: str) -> dict[str, Any]:
+def load(path: str | None, where: str) -> dict[str, Any]:
+    """
+    Return the sections of a dict that the setting ``where`` names, read anew.
+
+    Raises ``ConfigurationError`` for anything else, and what the database raises where
+    the dict reads from it.
+    """
     if path is None:
         return {}
     try:
