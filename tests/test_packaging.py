@@ -113,8 +113,8 @@ def test_what_is_optional_is_an_extra() -> None:
 
 
 def test_the_extra_for_tests_has_all_that_they_import() -> None:
-    """Django and what it needs itself apart."""
-    own = {"tests", "django_sitemaps_plus", "django", "asgiref", *OPTIONAL}
+    """Django and what it needs itself apart, and moto, which tox installs."""
+    own = {"tests", "django_sitemaps_plus", "django", "asgiref", "moto", *OPTIONAL}
     own |= {path.name for path in ROOT.iterdir() if path.is_dir()}
     listed = distributions(PROJECT["optional-dependencies"]["test"])
     for module in imported(modules(ROOT / "tests"), own):
@@ -123,7 +123,7 @@ def test_the_extra_for_tests_has_all_that_they_import() -> None:
 
 def test_what_needs_the_network_or_programs_stands_where_it_is_looked_for() -> None:
     """Such tests are selected by their marks, and nothing but this folder is read."""
-    mark = re.compile(r"mark\.(network|browser|nginx|tenants)\b")
+    mark = re.compile(r"mark\.(network|browser|nginx|varnish|tenants|published)\b")
     for path in (ROOT / "tests").rglob("test_*.py"):
         if path.parent.name != "compat":
             assert not mark.search(path.read_text()), path

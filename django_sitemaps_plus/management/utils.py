@@ -44,6 +44,8 @@ class SitemapsCommand(BaseCommand):
 
     #: Whether to print nothing but errors.
     is_quiet = False
+    #: Whether somebody has stopped it: it works for no other site either.
+    is_stopped = False
 
     def create_parser(self, *args: Any, **kwargs: Any) -> CommandParser:
         """Add the option that all commands have."""
@@ -74,7 +76,7 @@ class SitemapsCommand(BaseCommand):
                 with sentences():
                     problem = self.run(**options)
             except CommandError as error:
-                if error.returncode == MISUSED:
+                if error.returncode == MISUSED or self.is_stopped:
                     raise
                 # The others are worked for.
                 problem = str(error)

@@ -145,7 +145,7 @@ class Command(SitemapsCommand):
         faults += [MIGRATE] * (not has_ledger)
         problem = " ".join(filter(None, (_in_error(failed), *faults)))
         if result is not None and result.audit.was_interrupted:
-            # Nor is another site looked at.
+            self.is_stopped = True
             raise CommandError(problem, returncode=FAILED)
         return problem
 
