@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,8 @@ def manage(given: dict[str, Any]) -> Manage:
 
 
 def count(given: dict[str, Any], tenant: str, table: str) -> int:
-    with sqlite3.connect(f"{given['folder']}/{tenant}.sqlite3") as connection:
+    path = f"{given['folder']}/{tenant}.sqlite3"
+    with closing(sqlite3.connect(path)) as connection:
         statement = f"SELECT count(*) FROM sitemaps_plus_{table}"  # noqa: S608 (names)
         return int(connection.execute(statement).fetchone()[0])
 
