@@ -316,7 +316,9 @@ class Verdict:
                 url = section, entry.location
                 self.wrong(what, f"{look}\n  it has {entry}", url)
         ranges = {(page.lower, page.upper) for page in look.pages}
-        if look.line["found"] is None or look.in_grace or len(ranges) != 1:
+        # Where one of the two is not known, it may have been split meanwhile.
+        is_known = look.is_noted and len(ranges) == 1
+        if look.line["found"] is None or look.in_grace or not is_known:
             return
         locations = {entry.location for entry in look.found}
         for span in self.truth.sure(section, since, look.ended, *ranges):
