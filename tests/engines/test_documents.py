@@ -94,7 +94,7 @@ def test_the_endpoints_of_seznam_and_naver_can_be_used() -> None:
 def test_the_example_of_an_engine_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (ROOT / "ADDING_ENGINES.md").read_text()
+    text = (ROOT / "docs" / "adding-engines.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "engine_of_the_recipe.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
@@ -117,6 +117,6 @@ def test_the_example_of_an_engine_runs(
 
 
 def test_the_paths_in_the_recipe_exist() -> None:
-    text = (ROOT / "ADDING_ENGINES.md").read_text()
+    text = (ROOT / "docs" / "adding-engines.md").read_text()
     for path in re.findall(r"`((?:docs|tests)/[\w/.]+)`", text):
         assert (ROOT / path).exists(), path
