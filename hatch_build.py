@@ -1,4 +1,4 @@
-"""What a package page shows: the README with links that work there, and the project's."""
+"""What a package page shows: the README with links that work there, and addresses."""
 
 from __future__ import annotations
 
