@@ -123,7 +123,7 @@ def test_the_extra_for_tests_has_all_that_they_import() -> None:
 
 def test_what_needs_the_network_or_programs_stands_where_it_is_looked_for() -> None:
     """Such tests are selected by their marks, and nothing but this folder is read."""
-    mark = re.compile(r"mark\.(network|browser|nginx|varnish|tenants|published)\b")
+    mark = re.compile(r"mark\.(network|browser|nginx|varnish|tenants|published|dist)\b")
     for path in (ROOT / "tests").rglob("test_*.py"):
         if path.parent.name != "compat":
             assert not mark.search(path.read_text()), path
@@ -139,6 +139,13 @@ def test_every_supported_version_is_tested() -> None:
         for django in djangos:
             if python != "3.11" or django.startswith("5."):
                 assert has_env(tox, python, django), f"{python} {django}"
+
+
+def test_ci_runs_what_the_classifiers_name_and_nothing_else() -> None:
+    runs = (ROOT / ".ci" / "run").read_text()
+    found = set(re.findall(r"py(\d)(\d+)-dj(\d)(\d)\b", runs))
+    assert {f"{run[0]}.{run[1]}" for run in found} == set(versions("Python"))
+    assert {f"{run[2]}.{run[3]}" for run in found} == set(versions("Django"))
 
 
 def versions(kind: str) -> list[str]:

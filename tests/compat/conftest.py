@@ -7,7 +7,8 @@ Tests marked ``network`` fetch packages by pip. They run where the environment s
 ``nginx`` need nginx, and ``SITEMAPS_PLUS_NGINX_TESTS=1``; those marked ``varnish`` need
 Varnish, and ``SITEMAPS_PLUS_VARNISH_TESTS=1``; those marked ``tenants`` need
 PostgreSQL's programs, and ``SITEMAPS_PLUS_TENANTS_TESTS=1``; those marked ``published``
-need nginx, django-storages and moto, and ``SITEMAPS_PLUS_PUBLISHED_TESTS=1``.
+need nginx, django-storages and moto, and ``SITEMAPS_PLUS_PUBLISHED_TESTS=1``. Those
+marked ``dist`` need the folder of an sdist and a wheel: ``SITEMAPS_PLUS_DIST``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ WITH_NGINX = os.environ.get("SITEMAPS_PLUS_NGINX_TESTS") == "1"
 WITH_VARNISH = os.environ.get("SITEMAPS_PLUS_VARNISH_TESTS") == "1"
 WITH_TENANTS = os.environ.get("SITEMAPS_PLUS_TENANTS_TESTS") == "1"
 WITH_PUBLISHED = os.environ.get("SITEMAPS_PLUS_PUBLISHED_TESTS") == "1"
+DIST = os.environ.get("SITEMAPS_PLUS_DIST", "")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "varnish: needs Varnish (SITEMAPS_PLUS_VARNISH_TESTS=1)",
         "tenants: needs PostgreSQL (SITEMAPS_PLUS_TENANTS_TESTS=1)",
         "published: needs nginx, moto (SITEMAPS_PLUS_PUBLISHED_TESTS=1)",
+        "dist: needs an sdist and a wheel (SITEMAPS_PLUS_DIST)",
     ):
         config.addinivalue_line("markers", line)
 
@@ -52,6 +55,7 @@ def pytest_collection_modifyitems(
             ("varnish", WITH_VARNISH),
             ("tenants", WITH_TENANTS),
             ("published", WITH_PUBLISHED),
+            ("dist", DIST),
         ]
         if not is_on
     ]
@@ -71,3 +75,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ignore=shutil.ignore_patterns("__pycache__"),
     )
     return folder
+
+
+@pytest.fixture(scope="session")
+def dist() -> Path:
+    """The folder of the sdist and of the wheel that was built from it."""
+    return Path(DIST)

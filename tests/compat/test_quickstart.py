@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import venv
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -32,18 +32,23 @@ PATIENCE = 120
 
 
 class Reader:
-    """Somebody who types what the page says, beginning in an empty folder."""
+    """
+    Somebody who types what the page says, beginning in an empty folder.
 
-    def __init__(self, folder: Path, package: Path) -> None:
+    "python" and "django-admin" are those in ``commands``. What ``pip install`` installs
+    is ``wheel``; without it, the package is there already.
+    """
+
+    def __init__(
+        self, folder: Path, commands: Path, path: list[Path], wheel: str = ""
+    ) -> None:
         self.folder = folder
+        self.wheel = wheel
         self.port = free_port()
         self.variables = clean_environment(
-            [package],
+            path,
             {
-                # "python" and "django-admin" are those of the tests.
-                "PATH": os.pathsep.join(
-                    [str(Path(sys.executable).parent), os.environ["PATH"]]
-                ),
+                "PATH": os.pathsep.join([str(commands), os.environ["PATH"]]),
                 "TMPDIR": str(folder),
             },
         )
@@ -79,7 +84,10 @@ class Reader:
         self.typed.append(command)
         words = shlex.split(command)
         if words[:4] == ["python", "-m", "pip", "install"]:
-            return  # the tests have the package already
+            if not self.wheel:
+                return
+            # A warning of pip's is none of the package's.
+            words = ["python", "-W", "ignore", *words[1:4], self.wheel]
         if words[0] == "cd":
             self.folder /= words[1]
         elif words[-1] == "runserver":
@@ -136,15 +144,30 @@ class Reader:
             self.server.wait(30)
 
 
-@pytest.fixture
-def reader(tmp_path: Path, package: Path) -> Iterator[Reader]:
-    reader = Reader(tmp_path, package)
-    yield reader
-    reader.close()
-
-
-def test_the_quick_start_works_as_it_is_written(reader: Reader) -> None:
-    reader.follow(PAGE.read_text())
+def follow_the_page(reader: Reader) -> None:
+    try:
+        reader.follow(PAGE.read_text())
+    finally:
+        reader.close()
     assert "django-admin startproject mysite" in reader.typed
     assert "python manage.py runserver" in reader.typed
     assert "https://www.example.com/articles/first/" in PAGE.read_text()
+
+
+def test_the_quick_start_works_as_it_is_written(tmp_path: Path, package: Path) -> None:
+    follow_the_page(Reader(tmp_path, Path(sys.executable).parent, [package]))
+
+
+@pytest.mark.dist
+def test_it_works_with_the_wheel_where_nothing_else_is_installed(
+    tmp_path: Path, dist: Path
+) -> None:
+    """Without ``assert``, and where each warning is an error."""
+    (wheel,) = dist.glob("*.whl")
+    home, folder = tmp_path / "environment", tmp_path / "empty"
+    folder.mkdir()
+    venv.create(home, symlinks=os.name != "nt", with_pip=True)
+    commands = home / ("Scripts" if os.name == "nt" else "bin")
+    reader = Reader(folder, commands, [], str(wheel))
+    reader.variables |= {"PYTHONOPTIMIZE": "1", "PYTHONWARNINGS": "error"}
+    follow_the_page(reader)
