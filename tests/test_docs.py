@@ -150,10 +150,6 @@ def test_every_public_name_is_explained() -> None:
         assert name in text
 
 
-def test_the_changelog_has_a_place_for_what_is_not_released() -> None:
-    assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text()
-
-
 # The README's first screen
 
 

@@ -129,6 +129,13 @@ def test_what_needs_the_network_or_programs_stands_where_it_is_looked_for() -> N
             assert not mark.search(path.read_text()), path
 
 
+def test_the_changelog_begins_with_this_version_or_the_next() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    if headings[0] == "Unreleased":
+        del headings[0]
+    assert headings[0] == PROJECT["version"]
+
+
 def test_every_supported_version_is_tested() -> None:
     """Each pair that Django itself supports: 6.0 and later want Python 3.12."""
     tox = (ROOT / "tox.ini").read_text()
@@ -146,6 +153,14 @@ def test_ci_runs_what_the_classifiers_name_and_nothing_else() -> None:
     found = set(re.findall(r"py(\d)(\d+)-dj(\d)(\d)\b", runs))
     assert {f"{run[0]}.{run[1]}" for run in found} == set(versions("Python"))
     assert {f"{run[2]}.{run[3]}" for run in found} == set(versions("Django"))
+
+
+def test_the_page_of_versions_names_those_of_the_classifiers() -> None:
+    page = (ROOT / "docs" / "versions.md").read_text()
+    table = re.findall(r"^\| (\d\.\d+) \| (.+) \| (.+) \|$", page, re.M)
+    assert table[0][0] == PROJECT["version"].rpartition(".")[0]
+    assert re.findall(r"\d\.\d+", table[0][1]) == versions("Django")
+    assert re.findall(r"\d\.\d+", table[0][2]) == versions("Python")
 
 
 def versions(kind: str) -> list[str]:
