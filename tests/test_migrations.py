@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import IntegrityError, connections, transaction
 from django.db.migrations.loader import MigrationLoader
+from django.test import Client
 
 from django_sitemaps_plus.db import tables_exist
-from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.models import Page, Section, Submission
+from django_sitemaps_plus.pagination import deploys
+from tests.conftest import Register
+from tests.support import stored
 from tests.support.helpers import run_command
+from tests.testapp.models import Article
 
 
 @pytest.mark.django_db(databases=["default", "other"])
@@ -40,6 +48,75 @@ def test_migrating_back_and_forth() -> None:
     assert (out, err, code) == ("", "", 0)
     assert tables_exist("default")
     Section.objects.create(name="again")
+
+
+def test_released_migrations_stay_as_they_are() -> None:
+    """
+    Sites have run them, and will not run them again: a change needs a new migration.
+
+    Before the release of 0.1.0, ``python -m tests.support.store`` stores anew.
+    """
+    released = stored.read()["migrations"]
+    assert released.items() <= stored.digests().items()
+
+
+@pytest.fixture
+def upgraded(
+    settings: Any,
+    register: Register,
+    monkeypatch: pytest.MonkeyPatch,
+    transactional_db: None,
+) -> dict[str, Any]:
+    """A site that was left with the first release an hour ago, and what it stored."""
+    settings.SITEMAPS_PLUS, settings.STORAGES = stored.SETTINGS, stored.STORAGES
+    monkeypatch.setattr(deploys, "STARTED", time.time())
+    for name, section in stored.SECTIONS.items():
+        register(name, section)
+    Article.objects.bulk_create(map(stored.article, [1, 2, 3, 4, 5, 6]))
+    found = stored.read()
+    run_command("migrate", "sitemaps_plus", "zero", "-v", "0")
+    try:
+        last = max(found["migrations"])
+        run_command("migrate", "sitemaps_plus", last, "-v", "0")
+        stored.load(found)
+    finally:
+        done = run_command("migrate", "sitemaps_plus", "-v", "0")
+    assert done == ("", "", 0)
+    return found
+
+
+def test_an_upgrade_keeps_all_rows(upgraded: dict[str, Any]) -> None:
+    assert all(upgraded["rows"].values())
+    for model in apps.get_app_config("sitemaps_plus").get_models():
+        rows = model._default_manager.count()
+        assert rows == len(upgraded["rows"].get(model.__name__, [])), model
+
+
+def test_an_upgraded_site_goes_on(
+    upgraded: dict[str, Any], client: Client, admin_client: Client
+) -> None:
+    """Pages keep their addresses, and what waited before the upgrade is sent."""
+    build = run_command("build_sitemaps", "-v", "0")
+    assert build == ("", "", 0)
+    files = stored.listed(client)
+    numbers = [page["number"] for page in upgraded["rows"]["Page"]]
+    assert {f"sitemap-article-{number}.xml" for number in numbers[:3]} <= set(files)
+    base = stored.SETTINGS["BASE_URL"]
+    slugs = ["one", "two", "two", "four", "five", "six"]
+    assert sorted(loc for found in files.values() for loc in found) == sorted(
+        [f"{base}/", f"{base}/about/", *(f"{base}/articles/{slug}/" for slug in slugs)]
+    )
+    out, err, code = run_command("ping_sitemaps")
+    assert (err, code) == ("", 0), out
+    sent = {url for batch in engines()["one"].sent for url in batch.urls}
+    assert {url for url in sent if "/articles/" in url} == {
+        f"{base}/articles/five/",
+        f"{base}/articles/six/",
+    }
+    former = {row["id"] for row in upgraded["rows"]["Submission"]}
+    states = Submission.objects.filter(pk__in=former).values_list("state", flat=True)
+    assert list(states) == ["accepted"] * len(former)
+    assert admin_client.get("/admin/sitemaps_plus/").status_code == 200
 
 
 @pytest.mark.django_db(databases=["default", "other"])
