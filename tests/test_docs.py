@@ -17,6 +17,8 @@ import pytest
 from django.core.management import BaseCommand, get_commands, load_command_class
 
 import django_sitemaps_plus
+from django_sitemaps_plus.audit.kinds import KINDS
+from django_sitemaps_plus.checks.messages import message
 from django_sitemaps_plus.conf import Settings
 from tests.support.fakes.server import FakeServer
 
@@ -25,6 +27,16 @@ PACKAGE = Path(django_sitemaps_plus.__file__).parent
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [README, ROOT / "CHANGELOG.md", *sorted(ROOT.glob("[a-z]*/README.md")), *DOCS]
+
+
+#: Of system checks.
+NUMBERS = sorted(
+    {
+        number
+        for module in (PACKAGE / "checks").glob("*.py")
+        for number in re.findall(r'"([EW]\d{3})"', module.read_text())
+    }
+)
 
 
 def name_of(page: Path) -> str:
@@ -40,14 +52,16 @@ def blocks(page: Path, language: str) -> list[str]:
 def rows(page: Path) -> Iterator[list[str]]:
     """Yield the cells of each row of a page's tables that begins with code."""
     for line in page.read_text().splitlines():
-        if line.startswith("| `"):
-            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith(("| `", "| <a id=")):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            yield [re.sub(r"^<a id=.*></a>", "", cells[0]), *cells[1:]]
 
 
 def anchors(page: Path) -> set[str]:
     """Return what can stand behind ``#`` in a link to a page, as GitHub makes it."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-    return {
+    text = page.read_text()
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return set(re.findall(r'<a id="([^"]+)"></a>', text)) | {
         re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
         for heading in headings
     }
@@ -66,11 +80,22 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
-def test_every_page_of_the_documentation_is_linked() -> None:
-    start = ROOT / "docs" / "index.md"
-    linked = re.findall(r"\]\(([^)#\s]+)[^)]*\)", start.read_text())
-    reached = {(start.parent / link).resolve() for link in linked} | {start}
-    assert {page for page in DOCS if page.name != "index.md"} <= reached
+def test_every_page_of_the_documentation_is_listed() -> None:
+    """The site's navigation is made of the lists of the index."""
+    index = ROOT / "docs" / "index.md"
+    listed = re.findall(r"^- \[.+?\]\(([^)]+)\)", index.read_text(), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert {page.name for page in DOCS} - {"index.md"} <= set(listed)
+
+
+def test_what_messages_and_links_name_has_an_anchor() -> None:
+    named = [kind.see for kind in KINDS.values()]
+    named += [str(message(number, "", "").hint) for number in NUMBERS]
+    for text in named:
+        path, _, anchor = text.strip().removeprefix("See ").rstrip(".").partition("#")
+        assert anchor in anchors(ROOT / path), text
+    own = {field.name for field in dataclasses.fields(Settings)}
+    assert own <= anchors(ROOT / "docs" / "settings.md")
 
 
 # Tables
@@ -90,10 +115,7 @@ def test_the_table_of_settings_is_the_class() -> None:
 
 
 def test_the_table_of_checks_lists_each_that_exists() -> None:
-    modules = sorted((PACKAGE / "checks").glob("*.py"))
-    source = "".join(module.read_text() for module in modules)
-    numbers = sorted(set(re.findall(r'"([EW]\d{3})"', source)))
-    known = [f"sitemaps_plus.{number}" for number in numbers]
+    known = [f"sitemaps_plus.{number}" for number in NUMBERS]
     listed = [cells[0].strip("`") for cells in rows(ROOT / "docs" / "checks.md")]
     assert known
     assert listed == known

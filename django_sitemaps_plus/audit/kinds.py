@@ -11,6 +11,8 @@ from typing import Final
 
 from django.utils import translation
 
+from django_sitemaps_plus.protocol.documentation import page
+
 #: The levels, the gravest first.
 ERROR, WARNING = LEVELS = "error", "warning"
 #: What every id begins with.
@@ -27,6 +29,12 @@ class Kind:
     title: str
     #: What to do about it, in English.
     fix: str
+
+    @property
+    def see(self) -> str:
+        """The sentence that names the page of the documentation about it."""
+        number = self.id.removeprefix(_PREFIX)
+        return f"See {page('crawler' if number.startswith('A2') else 'audit', number)}."
 
     @property
     def translated_title(self) -> str:

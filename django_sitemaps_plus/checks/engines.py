@@ -11,6 +11,7 @@ from django_sitemaps_plus.conf import NAME, advice, get_settings
 from django_sitemaps_plus.delivery import engines, workers
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.documentation import page
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
 from .answers import resolved
@@ -37,7 +38,7 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
             "E030",
             str(error),
             'Use {"BACKEND": "django_sitemaps_plus.engines.indexnow.IndexNow", '
-            '"OPTIONS": {…}}; docs/engines.md lists the engines.',
+            f'"OPTIONS": {{…}}}}; {page("engines")} lists the engines.',
         )
         return
     try:

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 
 from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.protocol.documentation import page
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 
@@ -22,6 +23,8 @@ Check = Callable[..., Iterator[CheckMessage]]
 
 def message(number: str, text: str, hint: str, obj: Any = None) -> CheckMessage:
     """Return the error or warning with a number: "E001" is an error."""
+    # On a line of its own after a command that one may copy.
+    hint += f"{' ' if hint.endswith('.') else chr(10)}See {page('checks', number)}."
     if site := Site.current().name:
         text = f"Site {site!r}: {text}"
     kind = Error if number.startswith("E") else CheckWarning

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from django_sitemaps_plus.protocol.documentation import page
 from django_sitemaps_plus.protocol.values import matches
 
 from . import http, keyfile, robots_check
@@ -46,7 +47,7 @@ _NOT_THE_URLS = ("invalid key", "key must", "no host", "no key")
 _NAMES_URLS = "urllist"
 
 #: What the message of each 403 ends with.
-_SEE = "See docs/indexnow-403.md."
+_SEE = f"See {page('indexnow-403')}."
 _CREATE = 'Create one: python -c "import secrets; print(secrets.token_hex(16))"'
 _STICKY = (
     "refuses the key for this site (403 UserForbiddedToAccessSite), although the key "

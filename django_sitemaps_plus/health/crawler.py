@@ -43,7 +43,8 @@ def check(
 
 
 def _result(finding: Finding) -> CheckResult:
-    fix = f"{finding.about.fix[0].upper()}{finding.about.fix[1:]}."
+    about = finding.about
+    fix = f"{about.fix[0].upper()}{about.fix[1:]}. {about.see}"
     text = f"{finding.url}: {finding.text}."
     if finding.level == ERROR:
         return CheckResult.bad(text, fix)

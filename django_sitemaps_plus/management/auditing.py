@@ -208,7 +208,7 @@ def table(result: Result) -> Iterator[str]:
             yield from _lines(one)
         if number > len(shown):
             yield f"  and {number - len(shown):,} more"
-        yield _filled(f"  Next: {about.fix}.")
+        yield _filled(f"  Next: {about.fix}. {about.see}")
     if result.findings:
         yield ""
     yield from map(_filled, _times(result))
@@ -274,7 +274,7 @@ def annotated(result: Result) -> Iterator[str]:
         yield annotation(
             one.level,
             one.kind,
-            f"{where}{row}: {one.text}. Next: {one.about.fix}.",
+            f"{where}{row}: {one.text}. Next: {one.about.fix}. {one.about.see}",
         )
 
 

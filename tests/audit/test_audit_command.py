@@ -508,7 +508,8 @@ def test_github_is_told_each_finding_beside_the_commit(register: Any) -> None:
     assert (out, code) == (
         f"::warning title=sitemaps_plus.A017::{SITE}/100%2525/?gclid=1 article-1 "
         f"(row {row}): has the parameter gclid. Next: list the URL "
-        "without utm_source, gclid and the like: they make copies of a page.\n",
+        "without utm_source, gclid and the like: they make copies of a page. See "
+        "docs/audit.md#A017.\n",
         0,
     )
     wrong = type("Wrong", (Titled,), {"changefreq": "often"})
@@ -565,11 +566,11 @@ def test_the_table_of_findings_is_what_can_be_found() -> None:
         tuple(cell.strip() for cell in line.strip("|").split(" | "))
         for page in ("audit.md", "crawler.md")
         for line in (docs / page).read_text().splitlines()
-        if line.startswith("| `sitemaps_plus.")
+        if line.startswith("| <a id=")
     ]
     assert sorted(listed) == sorted(
         (
-            f"`{kind.id}`",
+            f'<a id="{kind.id[-4:]}"></a>`{kind.id}`',
             kind.level,
             kind.title[0].upper() + kind.title[1:],
             f"{kind.fix[0].upper()}{kind.fix[1:]}.",

@@ -59,7 +59,7 @@ def test_how_sections_stand(register: Register, settings: Any) -> None:
         "warning A001: sections with pages that were not built, and so not checked "
         "(1)\n"
         "  plain: no page yet\n"
-        "  Next: run manage.py build_sitemaps.\n"
+        "  Next: run manage.py build_sitemaps. See docs/audit.md#A001.\n"
         "\n"
         "Audit: 4 URLs; 0 errors and 1 warning.\n"
     )

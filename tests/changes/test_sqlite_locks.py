@@ -84,7 +84,7 @@ if connection.vendor == "sqlite":
             for one in found:
                 assert one.hint == (
                     "Add 'transaction_mode': 'IMMEDIATE' to "
-                    "DATABASES['default']['OPTIONS']."
+                    "DATABASES['default']['OPTIONS']. See docs/checks.md#W024."
                 )
 
 else:

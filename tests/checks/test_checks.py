@@ -52,9 +52,14 @@ def found(databases: list[str] | None = None) -> list[Found]:
     numbers = [str(one.id).removeprefix("sitemaps_plus.") for one in messages]
     for number, one in zip(numbers, messages, strict=True):
         assert type(one) is {"E": Error, "W": CheckWarning}[number[0]]
-    return [
-        (number, one.msg, one.hint or "")
+    hints = [
+        (one.hint or "").removesuffix(f"See docs/checks.md#{number}.")
         for number, one in zip(numbers, messages, strict=True)
+    ]
+    assert all(hint[-1] in " \n" for hint in hints), "each names its page"
+    return [
+        (number, one.msg, hint[:-1])
+        for number, one, hint in zip(numbers, messages, hints, strict=True)
     ]
 
 

@@ -15,11 +15,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import django_sitemaps_plus
+from tests.compat.environments import cache, made_once
+
+AXE = "axe-core@4.14.1"
 
 WITH_NETWORK = os.environ.get("SITEMAPS_PLUS_NETWORK_TESTS") == "1"
 WITH_BROWSER = os.environ.get("SITEMAPS_PLUS_BROWSER_TESTS") == "1"
@@ -81,3 +85,16 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def dist() -> Path:
     """The folder of the sdist and of the wheel that was built from it."""
     return Path(DIST)
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core, fetched by npm."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
+        subprocess.run([*command, "--prefix", str(folder), AXE], check=True)
+
+    folder = made_once(cache() / AXE, make)
+    return (folder / "node_modules/axe-core/axe.min.js").read_text()

@@ -2,26 +2,23 @@
 What people see, in Chromium: wide and narrow, light and dark, in both directions.
 
 axe-core, https://github.com/dequelabs/axe-core, looks for what keeps people from using
-a page. It is fetched by npm.
+a page.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.compat.environments import cache, made_once
 from tests.support.browser import Browser, browser
 from tests.support.example_site import example_site, log_in
 
 pytestmark = pytest.mark.browser
 
-AXE = "axe-core@4.14.1"
 #: Few enough that axe is done with a sitemap of all in a second.
 LAST = "U+2FF"
 #: Sitemaps, and pages for people.
@@ -69,19 +66,6 @@ def tab(address: str) -> Iterator[Browser]:
     with browser() as found:
         log_in(found, address)
         yield found
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    """The source of axe-core."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
-        subprocess.run([*command, "--prefix", str(folder), AXE], check=True)
-
-    folder = made_once(cache() / AXE, make)
-    return (folder / "node_modules/axe-core/axe.min.js").read_text()
 
 
 def violations(tab: Browser, axe: str) -> list[str]:

@@ -267,7 +267,8 @@ def test_a_system_check_names_what_a_machine_lacks(
         "sitemaps_plus.W031",
         "SITEMAPS_PLUS['ENGINES']['google'] cannot be used on this machine: Cannot "
         "read the credentials file: No such file or directory (option 'credentials').",
-        "Set 'credentials' to the path of the JSON file that Google issued.",
+        "Set 'credentials' to the path of the JSON file that Google issued. "
+        "See docs/checks.md#W031.",
     )
     monkeypatch.setattr(google_auth, "_auth", None)
     (found,) = run_checks(tags=["sitemaps_plus"], databases=[])
@@ -275,7 +276,7 @@ def test_a_system_check_names_what_a_machine_lacks(
         "sitemaps_plus.E031",
         "SITEMAPS_PLUS['ENGINES']['google']['BACKEND'] needs a package that is not "
         "installed: pip install 'django-sitemaps-plus[google]'.",
-        "Type that command, or remove the engine.",
+        "Type that command, or remove the engine. See docs/checks.md#E031.",
     )
 
 
