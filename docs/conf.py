@@ -1,14 +1,15 @@
 """
 The documentation as a site: ``sphinx-build docs FOLDER``.
 
-The pages are plain Markdown, to be read as files, too. What a site needs besides is made
-here: the navigation, of the lists in ``index.md``, and the pages that are kept elsewhere
-in the repository.
+The pages are plain Markdown, which can be read as files, too. What a site needs besides
+is made here: the navigation, from the lists in ``index.md``, and pages that are kept
+elsewhere in the repository.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from os.path import relpath
 from pathlib import Path
@@ -47,6 +48,7 @@ html_theme = "furo"
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_search_scorer = str(DOCS / "scorer.js")
 html_show_sourcelink = html_copy_source = False
 
@@ -63,6 +65,7 @@ django.setup()
 
 
 def _place_elsewhere(app: Sphinx) -> None:
+    shutil.rmtree(DOCS / "project", ignore_errors=True)
     for page, source in ELSEWHERE.items():
         page.parent.mkdir(exist_ok=True)
         page.write_text(source.read_text())
@@ -76,7 +79,7 @@ def _read(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def _links_of_the_site(text: str, page: Path, source: Path) -> str:
-    """Return a page with links as they are on the site; the source has those of files."""
+    """Return a page with the links of the site; its source has those of files."""
     shown = {original: page for page, original in ELSEWHERE.items()}
 
     def link(found: re.Match[str]) -> str:

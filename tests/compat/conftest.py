@@ -8,7 +8,8 @@ Tests marked ``network`` fetch packages by pip. They run where the environment s
 Varnish, and ``SITEMAPS_PLUS_VARNISH_TESTS=1``; those marked ``tenants`` need
 PostgreSQL's programs, and ``SITEMAPS_PLUS_TENANTS_TESTS=1``; those marked ``published``
 need nginx, django-storages and moto, and ``SITEMAPS_PLUS_PUBLISHED_TESTS=1``. Those
-marked ``dist`` need the folder of an sdist and a wheel: ``SITEMAPS_PLUS_DIST``.
+marked ``dist`` need the folder of an sdist and a wheel: ``SITEMAPS_PLUS_DIST``; those
+marked ``site`` that of the built documentation: ``SITEMAPS_PLUS_SITE``.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ WITH_VARNISH = os.environ.get("SITEMAPS_PLUS_VARNISH_TESTS") == "1"
 WITH_TENANTS = os.environ.get("SITEMAPS_PLUS_TENANTS_TESTS") == "1"
 WITH_PUBLISHED = os.environ.get("SITEMAPS_PLUS_PUBLISHED_TESTS") == "1"
 DIST = os.environ.get("SITEMAPS_PLUS_DIST", "")
+SITE = os.environ.get("SITEMAPS_PLUS_SITE", "")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "tenants: needs PostgreSQL (SITEMAPS_PLUS_TENANTS_TESTS=1)",
         "published: needs nginx, moto (SITEMAPS_PLUS_PUBLISHED_TESTS=1)",
         "dist: needs an sdist and a wheel (SITEMAPS_PLUS_DIST)",
+        "site: needs the built documentation (SITEMAPS_PLUS_SITE)",
     ):
         config.addinivalue_line("markers", line)
 
@@ -60,6 +63,7 @@ def pytest_collection_modifyitems(
             ("tenants", WITH_TENANTS),
             ("published", WITH_PUBLISHED),
             ("dist", DIST),
+            ("site", SITE),
         ]
         if not is_on
     ]
