@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = Path(django_sitemaps_plus.__file__).parent
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [README, ROOT / "CHANGELOG.md", *sorted(ROOT.glob("[a-z]*/README.md")), *DOCS]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("[a-z]*/README.md")), *DOCS]
 
 
 #: Of system checks.

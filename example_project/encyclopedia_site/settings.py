@@ -11,6 +11,10 @@ JSON file) and ``EXAMPLE_SERVER`` (where this site listens). ``EXAMPLE_ENGINES``
 path of a JSON file with further ones, as ``ENGINES`` has them, and ``EXAMPLE_HUBS`` are
 the WebSub hubs that feeds name, separated by commas. With ``EXAMPLE_FAULTS=1`` there is
 a section of pages that are wrong, for ``check_sitemaps --fetch`` to find.
+
+compose.yaml sets ``EXAMPLE_POSTGRES``, the name of a database on the server that
+libpq's ``PGHOST`` names, and ``EXAMPLE_WORKER=1``: background work is done by a worker
+of Django Tasks (``manage.py db_worker``).
 """
 
 from __future__ import annotations
@@ -87,6 +91,11 @@ SITEMAPS_PLUS = {
     "FORMATS": {"text": {}, "feeds": {"hubs": HUBS}, "recent": {}},
 }
 
+if os.environ.get("EXAMPLE_WORKER") == "1":
+    INSTALLED_APPS += ["django_tasks_db"]
+    TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+    SITEMAPS_PLUS["BACKGROUND"] = "tasks"
+
 #: Whether there are pages that are wrong: see unicode_book/faults.py.
 FAULTS = os.environ.get("EXAMPLE_FAULTS") == "1"
 # All pages have the date at which they were loaded, which is true.
@@ -121,7 +130,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {
+DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": os.environ.get("EXAMPLE_DATABASE", str(BASE_DIR / "unicode.sqlite3")),
@@ -130,6 +139,11 @@ DATABASES = {
         "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE"},
     }
 }
+if "EXAMPLE_POSTGRES" in os.environ:
+    DATABASES["default"] = {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": os.environ["EXAMPLE_POSTGRES"],
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 USE_TZ = True
