@@ -1,47 +1,218 @@
 """
-Take the screenshots of README.md, by Chromium without a window.
+Take the pictures of the documentation, by Chromium without a window.
 
-From the repository's root: ``python example_project/take_screenshots.py``. It loads a
-site of its own into a temporary folder, serves it, and writes the pictures to
-``example_project/screenshots/``.
+From the repository's root: ``python example_project/take_screenshots.py``. It needs
+Debian's ``chromium`` and ``faketime``, and what the tests need. The site lives through
+a month of its own, in a temporary folder: it grows, notes are changed, the fake engines
+of the tests are notified, and crawlers come by. The pictures are written to
+``docs/pictures/``, and have the same dates each time.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import datetime as dt
+import json
+import logging
+import math
+import os
+import re
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from io import StringIO
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
+FOLDER = ROOT / "docs" / "pictures"
+LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+NAME = "http://unicode.example"
 
-from tests.support.browser import browser  # noqa: E402 (found only now)
-from tests.support.example_site import example_site, log_in  # noqa: E402 (found only now)
-
-FOLDER = Path(__file__).parent / "screenshots"
-#: By the name of the picture: what is shown, whether in the dark, and how high.
-PAGES = {
-    "languages": ("/sitemap-note-1.xml", True, 500),
-    "site-map": ("/sitemap/", False, 600),
-    "admin": ("/admin/sitemaps_plus/", False, 1100),
+#: The last day, and how many there are.
+TODAY, DAYS = dt.date(2026, 3, 2), 30
+#: The last character of the first day, and of the last.
+FIRST, LAST = 0xFFFF, 0x1FFFF
+#: Characters come on Mondays, Wednesdays and Fridays.
+WEEKDAYS = (0, 2, 4)
+#: Every how many days a crawler comes.
+CRAWLERS = {"Googlebot": 1, "bingbot": 2, "YandexBot": 4, "Applebot": 5, "GPTBot": 7}
+#: Pages that are wrong, of those in unicode_book/faults.py.
+FAULTS = {
+    "/about/?utm_source=mail",
+    "/faults/gone/",
+    "/faults/moved/",
+    "/faults/hidden/",
 }
+
+ADMIN, NOTES = "/admin/sitemaps_plus/", "/sitemap-note-1.xml"
+#: By the name of the picture: what is shown, and the headings of the first and the last
+#: section; or how high it is.
+PICTURES: dict[str, tuple[str, tuple[str, str] | int]] = {
+    "admin": (ADMIN, ("", "sections")),
+    "engines": (ADMIN, ("engines", "readers")),
+    "audit": (ADMIN, ("audit", "audit")),
+    "sitemap": (NOTES, 620),
+    "site-map": ("/sitemap/", 620),
+}
+#: Where a section of the admin begins and ends.
+_PLACE = (
+    "(r => [r.top + scrollY, r.bottom + scrollY])(document.querySelector"
+    "('#sitemaps-{}').closest('section').getBoundingClientRect())"
+)
 
 
 def main() -> None:
-    """Take them all."""
+    """Start once more with a clock that can be set, then take them all."""
+    if "LD_PRELOAD" not in os.environ:
+        at_once = {"FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        variables = {**os.environ, **at_once, "FAKETIME": "+0", "LD_PRELOAD": LIBRARY}
+        os.execve(sys.executable, [sys.executable, *sys.argv], variables)  # noqa: S606 (this script)
+    # Chromium has the time of the machine.
+    del os.environ["LD_PRELOAD"]
+    # The library refuses the call that time.sleep() makes.
+    time.sleep = lambda seconds: threading.Event().wait(seconds)
+    sys.path.insert(0, str(ROOT))
     FOLDER.mkdir(exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        # More characters than one file may list.
-        example_site(Path(folder), "U+FFFF") as address,
-        browser() as tab,
-    ):
+    logging.disable(logging.WARNING)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        set_clock(0, "00:00")
+        with serving(Path(folder)) as address:
+            live()
+            photograph(address)
+
+
+# The clock
+
+
+def set_clock(day: int, hour: str) -> dt.date:
+    """Let it be an hour of a day, and return its date; the last is ``DAYS - 1``."""
+    os.environ["FAKETIME"] = "+0"
+    date = TODAY - dt.timedelta(days=DAYS - 1 - day)
+    wanted = dt.datetime.fromisoformat(f"{date} {hour}+00:00")
+    os.environ["FAKETIME"] = f"{math.ceil(wanted.timestamp() - time.time()):+}"
+    return date
+
+
+# The site
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Serve the example site, with two engines to notify; yields its address."""
+    from tests.support.fakes.google import FakeGoogle
+    from tests.support.fakes.indexnow import FakeIndexNow
+    from tests.support.fakes.ports import free_port
+
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        indexnow = stack.enter_context(FakeIndexNow("api", site=address))
+        owned = {f"{NAME}/": "siteOwner"}
+        google = stack.enter_context(FakeGoogle(owned, site=address))
+        credentials = folder / "google.json"
+        credentials.write_text(json.dumps(google.credentials))
+        os.environ |= {
+            "DJANGO_SETTINGS_MODULE": "encyclopedia_site.settings",
+            "EXAMPLE_BASE_URL": NAME,
+            "EXAMPLE_CREDENTIALS": str(credentials),
+            "EXAMPLE_DATABASE": str(folder / "unicode.sqlite3"),
+            "EXAMPLE_DEBUG": "0",
+            "EXAMPLE_FAULTS": "1",
+            "EXAMPLE_INDEXNOW": indexnow.url,
+            "EXAMPLE_SEARCH_CONSOLE": google.endpoint,
+            "EXAMPLE_SERVER": address,
+        }
+        import django
+
+        django.setup()
+        from django.contrib.staticfiles.handlers import StaticFilesHandler
+        from django.core.servers.basehttp import run
+        from django.core.wsgi import get_wsgi_application
+
+        handler = StaticFilesHandler(get_wsgi_application())
+        listening = partial(run, "127.0.0.1", port, handler, threading=True)
+        threading.Thread(target=listening, daemon=True).start()
+        yield address
+
+
+def live() -> None:
+    """Live through the days."""
+    from django.contrib.auth import get_user_model
+    from django.core.management import CommandError, call_command
+    from django.test import Client
+    from unicode_book import faults
+    from unicode_book.models import Note
+
+    from django_sitemaps_plus.publishing.readers import reader_counts
+
+    def run(name: str, *arguments: str) -> None:
+        call_command(name, *arguments, stdout=StringIO(), stderr=StringIO())
+
+    def crawl(crawler: str) -> None:
+        for path in ["/sitemap.xml", *pages]:
+            agent = {"user-agent": f"Mozilla/5.0 (compatible; {crawler})"}
+            known = {"if-none-match": tags.get((crawler, path), "")}
+            answer = client.get(path, headers={**agent, **known})
+            tags[crawler, path] = answer.headers["ETag"]
+            if path == "/sitemap.xml" and answer.status_code == 200:
+                index = answer.content.decode()
+                pages[:] = re.findall(rf"<loc>{NAME}(/.*?)</loc>", index)
+
+    for path in set(faults.FAULTS) - FAULTS:
+        del faults.FAULTS[path]
+    client = Client(headers={"host": "unicode.example"})
+    tags: dict[tuple[str, str], str] = {}
+    pages: list[str] = []
+    for day in range(DAYS):
+        date = set_clock(day, "04:00")
+        if day == 0 or date.weekday() in WEEKDAYS:
+            last = FIRST + (LAST - FIRST) * day // (DAYS - 1)
+            run("load_unicode", "--last", f"U+{last:X}")
+        set_clock(day, "06:10")
+        for note in Note.objects.all()[day % 4 :: 7]:
+            note.updated = dt.datetime.now(dt.UTC)
+            note.save()
+        run("ping_sitemaps")
+        for number, (crawler, every) in enumerate(CRAWLERS.items()):
+            if day % every == 0:
+                set_clock(day, f"06:{15 + 3 * number}")
+                crawl(crawler)
+    reader_counts.store(at_once=True)
+    set_clock(DAYS - 1, "08:00")
+    # They end with 1 where something is wrong.
+    with contextlib.suppress(CommandError):
+        run("check_sitemaps")
+    with contextlib.suppress(CommandError):
+        run("check_sitemaps", "faults", "pages", "note", "--fetch")
+    get_user_model().objects.create_superuser("admin", "", "admin")
+
+
+def photograph(address: str) -> None:
+    """Take the pictures."""
+    from tests.support.browser import browser
+    from tests.support.example_site import log_in
+
+    with browser() as tab:
         log_in(tab, address)
-        for name, (path, dark, height) in PAGES.items():
-            tab.show_as(width=1000, height=height, dark=dark)
+        for name, (path, part) in PICTURES.items():
+            set_clock(DAYS - 1, "09:30")
+            tab.show_as(width=1280)
             tab.open(f"{address}{path}")
-            tab.screenshot(FOLDER / f"{name}.png")
-            sys.stdout.write(f"{FOLDER / name}.png\n")
+            top, bottom = 0, part
+            if isinstance(part, tuple):
+                first, last = part
+                top = tab.run(_PLACE.format(first))[0] - 16 if first else 0
+                bottom = tab.run(_PLACE.format(last))[1] + 16
+            clip = {"x": 0, "y": top, "width": 1280, "height": bottom - top, "scale": 1}
+            taken = tab.call(
+                "Page.captureScreenshot", clip=clip, captureBeyondViewport=True
+            )
+            (FOLDER / f"{name}.png").write_bytes(base64.b64decode(taken["data"]))
 
 
 if __name__ == "__main__":
