@@ -186,6 +186,23 @@ def test_the_first_screen_has_an_example_and_two_commands(tmp_path: Path) -> Non
     assert see.count("\n") == test.count("\n") == 1
 
 
+# Figures
+
+
+@pytest.mark.parametrize(
+    ("page", "start"),
+    [(README, "## How fast"), (ROOT / "docs" / "why-not-contrib.md", "In figures")],
+    ids=["README.md", "why-not-contrib.md"],
+)
+def test_quoted_figures_are_those_that_were_printed(page: Path, start: str) -> None:
+    printed = (ROOT / "docs" / "figures.md").read_text()
+    _, _, quoted = page.read_text().partition(f"\n{start}")
+    quoted, _, _ = quoted.partition("\n## ")
+    figures = set(re.findall(r"\d[\d.,]*\d", quoted))
+    assert figures
+    assert figures <= set(re.findall(r"\d[\d.,]*\d", printed))
+
+
 # Examples
 
 
