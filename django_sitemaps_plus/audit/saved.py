@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count as counter
 from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
+from urllib.parse import unquote
 
 from django_sitemaps_plus.protocol.limits import MAX_ENTRIES
 from django_sitemaps_plus.protocol.markup import escape
@@ -15,8 +18,6 @@ from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
 
 from .entries import Entry, Listed, Unreadable, parse
 
-#: What a folder is searched for.
-_ENDINGS = (".xml", ".xml.gz")
 #: In a folder that was saved here: what was saved, line by line.
 _ORIGIN = "former.txt"
 
@@ -74,29 +75,45 @@ _TAGS = "lastmod", "changefreq", "priority"
 
 def saved(path: Path) -> Iterator[Listed]:
     """
-    Yield the entries of a file, or of all files of a folder.
+    Yield the entries of a file, or of all files of a folder, hidden ones aside.
 
-    Raises ``Unreadable`` if an index lists more sitemaps than there are.
+    Raises ``Unreadable`` for any but a sitemap, and if an index lists more of a name
+    than there are.
     """
     files = [path]
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.name.endswith(_ENDINGS))
+        files = sorted(file for file in path.rglob("[!.]*") if file.is_file())
+        files = [file for file in files if file != path / _ORIGIN]
         if not files:
-            raise Unreadable(f"The folder {path} has no *.xml and no *.xml.gz.")
-    wanted, indexes = 0, 0
+            raise Unreadable(f"The folder {path} has no files.")
+    wanted, there = set[str](), set[tuple[Path, str]]()
     for file in files:
-        before = wanted
+        is_index = False
         for entry in _of_file(file):
-            wanted += entry.is_sitemap
-            if not entry.is_sitemap:
+            if entry.is_sitemap:
+                is_index = True
+                wanted.add(entry.location)
+            else:
                 yield str(file), entry
-        indexes += wanted > before
-    if wanted > len(files) - indexes:
-        raise Unreadable(
-            f"{path} has an index of {wanted:,} sitemaps, and {len(files) - indexes:,} "
-            "are there. Save all of them in one folder and name the folder, or name "
-            "the URL of the index."
-        )
+        if not is_index:
+            there.add((file.parent, _name_of(file.name)))
+    left = Counter(name for _, name in there)
+    for location in sorted(wanted):
+        address, _, query = location.partition("?")
+        name = _name_of(f"{address.rpartition('/')[2]}?{query}")
+        if not left[name]:
+            raise Unreadable(
+                f"{path} has an index of {len(wanted):,} sitemaps, and {location} is "
+                "not there. Save each by its own name in one folder and name the "
+                "folder, or name the URL of the index."
+            )
+        left[name] -= 1
+
+
+def _name_of(text: str) -> str:
+    """Return a name as any program saves it: "a.xml?p=2" may be "a.xml@p=2.xml.gz"."""
+    words = re.sub(r"[\W_]+", "-", unquote(text).lower()).strip("-")
+    return re.sub("(-(xml|gz))+$", "", words)
 
 
 def _of_file(path: Path) -> Iterator[Entry]:

@@ -170,22 +170,31 @@ def of_dict(
 
     What fails is noted in ``problems``; without them, ``Unreadable`` is raised.
     """
-    for name in sitemaps:
+    for name, sitemap in sitemaps.items():
         before: list[Entry] = []
         for number in count(1):
+            is_last = False
             request = _request(site, f"{site.prefix}sitemap.xml", f"p={number}")
             what, entries = f"Page {number} of the section {name!r}", list[Entry]()
             try:
                 with _noted(problems, what), rendering_context(site):
                     response = views["sitemap"](request, sitemaps, section=name)
                     entries = list(_entries(what, response))
+                    # get_urls() may filter: pages that follow may have entries.
+                    is_last = not entries and number >= _pages(sitemap)
             except Http404:
                 break
             # A class that overrides get_urls() may give the same for each page.
-            if not entries or entries == before:
+            if is_last or (entries and entries == before):
                 break
             yield from ((name, entry) for entry in entries)
             before = entries
+
+
+def _pages(sitemap: Any) -> int:
+    """Return how many pages contrib's index lists of a sitemap, or of its class."""
+    given = sitemap() if callable(sitemap) else sitemap
+    return int(given.paginator.num_pages)
 
 
 def of_url_name(

@@ -28,6 +28,7 @@ from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import MISUSED, counted
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
+from django_sitemaps_plus.publishing import stylesheet
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -35,6 +36,8 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 OURS: sides.Views = {"index": views.index, "sitemap": views.sitemap}
 #: Seconds that one sitemap may take: contrib's may be slow.
 _TIMEOUT = 300.0
+#: What this package's own sitemaps begin with, within so many bytes.
+_OURS_BY_NOW, _BEGINNING = f'href="{stylesheet.PATH}"?>'.encode(), 200
 
 
 @dataclass
@@ -45,6 +48,8 @@ class Sides:
     #: The sections to compare; all if empty.
     names: Sequence[str]
     formers: Sequence[str]
+    #: Whether what is listed before is saved, and not compared.
+    saves: bool = False
     problems: list[str] = field(default_factory=list)
     before: list[Iterator[Listed]] = field(default_factory=list)
     #: What our views list in the place of contrib's.
@@ -84,7 +89,7 @@ class Sides:
         site, path = self.site, Path(former)
         if _is_url(former):
             self.former_names.append(former)
-            self.before.append(walk(former, _fetched))
+            self.before.append(walk(former, self._fetched))
         elif paths := sides.addresses(former, site):
             self.former_names.append(f"the view {former!r} ({', '.join(paths)})")
             _refuse_ours(former, [n for one in paths for n in sides.ours_at(one, site)])
@@ -101,6 +106,20 @@ class Sides:
             _refuse_ours(former, sides.ours_in(sitemaps))
             self.before.append(sides.of_dict(sides.CONTRIB, sitemaps, site))
             self._replace(former)
+
+    def _fetched(self, url: str) -> Iterator[Entry]:
+        """Fetch a sitemap; refuse to compare one that this package wrote."""
+        body = _fetch(url)
+        if not self.saves and _OURS_BY_NOW in body[:_BEGINNING]:
+            raise CommandError(
+                f"{url} is of this package by now: it names its stylesheet. Both sides "
+                "would lack the same URLs, which proves nothing. Compare with what was "
+                "saved of the former code (--compare before). To see what a change of "
+                "your own sitemaps does, save what is listed (--compare "
+                f"{url} --save before), make the change, and compare with that.",
+                returncode=MISUSED,
+            )
+        return parse(url, io.BytesIO(body))
 
     def _replace(self, former: str) -> None:
         """Add what our views list in the place of contrib's, if nothing else does."""
@@ -156,7 +175,7 @@ def _refuse_ours(former: str, names: Sequence[str]) -> None:
         )
 
 
-def _fetched(url: str) -> Iterator[Entry]:
+def _fetch(url: str) -> bytes:
     """Fetch a sitemap; ``Unreadable`` if that fails."""
     try:
         answer = send(
@@ -176,7 +195,7 @@ def _fetched(url: str) -> Iterator[Entry]:
         raise Unreadable(f"{url} answers {answer.status}.")
     if answer.flaw:
         raise Unreadable(f"{url} is incomplete: {answer.flaw}")
-    return parse(url, io.BytesIO(answer.body))
+    return answer.body
 
 
 _HEADLINES = {

@@ -30,6 +30,8 @@ from django_sitemaps_plus.audit import entries, saved, sides
 from django_sitemaps_plus.audit.comparison import compare
 from django_sitemaps_plus.audit.entries import Entry
 from django_sitemaps_plus.management import utils
+from django_sitemaps_plus.protocol.writers import urlset_header
+from django_sitemaps_plus.publishing.stylesheet import stylesheet
 from django_sitemaps_plus.sitemaps.site import parse_base_url
 from tests.support.factories import NoteFactory, articles
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
@@ -267,6 +269,29 @@ def test_a_folder_of_saved_files(register: Register, tmp_path: Path, name: str) 
     assert differences(str(tmp_path / name))[1] == 0
     (tmp_path / "index.xml").write_text(index_of(f"{SITE}/{name}"))
     assert differences(str(tmp_path))[1] == 0
+
+
+def test_the_sitemaps_of_an_index_are_found_by_any_name_that_programs_give_them(
+    register: Register, tmp_path: Path
+) -> None:
+    register("article", ArticleSitemap)
+    for name in ("en/a.xml", "de/a.XML", "b.xml", "b.xml@p=2", "c d.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(sitemap_of(f"/articles/{name[:4]}/"))
+    (tmp_path / ".hidden").write_text("not a sitemap")
+    names = ("en/a.xml", "de/a.xml", "b.xml", "b.xml?p=2", "c%20d.txt")
+    index = index_of(*(f"{SITE}/{name}" for name in names))
+    (tmp_path / "sitemap.xml").write_text(index)
+    found, code = differences(str(tmp_path))
+    assert (found["lost"]["count"], code) == (4, 1)
+    for name, lost in {"b.xml@p=2": "b.xml?p=2", "en/a.xml": "en/a.xml"}.items():
+        (tmp_path / name).rename(tmp_path / "old-backup.xml")
+        _, err, code = check(str(tmp_path))
+        assert f"an index of 5 sitemaps, and {SITE}/{lost} is not there. Save" in err
+        assert code == 1
+        (tmp_path / "old-backup.xml").rename(tmp_path / name)
+    (tmp_path / "readme").write_text("Saved on Monday.")
+    assert f"{tmp_path / 'readme'} is not well-formed XML" in check(str(tmp_path))[1]
 
 
 def test_how_a_location_and_a_date_are_written_is_no_difference(
@@ -564,7 +589,7 @@ BOMB = (
             '<?xml version="1.0" encoding="utf-7"?>' + sitemap_of("/a/"),
             "is in the encoding 'utf-7'; sitemaps are in UTF-8.",
         ),
-        (index_of(f"{SITE}/a.xml"), "an index of 1 sitemaps, and 0 are there. Save"),
+        (index_of(f"{SITE}/a.xml"), f"an index of 1 sitemaps, and {SITE}/a.xml is not"),
     ],
 )
 def test_what_is_no_sitemap(
@@ -612,7 +637,7 @@ def test_indexes_without_end_are_not_followed() -> None:
 def test_an_empty_folder(register: Register, tmp_path: Path) -> None:
     register("article", ArticleSitemap)
     _, err, code = check(str(tmp_path))
-    assert "has no *.xml and no *.xml.gz.\n" in err
+    assert err.endswith(" has no files.\n")
     assert code == 1
 
 
@@ -650,6 +675,25 @@ def test_an_index_at_a_url(register: Register, tmp_path: Path, server: str) -> N
     _, err, code = check("http://127.0.0.1:1/sitemap.xml")
     assert err.startswith("CommandError: http://127.0.0.1:1/sitemap.xml cannot be fet")
     assert code == 1
+
+
+def test_a_live_site_that_runs_this_package_proves_nothing(
+    register: Register, tmp_path: Path, server: str
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1, slug="a")
+    url, former = f"{server}/sitemap.xml", tmp_path / "sitemap.xml"
+    listed = sitemap_of("/articles/a/").partition(">")[2].encode()
+    former.write_bytes(urlset_header() + listed)
+    assert differences(url)[1] == 0
+    former.write_bytes(urlset_header(stylesheet=stylesheet()) + listed)
+    out, err, code = check(url)
+    assert (out, code) == ("", 2)
+    assert f"{url} is of this package by now: it names its stylesheet." in err
+    # Two versions of it can be compared, as upgrades do.
+    folder = str(tmp_path / "before")
+    assert check(url, "--save", folder)[2] == 0
+    assert differences(folder)[1] == 0
 
 
 # Misuse
@@ -743,6 +787,27 @@ def test_a_class_that_gives_only_locations_is_read(register: Register) -> None:
     articles(1, slug="a")
     found, code = differences(here_as("BARE"))
     assert (found["lost"]["examples"], code) == ([f"{SITE}/articles/b/"], 1)
+
+
+def test_an_empty_page_is_not_the_last(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Filtered(Former):
+        limit = 1
+
+        def get_urls(self, *args: Any, **kwargs: Any) -> Any:
+            found = super().get_urls(*args, **kwargs)
+            return [one for one in found if not one["location"].endswith("/draft/")]
+
+    monkeypatch.setitem(SITEMAPS, "article", Filtered)
+    register("pages", PagesSitemap)
+    for slug in ("a", "draft", "draft", "b", "draft"):
+        articles(1, slug=slug)
+    found, code = differences(here_as("SITEMAPS"))
+    assert (found["lost"]["examples"], code) == (
+        [f"{SITE}/articles/a/", f"{SITE}/articles/b/"],
+        1,
+    )
 
 
 def test_what_was_saved_first_is_compared_after_each_step(

@@ -224,7 +224,7 @@ class Command(SitemapsCommand):
 
     def _save(self, formers: list[str], names: list[str], folder: Path) -> str:
         """Save what former sitemaps list, to be compared later."""
-        sides = Sides(compared_site(), names, formers)
+        sides = Sides(compared_site(), names, formers, saves=True)
         before, _ = sides.both
         count = saved.save(before, formers, folder)
         if not count:
