@@ -85,7 +85,7 @@ class _NewPages(Build):
             return []
         written = retrying(ledger(), lambda: self._commit_all(built))
         done = built[: len(written)]
-        self._note_done([writer for _, writer in done])
+        self._log_done([writer for _, writer in done])
         # Only now: a transaction that is tried again must find them as they were.
         for (page, _), values in zip(done, written, strict=True):
             note(page, values)

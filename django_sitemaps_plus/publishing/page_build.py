@@ -149,7 +149,7 @@ class Build:
         if not same or self.taken.reported:
             self._compare_blocks(writer)
         values = retrying(ledger(), lambda: self._commit(writer))
-        self._note_done([writer])
+        self._log_done([writer])
         note(self.page, values)
         return self._built(self.page, writer)
 
@@ -200,9 +200,8 @@ class Build:
             note_error(self.page, str(error), faulty)
             raise
 
-    def _note_done(self, writers: Sequence[PageWriter]) -> None:
-        """Note what was built by which definition; log what was seen."""
-        note_definition(self.page.section_id, self.page.section, self.current.digest)
+    def _log_done(self, writers: Sequence[PageWriter]) -> None:
+        """Log what was seen."""
         for writer in writers:
             log_bad(self.source.name, writer.reader.tally)
         for page in sorted(self.lost):
@@ -223,8 +222,14 @@ class Build:
         return values
 
     def _lock(self) -> None:
-        """Let nobody else write events; note the time of those of this build."""
+        """
+        Let nobody else write events; note the time of those of this build.
+
+        And the newest definition, in the same transaction: older code must not find a
+        page of a definition that it takes for no newer one.
+        """
         url_changes.lock(self.source.name)
+        note_definition(self.page.section_id, self.page.section, self.current.digest)
         self.events_at = self.clock.now()
 
     def _write(self, page: Page, writer: PageWriter, **more: Any) -> dict[str, Any]:
@@ -410,7 +415,7 @@ class Build:
             retrying(
                 ledger(), lambda: self._commit_split(owner, lowers, first, pieces[1:])
             )
-        self._note_done([piece for piece in pieces if piece is not None])
+        self._log_done([piece for piece in pieces if piece is not None])
         return self._built(reload(self.page.pk), first)
 
     def _commit_split(

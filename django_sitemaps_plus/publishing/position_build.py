@@ -59,7 +59,7 @@ class PositionBuild(Build):
         if None not in self.stored.values():
             self._compare_all(writers)
         retrying(ledger(), lambda: self._commit_all(writers))
-        self._note_done(writers)
+        self._log_done(writers)
         return self._built(reload(self.page.pk), writers[0])
 
     def _writers(self) -> list[PageWriter]:

@@ -277,7 +277,8 @@ def test_a_throttled_engine_pauses_as_long_as_it_says(settings: Any) -> None:
     engine.answers.append(dataclasses.replace(THROTTLED, retry_after=1e9))
     happened("/7/")
     run()
-    assert 86_000 < rest() <= 86_400, "a day at most"
+    # A clock may be set back by a moment.
+    assert 86_000 < rest() < 86_401, "a day at most"
 
 
 def test_a_duration_is_said_in_words() -> None:
