@@ -16,7 +16,7 @@ class PackagePage(MetadataHookInterface):
     """Fill in what pyproject.toml calls dynamic."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        home, tag = self.config["home"], metadata["version"]
+        home, tag = self.config["home"], f"v{metadata['version']}"
         readme = (Path(self.root) / "README.md").read_text(encoding="utf-8")
         metadata["readme"] = {
             "content-type": "text/markdown",

@@ -81,7 +81,7 @@ def test_they_lead_to_the_files_of_the_version(source: Path, tmp_path: Path) -> 
     assert urls["Source"] == HOME
     addresses = [*links(found, tmp_path), urls["Documentation"], urls["Changelog"]]
     own = [address for address in addresses if address.startswith(HOME)]
-    assert f"{HOME}/blob/{found['Version']}/docs/quickstart.md" in own
+    assert f"{HOME}/blob/v{found['Version']}/docs/quickstart.md" in own
     for address in own:
         path, _, _ = tree.sub("", address).partition("#")
         assert (source / path).is_file(), address
