@@ -28,6 +28,7 @@ ELSEWHERE = {
     DOCS / "project" / name: ROOT / path
     for name, path in (
         ("changelog.md", "CHANGELOG.md"),
+        ("contributing.md", "CONTRIBUTING.md"),
         ("example.md", "example_project/README.md"),
     )
 }

@@ -146,8 +146,8 @@ def test_the_table_of_options_is_the_command(name: str, tmp_path: Path) -> None:
 
 
 def test_every_command_that_is_named_exists() -> None:
-    # Those of django-tenants, which tests of it run.
-    theirs = {"migrate_schemas", "tenant_command", "all_tenants_command"}
+    # Those of django-tenants and django-tasks-db, which tests of them run.
+    theirs = {"migrate_schemas", "tenant_command", "all_tenants_command", "db_worker"}
     known = {*get_commands(), *theirs}
     for page in [README, *DOCS]:
         for line in page.read_text().splitlines():
