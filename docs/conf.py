@@ -28,7 +28,9 @@ ELSEWHERE = {
     DOCS / "project" / name: ROOT / path
     for name, path in (
         ("changelog.md", "CHANGELOG.md"),
+        ("code-of-conduct.md", "CODE_OF_CONDUCT.md"),
         ("contributing.md", "CONTRIBUTING.md"),
+        ("security.md", "SECURITY.md"),
         ("example.md", "example_project/README.md"),
     )
 }
