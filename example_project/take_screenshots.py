@@ -2,15 +2,14 @@
 Take the pictures of the documentation, by Chromium without a window.
 
 From the repository's root: ``python example_project/take_screenshots.py``. It needs
-Debian's ``chromium`` and ``faketime``, and what the tests need. The site lives through
-a month of its own, in a temporary folder: it grows, notes are changed, the fake engines
-of the tests are notified, and crawlers come by. The pictures are written to
+Debian's ``chromium`` and ``faketime``, and the extras ``test`` and ``google``. The
+site lives through a month of its own, in a temporary folder: it grows, notes change,
+fake engines are notified, and crawlers come by. The pictures are written to
 ``docs/pictures/``, and have the same dates each time.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import datetime as dt
 import json
@@ -30,7 +29,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures"
-LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 NAME = "http://unicode.example"
 
 #: The last day, and how many there are.
@@ -69,9 +67,14 @@ _PLACE = (
 def main() -> None:
     """Start once more with a clock that can be set, then take them all."""
     if "LD_PRELOAD" not in os.environ:
-        at_once = {"FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        variables = {**os.environ, **at_once, "FAKETIME": "+0", "LD_PRELOAD": LIBRARY}
-        os.execve(sys.executable, [sys.executable, *sys.argv], variables)  # noqa: S606 (this script)
+        (library,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
+        os.environ |= {
+            "LD_PRELOAD": str(library),
+            "FAKETIME": "+0",
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 (this script)
     # Chromium has the time of the machine.
     del os.environ["LD_PRELOAD"]
     # The library refuses the call that time.sleep() makes.
@@ -134,9 +137,12 @@ def serving(folder: Path) -> Iterator[str]:
         from django.core.servers.basehttp import run
         from django.core.wsgi import get_wsgi_application
 
+        from django_sitemaps_plus.delivery.background import background
+
         handler = StaticFilesHandler(get_wsgi_application())
         listening = partial(run, "127.0.0.1", port, handler, threading=True)
         threading.Thread(target=listening, daemon=True).start()
+        stack.callback(background.stop)
         yield address
 
 
@@ -153,21 +159,17 @@ def live() -> None:
     def run(name: str, *arguments: str) -> None:
         call_command(name, *arguments, stdout=StringIO(), stderr=StringIO())
 
-    def crawl(crawler: str) -> None:
-        for path in ["/sitemap.xml", *pages]:
-            agent = {"user-agent": f"Mozilla/5.0 (compatible; {crawler})"}
-            known = {"if-none-match": tags.get((crawler, path), "")}
-            answer = client.get(path, headers={**agent, **known})
-            tags[crawler, path] = answer.headers["ETag"]
-            if path == "/sitemap.xml" and answer.status_code == 200:
-                index = answer.content.decode()
-                pages[:] = re.findall(rf"<loc>{NAME}(/.*?)</loc>", index)
+    def read(crawler: str, path: str) -> str:
+        agent = {"user-agent": f"Mozilla/5.0 (compatible; {crawler})"}
+        known = {"if-none-match": tags.get((crawler, path), "")}
+        answer = client.get(path, headers={**agent, **known})
+        tags[crawler, path] = answer.headers["ETag"]
+        return answer.content.decode()
 
     for path in set(faults.FAULTS) - FAULTS:
         del faults.FAULTS[path]
     client = Client(headers={"host": "unicode.example"})
     tags: dict[tuple[str, str], str] = {}
-    pages: list[str] = []
     for day in range(DAYS):
         date = set_clock(day, "04:00")
         if day == 0 or date.weekday() in WEEKDAYS:
@@ -181,7 +183,10 @@ def live() -> None:
         for number, (crawler, every) in enumerate(CRAWLERS.items()):
             if day % every == 0:
                 set_clock(day, f"06:{15 + 3 * number}")
-                crawl(crawler)
+                # Notes change each day, so the index is never the one of last time.
+                index = read(crawler, "/sitemap.xml")
+                for page in re.findall(rf"<loc>{NAME}(/.*?)</loc>", index):
+                    read(crawler, page)
     reader_counts.store(at_once=True)
     set_clock(DAYS - 1, "08:00")
     # They end with 1 where something is wrong.
@@ -209,10 +214,7 @@ def photograph(address: str) -> None:
                 top = tab.run(_PLACE.format(first))[0] - 16 if first else 0
                 bottom = tab.run(_PLACE.format(last))[1] + 16
             clip = {"x": 0, "y": top, "width": 1280, "height": bottom - top, "scale": 1}
-            taken = tab.call(
-                "Page.captureScreenshot", clip=clip, captureBeyondViewport=True
-            )
-            (FOLDER / f"{name}.png").write_bytes(base64.b64decode(taken["data"]))
+            tab.screenshot(FOLDER / f"{name}.png", clip)
 
 
 if __name__ == "__main__":

@@ -130,9 +130,11 @@ class Browser:
             raise BrowserError(details.get("exception", details).get("description"))
         return answer["result"].get("value")
 
-    def screenshot(self, path: Path, *, whole: bool = False) -> None:
-        """Write what is to be seen, or the whole page, as PNG."""
-        answer = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+    def screenshot(self, path: Path, clip: dict[str, float]) -> None:
+        """Write a part of the page as PNG: "x", "y", "width", "height" and "scale"."""
+        answer = self.call(
+            "Page.captureScreenshot", clip=clip, captureBeyondViewport=True
+        )
         path.write_bytes(base64.b64decode(answer["data"]))
 
 
