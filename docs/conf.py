@@ -30,8 +30,8 @@ ELSEWHERE = {
         ("changelog.md", "CHANGELOG.md"),
         ("code-of-conduct.md", "CODE_OF_CONDUCT.md"),
         ("contributing.md", "CONTRIBUTING.md"),
-        ("security.md", "SECURITY.md"),
         ("example.md", "example_project/README.md"),
+        ("security.md", "SECURITY.md"),
     )
 }
 

@@ -172,6 +172,17 @@ def test_every_public_name_is_explained() -> None:
         assert name in text
 
 
+def test_the_page_of_the_api_has_all_that_examples_import() -> None:
+    """Code that follows the documentation may build upon nothing else."""
+    api = (ROOT / "docs" / "api.md").read_text()
+    imported = set(django_sitemaps_plus.__all__)
+    for _, block in examples():
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and PACKAGE.name in str(node.module):
+                imported |= {alias.name for alias in node.names}
+    assert {name for name in imported if not re.search(rf"\b{name}\b", api)} == set()
+
+
 # The README's first screen
 
 
