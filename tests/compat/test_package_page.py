@@ -76,7 +76,7 @@ def test_they_lead_to_the_files_of_the_version(source: Path, tmp_path: Path) -> 
         check=True,
     )
     found = metadata(source / "dist")
-    tree = re.compile(rf"{HOME}/(?:blob|raw)/{re.escape(found['Version'])}/")
+    tree = re.compile(rf"{HOME}/(?:blob|raw)/v{re.escape(found['Version'])}/")
     urls = dict(url.split(", ") for url in found.get_all("Project-URL", []))
     assert urls["Source"] == HOME
     addresses = [*links(found, tmp_path), urls["Documentation"], urls["Changelog"]]
