@@ -170,6 +170,8 @@ class ReadOnly(Base):
     #: Further pages beside the list: the method that shows each, by its path.
     views: ClassVar[dict[str, str]] = {}
     show_full_result_count = False
+    # Only its own order has an index.
+    sortable_by = ()
     # They count all rows of the table for each choice of each filter.
     show_facets = admin.ShowFacets.NEVER
     paginator = BoundedPaginator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,8 +16,9 @@ from django_sitemaps_plus.health.words import utc
 
 #: Rows of a file at most, and of one query.
 MOST, _ROWS = 100_000, 2_000
-#: What makes a spreadsheet take a cell for a formula, where a cell begins with it.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: Where a spreadsheet may take what follows for a formula: a cell begins there, or one
+#: would if the semicolon separated cells, as it does where a comma is in numbers.
+_FORMULA = re.compile(r'(^|[;\t\r\n]"*)(?=[=+\-@\t\r])')
 
 #: What stands in a file, by the headings of its columns.
 Columns = Mapping[Any, Callable[[Any], Any]]
@@ -56,5 +58,4 @@ def time_of(seconds: float | None) -> str:
 
 def _cell(value: Any) -> str:
     """Return a text that no spreadsheet takes for a formula."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return "" if value is None else _FORMULA.sub(r"\1'", str(value))

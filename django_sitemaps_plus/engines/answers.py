@@ -19,7 +19,9 @@ from .http import Response
 Part = TypeVar("Part")
 
 #: Names under which JSON says that something failed, whatever the status.
-_ERRORS = ("error", "errors", "error_code", "ErrorCode")
+_ERRORS = ("error", "errors", "Error", "error_code", "ErrorCode")
+#: Names under which JSON has a word or a status of its own, and words for a failure.
+_CODES, _FAILED = ("code", "status"), ("error", "fail", "failed", "failure")
 #: Too large: it may come from a proxy, whose page is as good as the engine's own.
 _TOO_LARGE = 413
 
@@ -56,7 +58,12 @@ def explained(
         return Outcome.THROTTLED, f"{name} asks for fewer requests ({shown})."
     if status in rejected:
         return Outcome.REJECTED, f"{name} rejects {what} ({shown})."
-    if status in (401, 403) and proof:
+    if status in (401, 403) and proof and response.is_html:
+        problem = (
+            f"answers with a web page ({shown}), perhaps a firewall's: check "
+            f"{option!r} and {proof!r}."
+        )
+    elif status in (401, 403) and proof:
         problem = f"rejects the {proof} ({shown}): check {proof!r}."
     elif 300 <= status < 400:
         problem = f"answers with a redirect ({shown}): check {option!r}."
@@ -76,7 +83,7 @@ def _doubt(
     if response.flaw:
         return f"answers ({shown}), but not to the end. {response.flaw}"
     if promised is None:
-        promised = not response.is_success or not _denies(json_object(response))
+        promised = not response.is_success or not _denies(response)
     if response.is_login:
         problem = "with a login page"
     elif response.is_html and not pages:
@@ -88,9 +95,20 @@ def _doubt(
     return f"answers {problem} ({shown}): check {option!r}."
 
 
-def _denies(said: Mapping[str, object]) -> bool:
-    """Return whether a JSON object says that something failed."""
-    return any(said.get(name) for name in _ERRORS) or not said.get("success", True)
+def _denies(response: Response) -> bool:
+    """Return whether a JSON object says that something failed, or is cut off."""
+    try:
+        said = json.loads(response.body)
+    except (ValueError, RecursionError):
+        return response.body.lstrip().startswith(b"{")
+    if not isinstance(said, dict):
+        return False
+    codes = [said.get(name) for name in _CODES]
+    return (
+        any(said.get(name) for name in _ERRORS)
+        or not all(said.get(name, True) for name in ("success", "ok"))
+        or any(one in _FAILED or 400 <= (as_count(one) or 0) < 600 for one in codes)
+    )
 
 
 def of_account(

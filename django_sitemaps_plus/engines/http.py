@@ -43,6 +43,11 @@ USER_AGENT = OURS
 with contextlib.suppress(metadata.PackageNotFoundError):  # in a plain source tree
     USER_AGENT += f"/{metadata.version('django-sitemaps-plus')}"
 
+#: What a web page may begin with.
+_PAGE = re.compile(
+    r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|title|meta|script|body|form)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _PASSWORD = re.compile(rb"""<input\b[^>]*\btype\s*=\s*["']?password""", re.IGNORECASE)
 
 #: Whether urllib3 works for us: its warning of malformed headers contains the URL.
@@ -89,9 +94,9 @@ class Response:
     @property
     def is_html(self) -> bool:
         """Whether the body is a web page."""
-        start = self.text.lstrip("\ufeff \t\r\n")[:15].lower()
+        start = self.text.lstrip("\ufeff \t\r\n")
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        return start.startswith(("<!doctype html", "<html")) or (
+        return bool(_PAGE.match(start)) or (
             kind in ("text/html", "application/xhtml+xml") and start.startswith("<")
         )
 

@@ -79,8 +79,10 @@ class Webhook(Engine):
             plain=True,
         )
         name = Target.parse(self.url, plain=True).authority
-        outcome, message = explained(response, name, "the changes", option="url")
-        if response.status in (401, 403):
+        outcome, message = explained(
+            response, name, "the changes", option="url", proof="secret"
+        )
+        if response.status in (401, 403) and not response.is_html:
             fix = "check 'secret', and the clocks."
             message = f"{name} refuses the signature ({response.status}): {fix}"
         # Too large a whole may have halves that are not.

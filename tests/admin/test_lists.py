@@ -140,6 +140,23 @@ def test_no_cell_is_a_formula(admin_client: Client) -> None:
     }
 
 
+@pytest.mark.parametrize("cell", ["a;=1", 'a;"=1"', "a,b;+1", 'a"b\n=1', "a\t=1"])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_no_cell_is_a_formula_where_another_character_separates_them(
+    admin_client: Client, cell: str, delimiter: str
+) -> None:
+    Submission.objects.create(engine="one", url="/", message=cell, created_at=1)
+    file = admin_client.get(f"{ADMIN}/submission/export/").content.decode("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(file), delimiter=delimiter))
+    assert not [one for row in rows for one in row if one.startswith(("=", "+"))]
+
+
+def test_lists_are_sorted_by_nothing_that_has_no_index(admin_client: Client) -> None:
+    Submission.objects.create(engine="one", url="/", created_at=1)
+    assert "column-engine" in (page := text(admin_client, "submission/"))
+    assert "?o=" not in page
+
+
 def test_a_file_that_is_cut_says_so(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -316,6 +316,7 @@ def test_of_an_unknown_url_it_says_what_may_be_meant(
         ("/en/notes/1", "/en/notes/1/"),
         ("/en/notes/1/?utm_source=x&gclid=y", "/en/notes/1/"),
         ("/About", "/about/"),
+        ("/%65n/n%6ftes/1", "/en/notes/1/"),
         ("/w%c3%b6rter/gr%c3%b6%c3%9fe/", "/wörter/größe/"),
     ):
         assert f"You may mean: {BASE}{meant}" in story(admin_client, entered)

@@ -100,6 +100,9 @@ FAULTS = {
     "a login page": (reply(200, LOGIN), Outcome.UNAVAILABLE, 200),
     "an error with 200": (reply(200, '{"error":401}'), Outcome.UNAVAILABLE, 200),
     "no success with 200": (reply(200, '{"success":0}'), Outcome.UNAVAILABLE, 200),
+    "a status within": (reply(200, '{"code":401}'), Outcome.UNAVAILABLE, 200),
+    "a word": (reply(200, '{"status":"error"}'), Outcome.UNAVAILABLE, 200),
+    "half of JSON": (reply(200, '{"success":1, "rem'), Outcome.UNAVAILABLE, 200),
     "an endless error": (Endless(status=500), Outcome.UNAVAILABLE, 500),
     "no answer": (Cut("answer"), Outcome.UNAVAILABLE, None),
     "not HTTP": (Raw(b"\x16\x03\x01\x00"), Outcome.UNAVAILABLE, None),
@@ -126,6 +129,27 @@ def test_a_success_has_what_the_protocol_promises(
     with set_up(name, site) as (setup, server):
         server.fault = reply(200, body)
         assert submit(setup).outcome is Outcome.UNAVAILABLE
+
+
+@pytest.mark.parametrize("name", sorted({*REMOTE} - {"ping"}))
+def test_a_web_page_is_known_without_its_type(name: str, site: FakeSite) -> None:
+    with set_up(name, site) as (setup, server):
+        for page in ("<title>Wait</title>", "<!-- a -->\n<HTML><p>Wait"):
+            server.fault = reply(200, page)
+            answer = submit(setup)
+            assert answer.outcome is Outcome.UNAVAILABLE
+            assert "answers with a web page (200)" in answer.message
+
+
+@pytest.mark.parametrize(("name", "proof"), [("bing", "key"), ("webhook", "secret")])
+def test_a_firewalls_page_does_not_reject_a_key(
+    name: str, proof: str, site: FakeSite
+) -> None:
+    with set_up(name, site) as (setup, server):
+        server.fault = html(403)
+        message = submit(setup).message
+    assert "answers with a web page (403), perhaps a firewall's: check " in message
+    assert message.endswith(f" and {proof!r}.")
 
 
 @pytest.mark.parametrize("name", REMOTE)
