@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-from urllib.parse import urljoin, urlsplit
 
 from django.conf import settings as django_settings
 from django.db.models import Max
@@ -40,6 +39,7 @@ from .rules import arrivals
 from .rules.answers import Answer
 from .rules.arrivals import Unusable
 from .rules.urls import Problem
+from .rules.web_pages import joined
 
 #: Who asks, with the names that crawlers publish; and a browser.
 AGENTS: Final = {
@@ -154,9 +154,9 @@ class Crawl:
         more = self._own[1:] if self.most is None else []
         arrived += [self._sitemap(url, clients[0]) for url in more]
         found = (one for some in arrived for one in some if one.is_sitemap)
-        host = self.site.origin.host
         locations = dict.fromkeys(one.location for one in found)
-        self._files = [one for one in locations if urlsplit(one).netloc == host]
+        host = self.site.origin.host
+        self._files = [one for one in locations if arrivals.origin_of(one)[1] == host]
         if self._files:
             self._pages = self._expected_pages()
         chosen = self._files[: self.most]
@@ -187,8 +187,8 @@ class Crawl:
             target = answer.headers.get("location", "")
             if not (300 <= answer.status < 400 and target):
                 return answer
-            target = urljoin(way[-1], target)
-            if urlsplit(target)[:2] != urlsplit(url)[:2]:
+            target = joined(way[-1], target)
+            if arrivals.origin_of(target) != arrivals.origin_of(url):
                 raise Unusable(kinds.MOVED, f"redirects to {target} ({answer.status})")
             if target in way or len(way) > _REDIRECTS:
                 raise Unusable(kinds.MOVED, f"redirects to {target} again and again")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+from django_sitemaps_plus.protocol.errors import printable
+
 from .kinds import KINDS, LEVELS
 from .models import Finding
 
@@ -28,6 +30,8 @@ class Findings:
             some = self._first.setdefault((kind, section), [])
             if len(some) < MOST:
                 level = KINDS[kind].level
+                # What pages and servers say may have characters of any kind.
+                fields["text"] = printable(fields["text"])
                 some.append(Finding(kind=kind, level=level, section=section, **fields))
 
     def more(self, kind: str, section: str, count: int) -> None:

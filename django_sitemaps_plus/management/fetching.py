@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings as django_settings
 from django.http.request import split_domain_port, validate_host
+from django.http.response import HttpResponseBase
 from django.test import Client
 
 from django_sitemaps_plus.audit.asking import Fetch
-from django_sitemaps_plus.audit.rules.answers import GOOGLE_READS, MOST_BYTES, Answer
+from django_sitemaps_plus.audit.rules.answers import GOOGLE_READS, Answer
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -52,7 +54,7 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
         )
         # Read to its end, as a server does. The client closes the response itself, and
         # leaves the connections open.
-        body = response.getvalue()
+        body, flaw = _read(response)
         seconds = time.perf_counter() - started
         client.cookies.clear()
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -60,10 +62,11 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
         return Answer(
             status,
             headers,
-            body[:MOST_BYTES],
+            body[:GOOGLE_READS],
             len(body),
             seconds,
             _refused(parts, status),
+            flaw=flaw,
         )
 
     for log in _LOGS:
@@ -77,6 +80,20 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
 
 def _nothing(record: logging.LogRecord) -> bool:
     return False
+
+
+def _read(response: HttpResponseBase) -> tuple[bytes, str]:
+    """Return the body of a response, and what its view raised while it was read."""
+    body = bytearray()
+    try:
+        with warnings.catch_warnings():
+            # Of an asynchronous stream, which is read in the same way under WSGI.
+            warnings.simplefilter("ignore")
+            for chunk in response:
+                body += chunk
+    except Exception as error:
+        return bytes(body), f"{type(error).__name__} after {len(body):,} bytes: {error}"
+    return bytes(body), ""
 
 
 def _refused(parts: SplitResult, status: int) -> str:
@@ -105,13 +122,15 @@ def over_http(url: str) -> Answer:
     seconds = time.perf_counter() - started
     status, body = response.status, response.body
     rest = response.retry_after if status in (429, 503) else None
+    is_limited = len(body) == GOOGLE_READS
     return Answer(
         status,
         response.headers,
-        body[:MOST_BYTES],
+        body,
         # What is cut off by the limit has more.
-        len(body) + bool(response.flaw and len(body) == GOOGLE_READS),
+        len(body) + bool(response.flaw and is_limited),
         seconds,
         "answers 429: too many requests, see --rate" if status == 429 else "",
         rest or 0,
+        "" if is_limited else response.flaw,
     )

@@ -58,6 +58,13 @@ class SitemapsCommand(BaseCommand):
         )
         return parser
 
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Run as a command; Ctrl+C ends it without a traceback."""
+        try:
+            super().run_from_argv(argv)
+        except KeyboardInterrupt:
+            raise SystemExit(128 + signal.SIGINT) from None
+
     def handle(self, *, site: str, **options: Any) -> None:
         """Do the work for a site, or for each that this process has; end as it went."""
         self.is_quiet = options["verbosity"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 from array import array
 from typing import Any
 
@@ -170,6 +171,28 @@ def test_a_refresh_to_another_url_is_a_redirect(
     assert problems(f"<noscript>{meta}</noscript>{WORDS}") == []
 
 
+@pytest.mark.parametrize(
+    ("body", "headers", "text"),
+    [
+        ("<link rel=canonical href={}>", {}, "its canonical is {}"),
+        ("", {"link": "<{}>; rel=canonical"}, "its canonical is {}"),
+        ("<meta http-equiv=refresh content=0;url={}>", {}, "refreshes to {}"),
+        ("", {"refresh": "0;url={}"}, "refreshes to {}"),
+        ("<base href={}><link rel=canonical href='?page=2'>", {}, ""),
+        ("<![foo[ ]]><meta name=robots content=noindex>", {}, "noindex in its meta"),
+    ],
+)
+def test_what_no_parser_understands_is_named_and_ends_nothing(
+    body: str, headers: dict[str, str], text: str
+) -> None:
+    url = "https://[domain]/"
+    given = {name: value.format(url) for name, value in headers.items()}
+    found = problems(f"{body.format(url)}{WORDS}", **given)
+    assert [text.format(url) in said for _, said in found] == [True] * bool(text)
+    redirect = problems(status=302, location=url)
+    assert redirect == [(kinds.REDIRECTS, f"redirects to {url} (302)")]
+
+
 def test_redirects_say_where_to_and_those_to_the_login_that_they_are() -> None:
     assert problems(status=301, location="../b/") == [
         (kinds.REDIRECTS, "redirects to https://www.example.com/b/ (301)")
@@ -238,6 +261,61 @@ def test_an_image_answers_with_an_image() -> None:
     assert texts(200, "image/png") == []
     assert texts(404, "text/html") == ["/i.png answers 404"]
     assert texts(200, "text/html; charset=utf-8") == ["/i.png is a web page"]
+
+
+def test_a_page_that_is_cut_off_is_not_judged_by_its_beginning() -> None:
+    answer = Answer(200, {}, b"<html><body>", flaw="It did not finish its answer.")
+    text = "ends too early: It did not finish its answer"
+    assert list(problems_of(URL, answer, NOW)) == [(kinds.CUT_OFF, text)]
+
+
+def test_a_challenge_in_place_of_a_page_is_not_the_page_s_fault() -> None:
+    challenge = "<title>Just a moment...</title><script src=x></script>"
+    asked = {"cf_mitigated": "challenge"}
+    for found in (
+        problems(challenge),
+        problems(challenge, status=403),
+        problems("<p>Prove it", **asked),
+        problems("", status=503, **asked),
+    ):
+        assert [kind for kind, _ in found] == [kinds.CHALLENGED]
+        assert "Cloudflare challenges this machine" in found[0][1]
+    assert problems(f"<script src=/_Incapsula_Resource?a></script>{WORDS}") == []
+
+
+NOINDEX = '<meta name="robots" content="noindex">'
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (f"{NOINDEX}{WORDS}".encode(), {"content-type": "TEXT/HTML"}),
+        (gzip.compress(f"{NOINDEX}{WORDS}".encode()), {"content-encoding": "gzip"}),
+        (f"{NOINDEX}{WORDS}".encode("utf-16"), {}),
+        (
+            f"{NOINDEX}{WORDS}".encode("utf-16-be"),
+            {"content-type": "text/html; charset=UTF-16BE"},
+        ),
+        (
+            f"{NOINDEX}{WORDS}".encode(),
+            {"content-type": "text/html; charset=no-such"},
+        ),
+    ],
+    ids=["upper case", "gzip", "byte order mark", "charset", "unknown charset"],
+)
+def test_noindex_is_read_however_the_page_is_sent(
+    body: bytes, headers: dict[str, str]
+) -> None:
+    found = list(problems_of(URL, Answer(200, headers, body, len(body)), NOW))
+    assert found == [(kinds.NOINDEX, "noindex in its meta element")]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br"])
+def test_a_page_that_cannot_be_decoded_is_not_said_to_be_in_order(
+    encoding: str,
+) -> None:
+    ((kind, text),) = problems(WORDS, content_encoding=encoding)
+    assert (kind, text.partition(":")[0]) == (kinds.ENCODED, "was not read")
 
 
 def test_what_is_no_web_page_is_judged_by_its_headers_only() -> None:

@@ -6,13 +6,14 @@ import datetime as dt
 import json
 import signal
 import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db.models import F, Value
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 from django.utils import timezone
 
@@ -21,11 +22,12 @@ from django_sitemaps_plus.audit import asking, kinds, rows
 from django_sitemaps_plus.audit.asking import Pace
 from django_sitemaps_plus.audit.models import Audit
 from django_sitemaps_plus.audit.queries import last_audit, verdicts
+from django_sitemaps_plus.health import crawler
 from django_sitemaps_plus.management import progress, utils
 from django_sitemaps_plus.management.utils import SitemapsCommand
 from django_sitemaps_plus.sitemaps.registry import registry
 from tests.support.factories import FIRST, articles
-from tests.support.fakes.faults import Reply
+from tests.support.fakes.faults import Cut, Reply, Slow
 from tests.support.fakes.server import Request
 from tests.support.fakes.site import FakeSite
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
@@ -47,7 +49,24 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
     return HttpResponse(status=404)
 
 
-urlpatterns = [path("<int:number>/", page)]
+def streamed(request: HttpRequest, how: str) -> StreamingHttpResponse:
+    """Answer as an asynchronous view does, or break off."""
+
+    def broken() -> Iterator[bytes]:
+        yield b"Begun"
+        raise OSError("The file is gone.")
+
+    async def steady() -> AsyncIterator[bytes]:
+        if how == "late":
+            yield b"<style>%s</style><meta name=robots content=noindex>" % (
+                b"x" * 10**6
+            )
+        yield b"<link rel=canonical href='/a\0b/'>Good"
+
+    return StreamingHttpResponse(broken() if how == "broken" else steady())
+
+
+urlpatterns = [path("<int:number>/", page), path("streamed/<how>/", streamed)]
 
 
 class Titled(Sitemap):
@@ -125,6 +144,16 @@ def test_a_site_that_does_not_answer_is_not_asked_for_all_its_urls(
     assert (audit.fetched_urls, audit.sections) == (0, {"article": [20, 0]})
     # The next one that fetches nothing is in order, and does not say more than that.
     assert [one.number("error") for one in verdicts() if one.section] == [0]
+
+
+def test_an_answer_that_is_cut_off_is_an_error(register: Any, settings: Any) -> None:
+    with FakeSite({"/cut/": "", "/whole/": "Good", "/robots.txt": ""}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/cut/", "/whole/")
+        site.faults = [Slow("nothing"), Cut("body")]
+        (found,) = audit("--live", "--rate", "1000")["findings"]
+    assert (found["id"], found["url"]) == (kinds.CUT_OFF, f"{site.origin}/cut/")
+    assert "did not finish its answer" in found["text"]
 
 
 def test_a_host_that_is_not_allowed_is_named_as_the_cause(
@@ -261,6 +290,29 @@ def test_a_process_that_is_told_to_stop_prints_and_stores_what_it_found(
     assert audit.findings.get(kind=kinds.FAILS).url == f"{site.origin}/1/"
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_stop_of_the_crawler_s_view_leaves_the_audit(
+    register: Any,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: type[BaseException],
+) -> None:
+    def stopped(*_: Any, **__: Any) -> Any:
+        raise stop
+
+    monkeypatch.setattr(crawler, "look", stopped)
+    with FakeSite() as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/1/")
+        out, err, code = run_command("check_sitemaps", "--live")
+    assert "error A100: URLs that do not answer 200 (1)" in out
+    assert (err, code) == (
+        "CommandError: The audit found 1 error. The crawler's view was stopped, and is "
+        "not stored.\n",
+        1,
+    )
+
+
 def test_a_stop_ends_the_audits_of_all_sites(register: Any, settings: Any) -> None:
     settings.ROOT_URLCONF = __name__
     blog = {"BASE_URL": "https://blog.example.com"}
@@ -329,6 +381,21 @@ def test_fetching_in_process_logs_nobody_in_and_sends_no_mail(
     assert kinds_found("--fetch") == [kinds.FAILS]
     assert mailoutbox == []
     assert [one for one in caplog.records if one.name == "django.request"] == []
+
+
+def test_streams_are_read_to_their_end_whoever_writes_them(
+    register: Any, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = __name__
+    listing(register, *(f"/streamed/{how}/" for how in ("broken", "steady", "late")))
+    found = audit("--fetch")
+    assert found["fetched"] == 3
+    assert {(one["id"], one["text"]) for one in found["findings"]} == {
+        (kinds.NOINDEX, "noindex in its meta element"),
+        (kinds.CUT_OFF, "ends too early: OSError after 5 bytes: The file is gone"),
+        # Not every database can store the character.
+        (kinds.CANONICAL, f"its canonical is {SITE}/a\\x00b/"),
+    }
 
 
 def test_a_sample_fetches_so_many_urls_and_the_same_again(

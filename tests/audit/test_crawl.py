@@ -96,6 +96,18 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
         kinds.MOVED,
         "redirects to http://127.0.0.1",
     ),
+    "a redirect to what is no URL": (
+        lambda site: site.spoil(status=302, headers={"Location": "https://[name]/"}),
+        kinds.MOVED,
+        "redirects to https://[name]/ (302)",
+    ),
+    "an index of what are no URLs": (
+        lambda site: site.spoil(
+            body=gzip.compress(sitemap("https://[name]/a.xml", tag="sitemap"))
+        ),
+        kinds.NOT_OURS,
+        "lists https://[name]/a.xml",
+    ),
     "a User-Agent is refused": (
         lambda site: setattr(site, "to", {"bingbot": Reply(status=403)}),
         kinds.REFUSED,
@@ -256,11 +268,12 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
 }
 
 
-def sitemap(*urls: str) -> bytes:
+def sitemap(*urls: str, tag: str = "url") -> bytes:
     """Return a sitemap that another system may have written."""
-    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    entries = "".join(f"<{tag}><loc>{url}</loc></{tag}>" for url in urls)
     namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-    return f'<urlset xmlns="{namespace}">{entries}</urlset>'.encode()
+    root = "urlset" if tag == "url" else "sitemapindex"
+    return f'<{root} xmlns="{namespace}">{entries}</{root}>'.encode()
 
 
 def test_each_planted_fault_is_found_and_nothing_else(mirror: Mirror) -> None:

@@ -531,14 +531,16 @@ execute_from_command_line(["manage.py", "build_sitemaps"])
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
-def test_a_command_that_is_stopped_gives_its_page_back() -> None:
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_command_that_is_stopped_gives_its_page_back(stop: signal.Signals) -> None:
     articles(1)
     with in_a_process(SLOW) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "building\n"
         assert Page.objects.exclude(building_by="").count() == 1
-        process.terminate()
-        assert process.wait(60) == 128 + signal.SIGTERM
+        process.send_signal(stop)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (128 + stop, "")
     page = Page.objects.get()
     assert (page.building_by, page.building_until) == ("", 0)
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import zlib
 from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Final
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from django.conf import settings as django_settings
 from django.shortcuts import resolve_url
 
 from django_sitemaps_plus.audit import kinds
-from django_sitemaps_plus.protocol.errors import LocationError, excerpt
+from django_sitemaps_plus.protocol.errors import excerpt
 from django_sitemaps_plus.protocol.locations import resolve
 
 from .urls import CRAWLERS, Problem
-from .web_pages import WebPage, refreshed
+from .web_pages import WebPage, joined, refreshed
 
-#: Bytes of a page that are looked at.
-MOST_BYTES = 512 * 1024
-#: Bytes of a web page that Googlebot reads.
+#: Bytes of a web page that Googlebot reads, and that are looked at.
 #: https://developers.google.com/search/docs/crawling-indexing/googlebot
 GOOGLE_READS = 2_000_000
 #: Seconds from which an answer is slow: crawlers come less often to such sites.
@@ -37,6 +36,22 @@ _WITH_VALUE: Final = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
 _CRAWLERS: Final = frozenset({*map(str.lower, CRAWLERS), "googlebot-news", "slurp"})
+#: What is in a challenge's headers, by its sender.
+_CHALLENGE_HEADERS: Final = {
+    "cf-mitigated": "Cloudflare",
+    "x-amzn-waf-action": "AWS WAF",
+}
+#: What is in the body of a challenge.
+_CHALLENGES: Final = {
+    b"<title>Just a moment...</title>": "Cloudflare",
+    b"_cf_chl_opt": "Cloudflare",
+    b"awsWafCookieDomainList": "AWS WAF",
+    b"captcha-delivery.com": "DataDome",
+    b"_Incapsula_Resource": "Imperva",
+    b"_pxAppId": "HUMAN",
+    b"sucuri_cloudproxy_js": "Sucuri",
+    b"/.well-known/sgcaptcha/": "SiteGround",
+}
 #: What statuses say of the site rather than of the URL.
 _MEANS: Final = {
     400: "as Django does for a host that is not in ALLOWED_HOSTS",
@@ -54,7 +69,7 @@ class Answer:
     status: int
     #: By lower-case name.
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: At most ``MOST_BYTES``.
+    #: At most ``GOOGLE_READS`` bytes.
     body: bytes = b""
     #: How many bytes the whole body has; above ``GOOGLE_READS`` it may have more.
     size: int = 0
@@ -77,30 +92,65 @@ def problems_of(url: str, answer: Answer, now: dt.datetime) -> Iterator[Problem]
         yield kinds.SLOW, f"answers after {answer.seconds:.1f} s"
     if answer.failure:
         yield kinds.UNREACHABLE, answer.failure.rstrip(".")
+    elif status != 200 and (who := challenger(answer, answer.body)):
+        yield challenged(who, status)
     elif 300 <= status < 400 and "location" in answer.headers:
-        target = urljoin(url, answer.headers["location"])
+        target = joined(url, answer.headers["location"])
         kind = kinds.LOGIN if _is_login(target) else kinds.REDIRECTS
         yield kind, f"redirects to {target} ({status})"
     elif status == 401:
         yield kinds.LOGIN, "answers 401"
     elif status != 200:
         yield kinds.FAILS, f"answers {in_words(status)}"
+    elif answer.flaw:
+        yield kinds.CUT_OFF, f"ends too early: {answer.flaw.rstrip('.')}"
     elif not answer.body.strip():
         yield kinds.EMPTY, "answers with an empty body"
     else:
-        page = WebPage(url, has_more=True)
-        if "html" in answer.headers.get("content-type", "text/html"):
-            page = WebPage.read(url, answer.body.decode("utf-8", "replace"))
-            if answer.size > GOOGLE_READS:
-                yield kinds.TOO_LONG, f"has over {GOOGLE_READS:,} bytes"
-        yield from _forbidden(answer, page, now)
-        yield from _elsewhere(url, answer, page)
-        yield from _without_content(page)
+        yield from _of_content(url, answer, now)
 
 
 def in_words(status: int) -> str:
     """Return a status, and what it usually means where that helps."""
     return f"{status}, {_MEANS[status]}" if status in _MEANS else str(status)
+
+
+def _of_content(url: str, answer: Answer, now: dt.datetime) -> Iterator[Problem]:
+    page, body = WebPage(url, has_more=True), answer.body
+    kind = answer.headers.get("content-type", "text/html").lower()
+    if "html" in kind:
+        try:
+            body = _unpacked(answer)
+            page = WebPage.read(url, _decoded(body, kind))
+        except (ValueError, zlib.error) as error:
+            yield kinds.ENCODED, f"was not read: {error}"
+        if answer.size > GOOGLE_READS:
+            yield kinds.TOO_LONG, f"has over {GOOGLE_READS:,} bytes"
+    # Firewalls put their scripts into ordinary pages, too.
+    if page.words < _FEW_WORDS and (who := challenger(answer, body)):
+        yield challenged(who, answer.status)
+        return
+    yield from _forbidden(answer, page, now)
+    yield from _elsewhere(url, answer, page)
+    yield from _without_content(page, is_cut=answer.size > GOOGLE_READS)
+
+
+def _unpacked(answer: Answer) -> bytes:
+    encoding = answer.headers.get("content-encoding", "").strip().lower()
+    if encoding == "gzip":
+        return zlib.decompressobj(wbits=31).decompress(answer.body, GOOGLE_READS)
+    if encoding not in ("", "identity"):
+        raise ValueError(f"its Content-Encoding is {encoding}, without being asked")
+    return answer.body
+
+
+def _decoded(body: bytes, kind: str) -> str:
+    charset = _CHARSET.search(kind)
+    name = charset[1] if charset else "utf-8"
+    try:
+        return body.decode("utf-16" if body.startswith(_UTF_16) else name, "replace")
+    except (LookupError, UnicodeError):
+        return body.decode("utf-8", "replace")
 
 
 def problems_of_image(url: str, answer: Answer) -> Iterator[Problem]:
@@ -114,9 +164,9 @@ def problems_of_image(url: str, answer: Answer) -> Iterator[Problem]:
         yield kinds.MISSING_IMAGE, f"{url} is a web page"
 
 
-def _without_content(page: WebPage) -> Iterator[Problem]:
+def _without_content(page: WebPage, *, is_cut: bool) -> Iterator[Problem]:
     """Yield what makes a page one that nobody searches for."""
-    if not page.words and not page.has_more:
+    if not page.words and not page.has_more and not is_cut:
         yield kinds.EMPTY, "answers with an empty <body>"
     elif any(map(_NOT_FOUND.search, page.titles.values())):
         yield kinds.SOFT_404, f"is called {excerpt(next(iter(page.titles.values())))}"
@@ -127,12 +177,10 @@ def _without_content(page: WebPage) -> Iterator[Problem]:
 def _elsewhere(url: str, answer: Answer, page: WebPage) -> Iterator[Problem]:
     """Yield what says that the page is to be found at another URL."""
     refresh = refreshed(answer.headers.get("refresh", "")) or page.refresh
-    if refresh and (target := _written(urljoin(page.base, refresh))) != _written(url):
+    if refresh and (target := _written(joined(page.base, refresh))) != _written(url):
         yield kinds.REDIRECTS, f"refreshes to {target}"
-    links = [urljoin(page.base, href) for href in page.canonicals]
-    links += [
-        urljoin(url, one) for one in _LINK.findall(answer.headers.get("link", ""))
-    ]
+    links = [joined(page.base, href) for href in page.canonicals]
+    links += [joined(url, one) for one in _LINK.findall(answer.headers.get("link", ""))]
     canonicals = list(dict.fromkeys(map(_written, links)))
     if len(canonicals) > 1:
         yield kinds.CANONICAL, f"its canonicals differ: {' and '.join(canonicals)}"
@@ -184,6 +232,9 @@ def _is_past(rule: str, now: dt.datetime) -> bool:
     return False
 
 
+_CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)")
+#: Its marks of the order of bytes.
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 #: The name of a day in a date, whose comma does not end a rule.
 _WEEKDAY: Final = re.compile(r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,", re.IGNORECASE)
 #: What pages are called that answer 200 and say that there is no page.
@@ -201,15 +252,35 @@ _LINK: Final = re.compile(r'<([^>]+)>\s*;[^,]*rel="?canonical"?', re.IGNORECASE)
 
 def _is_login(target: str) -> bool:
     login = resolve_url(django_settings.LOGIN_URL)
-    return urlsplit(target).path == urlsplit(login).path
+    with suppress(ValueError):
+        return urlsplit(target).path == urlsplit(login).path
+    return False
 
 
 def _written(url: str) -> str:
     """Return a URL as this package writes it; one that is illegal as it is."""
     try:
         return resolve(urldefrag(url).url, None)
-    except LocationError:
+    except ValueError:  # of urldefrag(), or a LocationError
         return url
+
+
+def challenger(answer: Answer, body: bytes) -> str:
+    """Return who asks a visitor to prove that he is no robot; empty if nobody does."""
+    for name, who in _CHALLENGE_HEADERS.items():
+        if answer.headers.get(name, "").lower() in ("challenge", "captcha"):
+            return who
+    start = body[:100_000]
+    return next((who for mark, who in _CHALLENGES.items() if mark in start), "")
+
+
+def challenged(who: str, status: int) -> Problem:
+    """Return what a challenge in place of an answer says."""
+    text = (
+        f"{who} challenges this machine ({status}), which does not say that it "
+        "challenges Googlebot"
+    )
+    return kinds.CHALLENGED, text
 
 
 def percentiles(seconds: array[float]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.robots import forbids, named, read, sitemaps_of
 from django_sitemaps_plus.publishing.responses import ROBOTS_TAG
 
-from .answers import Answer
+from .answers import Answer, challenged, challenger
 from .answers import in_words as status_in_words
 from .urls import Problem
 
@@ -29,22 +29,6 @@ _GZIP: Final = b"\x1f\x8b"
 _PAGES: Final = (b"<!doctype", b"<html")
 #: A certificate expires soon if this is left of its time, and of it no more than that.
 _SOON, _SOON_SHARE = 14 * 86_400, 1 / 4
-#: What is in a challenge's headers, by its sender.
-_CHALLENGE_HEADERS: Final = {
-    "cf-mitigated": "Cloudflare",
-    "x-amzn-waf-action": "AWS WAF",
-}
-#: What is in the body of a challenge.
-_CHALLENGES: Final = {
-    b"<title>Just a moment...</title>": "Cloudflare",
-    b"_cf_chl_opt": "Cloudflare",
-    b"awsWafCookieDomainList": "AWS WAF",
-    b"captcha-delivery.com": "DataDome",
-    b"_Incapsula_Resource": "Imperva",
-    b"_pxAppId": "HUMAN",
-    b"sucuri_cloudproxy_js": "Sucuri",
-    b"/.well-known/sgcaptcha/": "SiteGround",
-}
 #: Seconds that any copy may be outdated.
 _SLACK = 60
 _MAX_AGE: Final = re.compile(r"(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})")
@@ -70,18 +54,14 @@ def document_of(url: str, answer: Answer) -> bytes:
     try:
         body = _decompressed(url, answer)
     except Unusable:
-        if answer.status == 200 and not _challenger(answer, answer.body):
+        if answer.status == 200 and not challenger(answer, answer.body):
             raise
         body = answer.body
     status = answer.status
     if status in (404, 410) and url.endswith("/robots.txt"):
         return b""  # which allows all: RFC 9309, section 2.3.1.3
-    if who := _challenger(answer, body):
-        raise Unusable(
-            kinds.CHALLENGED,
-            f"{who} challenges this machine ({status}), which does not say that it "
-            "challenges Googlebot",
-        )
+    if who := challenger(answer, body):
+        raise Unusable(*challenged(who, status))
     if status in (401, 403, 407, 429):
         raise Unusable(kinds.REFUSED, f"answers {status}")
     if status == 400:
@@ -90,15 +70,6 @@ def document_of(url: str, answer: Answer) -> bytes:
     if status != 200:
         raise Unusable(kinds.NOT_SERVED, f"answers {status_in_words(status)}")
     return body
-
-
-def _challenger(answer: Answer, body: bytes) -> str:
-    """Return who asks a visitor to prove that he is no robot; empty if nobody does."""
-    for name, who in _CHALLENGE_HEADERS.items():
-        if answer.headers.get(name, "").lower() in ("challenge", "captcha"):
-            return who
-    start = body[:100_000]
-    return next((who for mark, who in _CHALLENGES.items() if mark in start), "")
 
 
 def _decompressed(url: str, answer: Answer) -> bytes:
@@ -244,11 +215,19 @@ def of_content(there: Sequence[Entry], expected: Sequence[Entry]) -> Problem | N
     """Return why a sitemap cannot be a version of the expected one; None if it can."""
     if expected and not there:
         return kinds.NOT_OURS, f"has no entry, and should have {len(expected):,}"
-    hosts = {urlsplit(entry.location).netloc for entry in expected}
+    hosts = {origin_of(entry.location)[1] for entry in expected}
     for entry in there:
-        if hosts and urlsplit(entry.location).netloc not in hosts:
+        if hosts and origin_of(entry.location)[1] not in hosts:
             return kinds.NOT_OURS, f"lists {entry.location}"
     return None
+
+
+def origin_of(url: str) -> tuple[str, str]:
+    """Return the scheme and the host of a URL; empty if it is illegal."""
+    try:
+        return urlsplit(url)[:2]
+    except ValueError:
+        return "", ""
 
 
 def of_copy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Final
@@ -22,6 +23,14 @@ _BESIDES: Final = frozenset({"header", "nav", "footer", "aside", "dialog"})
 _REFRESH: Final = re.compile(
     r"\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?(['\"]?)(.+?)\1\s*\Z", re.IGNORECASE
 )
+
+
+def joined(base: str, reference: str) -> str:
+    """Return the URL that a reference leads to; an illegal one as it is written."""
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return reference
 
 
 def refreshed(value: str) -> str:
@@ -100,6 +109,10 @@ class _Parser(HTMLParser):
         elif tag in _BESIDES and not self._inert:
             self._besides = max(0, self._besides - 1)
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """Pass ``<![foo[ ]]>`` over as browsers do: Python's parser may fail at it."""
+        return self.parse_bogus_comment(i, report)
+
     def handle_data(self, data: str) -> None:
         """Count the words that a visitor reads."""
         if self._titled:
@@ -110,7 +123,9 @@ class _Parser(HTMLParser):
     def _see_base(self, attributes: dict[str, str]) -> None:
         if "href" in attributes and not self._has_base:
             self._has_base = True
-            self.page.base = urljoin(self.page.base, attributes["href"])
+            # Browsers ignore one that is illegal.
+            with suppress(ValueError):
+                self.page.base = urljoin(self.page.base, attributes["href"])
 
     def _see_meta(self, attributes: dict[str, str]) -> None:
         content = attributes.get("content", "")

@@ -122,11 +122,15 @@ class Command(SitemapsCommand):
         has_ledger = tables_exist(ledger())
         states = status.states(names, has_ledger=has_ledger)
         result = crawled = None
+        stopped = ""
         if names and has_ledger:
             result = auditing.audit(self, names, options)
             is_whole = len(names) == len(registry.sources()) and not result.audit.missed
             if options["live"] and is_whole:
-                crawled = auditing.crawl(self, options)
+                try:
+                    crawled = auditing.crawl(self, options)
+                except (KeyboardInterrupt, SystemExit):
+                    stopped = "The crawler's view was stopped, and is not stored."
         results = [one for one in (result, crawled) if one is not None]
         if form == "json":
             self.print_json(
@@ -142,9 +146,9 @@ class Command(SitemapsCommand):
         failed = [str(message.id) for message in messages if message.level >= ERROR]
         failed += [state.name for state in states if state.errors]
         faults = [auditing.failed(one, options["fail_on"]) for one in results]
-        faults += [MIGRATE] * (not has_ledger)
+        faults += [stopped, MIGRATE * (not has_ledger)]
         problem = " ".join(filter(None, (_in_error(failed), *faults)))
-        if result is not None and result.audit.was_interrupted:
+        if stopped or (result is not None and result.audit.was_interrupted):
             self.is_stopped = True
             raise CommandError(problem, returncode=FAILED)
         return problem
