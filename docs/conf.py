@@ -35,12 +35,8 @@ ELSEWHERE = {
     )
 }
 
-_config = tomllib.loads((ROOT / "pyproject.toml").read_text())
-#: Where the repository's other files are, once that is known.
-HOME = _config["tool"]["hatch"]["metadata"]["hooks"]["custom"]["home"]
-
 project = "django-sitemaps-plus"
-release = _config["project"]["version"]
+release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 author = copyright = f"the contributors of {project}"  # noqa: A001 (Sphinx's name)
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 nitpicky = True
@@ -89,10 +85,7 @@ def _links_of_the_site(text: str, page: Path, source: Path) -> str:
         label, path, anchor = found.groups()
         target = (source.parent / path).resolve()
         target = shown.get(target, target)
-        if target.is_relative_to(DOCS) or label.startswith("!"):
-            return f"{label}({relpath(target, page.parent)}{anchor})"
-        path = f"{target.relative_to(ROOT)}{anchor}"
-        return f"{label}({HOME}/blob/v{release}/{path})" if HOME else label[1:-1]
+        return f"{label}({relpath(target, page.parent)}{anchor})"
 
     return re.sub(r"(!?\[[^\]]+\])\((?!\w+:|#)([^)#\s]+)([^)\s]*)\)", link, text)
 

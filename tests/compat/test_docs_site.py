@@ -50,6 +50,7 @@ QUESTIONS = {
     "upgrade": "upgrading",
     "uninstall": "uninstalling",
     "cron": "deploying",
+    "systemd": "deploying",
     # Names lead to their place.
     "STYLESHEET": "settings.html#STYLESHEET",
     "W011": "checks.html#W011",
