@@ -24,16 +24,17 @@ from django_sitemaps_plus.protocol.errors import DateError, LocationError
 from django_sitemaps_plus.protocol.locations import Origin, absolute
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .entries import Listed
+from .entries import Entry, Listed
 from .together import temporary_database
 
 #: How many URLs of a difference are shown.
 EXAMPLES = 5
 _BEFORE, _AFTER = 0, 1
-_URL, _SIDE, _LABEL, *_ = range(7)
+_URL, _SIDE, _LABEL, *_ = range(8)
+_INSERT = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 #: How long the text of a day is.
 _DAY = len("2026-01-01")
-_VALUES = {"lastmod": 3, "changefreq": 4, "priority": 5, "alternates": 6}
+_VALUES = {"lastmod": 3, "changefreq": 4, "priority": 5, "alternates": 6, "media": 7}
 
 #: Called with what is read, and how many URLs of it.
 Progress: TypeAlias = Callable[[str, int], object]
@@ -92,12 +93,12 @@ def compare(
     with closing(temporary_database()) as database:
         database.execute(
             "CREATE TABLE entry"
-            " (url, side, label, lastmod, changefreq, priority, alternates)"
+            " (url, side, label, lastmod, changefreq, priority, alternates, media)"
         )
         database.execute("BEGIN")
         for side, listed in ((_BEFORE, before), (_AFTER, after)):
             rows = _rows(side, listed, site.origin, progress)
-            database.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            database.executemany(_INSERT, rows)
         by_url = database.execute("SELECT * FROM entry ORDER BY url, side, rowid")
         for url, entries in groupby(by_url, key=itemgetter(_URL)):
             work.see(url, list(entries))
@@ -120,9 +121,18 @@ def _rows(
             label,
             *(entry.lastmod, entry.changefreq, entry.priority),
             "\n".join(sorted(alternates)),
+            "\n".join(sorted(_media(entry, origin))),
         )
         if not number % 1000:
             progress(what, number)
+
+
+def _media(entry: Entry, origin: Origin) -> Iterator[str]:
+    """Yield what images and videos an entry has, and whether it is news."""
+    yield from (f"image {_written(url, origin)}" for url in entry.images)
+    yield from (f"video {_written(url, origin)}" for url in entry.players)
+    if entry.published:
+        yield "news"
 
 
 def _written(url: str, origin: Origin) -> str:
@@ -195,7 +205,7 @@ class _Comparing:
             if name == "lastmod" and _is_its_day(one, two):
                 self._comparison.with_time += 1
                 continue
-            if name == "alternates":
+            if name in ("alternates", "media"):
                 one, two = _only(one, two), _only(two, one)
             self._differences[name].add(f"{url}: {one or 'none'} → {two or 'none'}")
 
@@ -262,7 +272,7 @@ def _same_number(one: str, other: str) -> bool:
 
 
 def _only(one: str, other: str) -> str:
-    """Return the alternates that only one side has, as text."""
+    """Return the lines that only one side has, as text."""
     return ", ".join(sorted({*one.split("\n")} - {*other.split("\n"), ""}))
 
 
@@ -299,6 +309,7 @@ _KINDS = {
         "See i18n, alternates, languages and x_default on the class, and "
         "get_languages_for_item()."
     ),
+    "media": ("See images and videos on the class, and NewsSitemap."),
     "repeated before": (
         "The former sitemap lists a URL several times: in several sections, or because "
         "its pages were not ordered. You need do nothing."

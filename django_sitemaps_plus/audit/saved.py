@@ -30,7 +30,7 @@ def save(listed: Iterable[Listed], formers: Sequence[str], folder: Path) -> int:
     """
     if folder.exists():
         raise Unreadable(f"{folder} exists: name a new folder.")
-    count = 0
+    count, header = 0, urlset_header(images=True, videos=True, news=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
@@ -41,9 +41,7 @@ def save(listed: Iterable[Listed], formers: Sequence[str], folder: Path) -> int:
                 break
             count += len(some)
             body = "".join(map(_written, some)).encode()
-            (work / f"sitemap-{number}.xml").write_bytes(
-                urlset_header() + body + URLSET_FOOTER
-            )
+            (work / f"sitemap-{number}.xml").write_bytes(header + body + URLSET_FOOTER)
         (work / _ORIGIN).write_text("\n".join(formers))
         work.rename(folder)
     except BaseException:
@@ -66,11 +64,23 @@ def _written(entry: Entry) -> str:
         f'<xhtml:link rel="alternate" hreflang="{escape(code)}" href="{escape(href)}"/>'
         for code, href in entry.alternates
     )
+    media = (
+        form.format(escape(text))
+        for form, texts in (
+            (_IMAGE, entry.images),
+            (_VIDEO, entry.players),
+            (_NEWS, filter(None, [entry.published])),
+        )
+        for text in texts
+    )
     loc = f"<loc>{escape(entry.location)}</loc>"
-    return f"<url>{loc}{''.join((*tags, *links))}</url>\n"
+    return f"<url>{loc}{''.join((*tags, *links, *media))}</url>\n"
 
 
 _TAGS = "lastmod", "changefreq", "priority"
+_IMAGE = "<image:image><image:loc>{}</image:loc></image:image>"
+_VIDEO = "<video:video><video:player_loc>{}</video:player_loc></video:video>"
+_NEWS = "<news:news><news:publication_date>{}</news:publication_date></news:news>"
 
 
 def saved(path: Path) -> Iterator[Listed]:

@@ -65,7 +65,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         choices=LEVELS[::-1],
-        default="error",
         help="end with 1 where the audit finds this, or worse (default: error)",
     )
 
@@ -154,7 +153,7 @@ def crawl(command: SitemapsCommand, options: Mapping[str, Any]) -> Result:
 _ASKED = (("asked", "Fetching URLs", "{:,} of {:,} URLs fetched"),)
 
 
-def failed(result: Result, fail_on: str) -> str:
+def failed(result: Result, fail_on: str | None) -> str:
     """Return what makes the command fail: what was found, or not looked at."""
     audit = result.audit
     numbers = {"error": audit.errors}

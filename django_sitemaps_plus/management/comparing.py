@@ -205,6 +205,7 @@ _HEADLINES = {
     "changefreq": "{} with another changefreq",
     "priority": "{} with another priority",
     "alternates": "{} with other alternates",
+    "media": "{} with other images, videos or news",
     "repeated before": "{} listed more than once before",
     "repeated": "{} listed more than once now",
 }

@@ -594,6 +594,10 @@ def test_github_is_told_each_finding_beside_the_commit(register: Any) -> None:
         (["--fetch", "--seed", "5"], "--seed does nothing without --sample."),
         (["--suggest", "--fetch"], "--fetch does nothing with --suggest: leave one"),
         (["--compare", "x", "--format", "github"], "--format github does nothing with"),
+        (
+            ["--suggest", "--fail-on", "warning"],
+            "--fail-on does nothing with --suggest",
+        ),
         (["--fetch", "--live"], "not allowed with argument"),
         (["--live", "--rate", "0"], "not above 0"),
         (["--fetch", "--sample", "0"], "not above 0"),

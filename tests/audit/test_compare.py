@@ -849,6 +849,35 @@ def test_what_was_saved_first_is_compared_after_each_step(
     assert (found["lost"]["count"], code) == (2, 1)
 
 
+def test_images_videos_and_news_are_compared(
+    register: Register, former: Callable[..., str], tmp_path: Path
+) -> None:
+    schemas = "http://www.google.com/schemas/sitemap"
+    more = (
+        f'<image:image xmlns:image="{schemas}-image/1.1">'
+        "<image:loc>https://cdn.example/a.png?b&amp;c</image:loc></image:image>"
+        f'<video:video xmlns:video="{schemas}-video/1.1">'
+        f"<video:player_loc>{SITE}/play/</video:player_loc></video:video>"
+        f'<news:news xmlns:news="{schemas}-news/0.9"><news:publication_date>2026-03-01'
+        "</news:publication_date></news:news>"
+    )
+    register("article", type("Plain", (ArticleSitemap,), {"lastmod": None}))
+    articles(1, slug="a")
+    file, folder = former("/articles/a/", more=more), str(tmp_path / "before")
+    had = f"image https://cdn.example/a.png?b&c, news, video {SITE}/play/"
+    for name in (file, folder):
+        found, _ = differences(name)
+        assert [*found] == ["media"]
+        assert found["media"]["examples"] == [f"{SITE}/articles/a/: {had} → none"]
+        check(file, "--save", folder)
+    images = {"lastmod": None, "images": lambda self, item: ["https://cdn.example/b"]}
+    register("article", type("Images", (ArticleSitemap,), images))
+    found, _ = differences(former("/articles/a/"))
+    assert found["media"]["examples"][0].endswith(
+        ": none → image https://cdn.example/b"
+    )
+
+
 def test_a_folder_that_could_not_be_filled_is_not_there(tmp_path: Path) -> None:
     articles(1, slug="no slug")
     folder = tmp_path / "before"

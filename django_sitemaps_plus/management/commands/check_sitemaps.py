@@ -290,6 +290,7 @@ def _refuse(**options: Any) -> None:
             f"--{modes[0]} and --{modes[1]} exclude each other.", returncode=MISUSED
         )
     audits = [name for name in ("fetch", "live") if options[name]]
+    audits += ["fail-on"] if options["fail_on"] else []
     audits += ["format github"] if options["format"] == "github" else []
     if modes and audits:
         raise CommandError(
