@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.errors import DateError, LocationError
-from django_sitemaps_plus.protocol.locations import Origin, absolute
+from django_sitemaps_plus.protocol.locations import Origin, absolute, quote
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .entries import Entry, Listed
@@ -121,7 +121,7 @@ def _rows(
             label,
             *(entry.lastmod, entry.changefreq, entry.priority),
             "\n".join(sorted(alternates)),
-            "\n".join(sorted(_media(entry, origin))),
+            "\n".join(sorted({*_media(entry, origin)})),
         )
         if not number % 1000:
             progress(what, number)
@@ -129,8 +129,9 @@ def _rows(
 
 def _media(entry: Entry, origin: Origin) -> Iterator[str]:
     """Yield what images and videos an entry has, and whether it is news."""
-    yield from (f"image {_written(url, origin)}" for url in entry.images)
-    yield from (f"video {_written(url, origin)}" for url in entry.players)
+    for kind, urls in (("image", entry.images), ("video", entry.players)):
+        # They may be of other hosts, which are not written in one way.
+        yield from (f"{kind} {quote(_written(url, origin))}" for url in urls)
     if entry.published:
         yield "news"
 
@@ -309,7 +310,7 @@ _KINDS = {
         "See i18n, alternates, languages and x_default on the class, and "
         "get_languages_for_item()."
     ),
-    "media": ("See images and videos on the class, and NewsSitemap."),
+    "media": "See images and videos on the class, and NewsSitemap.",
     "repeated before": (
         "The former sitemap lists a URL several times: in several sections, or because "
         "its pages were not ordered. You need do nothing."
