@@ -870,12 +870,15 @@ def test_images_videos_and_news_are_compared(
         assert [*found] == ["media"]
         assert found["media"]["examples"] == [f"{SITE}/articles/a/: {had} → none"]
         check(file, "--save", folder)
-    images = {"lastmod": None, "images": lambda self, item: ["https://cdn.example/b"]}
+    images = {"lastmod": None, "images": lambda self, item: ["https://cdn.example/ö"]}
     register("article", type("Images", (ArticleSitemap,), images))
     found, _ = differences(former("/articles/a/"))
-    assert found["media"]["examples"][0].endswith(
-        ": none → image https://cdn.example/b"
+    url = "https://cdn.example/%C3%B6"
+    assert found["media"]["examples"][0].endswith(f": none → image {url}")
+    image = (
+        f'<a:image xmlns:a="{schemas}-image/1.1"><a:loc>https://cdn.example/ö</a:loc>'
     )
+    assert differences(former("/articles/a/", more=f"{image}</a:image>" * 2)) == ({}, 0)
 
 
 def test_a_folder_that_could_not_be_filled_is_not_there(tmp_path: Path) -> None:
