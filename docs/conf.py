@@ -56,7 +56,7 @@ myst_heading_anchors = 4
 
 autodoc_mock_imports = ["cms", "django_tenants", "wagtail"]
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"show-inheritance": True}
 autodoc_typehints_format = "short"
 
 settings.configure(INSTALLED_APPS=["django_sitemaps_plus"])
