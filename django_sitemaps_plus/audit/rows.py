@@ -45,24 +45,32 @@ _LENGTH_OF_DAY = len("2026-01-31")
 _Rows = dict[str, tuple[str, dict[str, str], list[str]]]
 
 
-def set_rows(
+def set_places(
     findings: Iterable[Finding],
     documents: Iterable[Document],
     sources: Mapping[str, SectionSource],
     site: SiteAddress,
 ) -> None:
-    """Say which row lists the URL of each finding, for those of some pages."""
+    """
+    Say which row lists the URL of each finding, for those of some pages.
+
+    Of a row that is listed without a tag, say its URL. A row that is left out has none.
+    """
     pages = {one.name: one.page for one in documents if one.page is not None}
     wanted: dict[str, dict[str, list[Finding]]] = {}
     for one in findings:
-        if one.url and one.page in pages and not one.row:
-            wanted.setdefault(one.page, {}).setdefault(one.url, []).append(one)
-    for name, urls in islice(wanted.items(), MOST_PAGES):
+        if one.page in pages and bool(one.url) != bool(one.row):
+            by = wanted.setdefault(one.page, {})
+            by.setdefault(one.url or one.row, []).append(one)
+    for name, some in islice(wanted.items(), MOST_PAGES):
         page = pages[name]
         source = sources[page.section.name]
         for label, lastmods in rows_of_page(source, page, site):
-            for one in (one for url in lastmods for one in urls.get(url, ())):
-                one.row = str(label)[:255]
+            row = str(label)[:255]
+            for one in (one for url in lastmods for one in some.get(url, ())):
+                one.row = row
+            for one in some.get(row, ()):
+                one.url = next(iter(lastmods), "")
 
 
 def moves(document: Document, source: SectionSource, site: SiteAddress) -> bool:

@@ -94,7 +94,7 @@ def run(request: Request) -> tuple[Audit, list[Finding]]:
                 wanted, number = iter(sample.chosen), len(sample.chosen)
             asking.ask(wanted, number)
         remembered = findings.sorted()
-        rows.set_rows(remembered, pages, sources, request.site)
+        rows.set_places(remembered, pages, sources, request.site)
     except (KeyboardInterrupt, SystemExit, Stopped) as stop:
         remembered = findings.sorted()
         audit.was_interrupted = not isinstance(stop, Stopped)

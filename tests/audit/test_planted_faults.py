@@ -144,8 +144,7 @@ def plant(register: Any) -> Counter[tuple[str, str]]:
             planted[kind, str(row.pk)] += 1
     for n in MANY:
         category = CategoryFactory(slug=f"sometimes-{n}")
-        (row,) = add("tags", f"/good/tag-{n}/", category=category)
-        planted[kinds.TAG_LEFT_OUT, str(row.pk)] += 1
+        add("tags", note(kinds.TAG_LEFT_OUT, f"/good/tag-{n}/"), category=category)
     good = [f"/good/{n}/" for n in range(40)]
     good += ["/no-google/but/this/", "/no-openai/1/", "/visit/?session=spring"]
     good += ["/good/?utm=1", "/good/search?q=a&page=2", "/carts/"]
@@ -161,8 +160,7 @@ def plant(register: Any) -> Counter[tuple[str, str]]:
         # Above a day the build omits the date; below it is written.
         add("dates", note(kinds.FUTURE, url), updated=now + dt.timedelta(hours=12 + n))
         far = now + dt.timedelta(hours=48 + n)
-        (row,) = add("dates", f"/good/far-{n}/", updated=far)
-        planted[kinds.FUTURE, str(row.pk)] += 1
+        add("dates", note(kinds.FUTURE, f"/good/far-{n}/"), updated=far)
     add("equal", *(f"/good/equal-{n}/" for n in range(12)), updated=FIRST)
     planted[kinds.ALL_EQUAL, "equal"] += 1
     for kind in LANGUAGES:
