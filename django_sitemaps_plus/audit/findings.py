@@ -23,7 +23,7 @@ class Findings:
         #: How many there are, by kind and section.
         self.counts: Counter[tuple[str, str]] = Counter()
 
-    def add(self, kind: str, section: str = "", **fields: str) -> None:
+    def add(self, kind: str, section: str = "", text: str = "", **fields: str) -> None:
         """Count a finding, and remember it if it is one of the first."""
         self.more(kind, section, 1)
         if kind not in self._silenced:
@@ -31,8 +31,8 @@ class Findings:
             if len(some) < MOST:
                 level = KINDS[kind].level
                 # What pages and servers say may have characters of any kind.
-                fields["text"] = printable(fields["text"])
-                some.append(Finding(kind=kind, level=level, section=section, **fields))
+                fields |= {"section": section, "text": printable(text)}
+                some.append(Finding(kind=kind, level=level, **fields))
 
     def more(self, kind: str, section: str, count: int) -> None:
         """Count findings that are not described."""

@@ -189,6 +189,16 @@ SIMILAR = _kind(
     ),
 )
 
+PLACEHOLDER = _kind(
+    "A022",
+    WARNING,
+    _("URLs with a placeholder in place of a value"),
+    _(
+        "exclude rows without the value in items(), or correct the code that makes the "
+        "URL"
+    ),
+)
+
 # Dates
 
 BAD_LASTMOD = _kind(

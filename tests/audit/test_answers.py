@@ -122,6 +122,7 @@ def test_a_canonical_may_be_the_url_written_in_another_way(href: str) -> None:
     [
         ('<link rel="Canonical" href="/a/">', ""),
         ('<link rel="alternate canonical" href="/a/">', ""),
+        ("", '<../a/>; title="a, b"; rel="next canonical"'),
         ("", '</b/>; rel="next", <https://www.example.com/a/>; rel="canonical"'),
     ],
 )
@@ -159,6 +160,10 @@ def test_canonicals_that_contradict_each_other_are_both_named() -> None:
         ("5;URL='https://www.example.com/b/'", "/b/"),
         ("300", None),
         ("300; url=?page=2", None),
+        ("60; url=", None),
+        ("60; url=''", None),
+        ("60.5; url=/b/", "/b/"),
+        ("1800; url=/b/", None),
     ],
 )
 def test_a_refresh_to_another_url_is_a_redirect(
@@ -224,7 +229,16 @@ def test_a_login_page_is_told_from_pages_with_a_login_form() -> None:
         ("Page not found | Shop", True),
         ("Seite nicht gefunden", True),
         ("Page introuvable", True),
+        ("My Shop: Page not found", True),
+        ("Oops! That page can\u2019t be found. \u2013 My Shop", True),
+        ("The page you were looking for could not be found", True),
+        ("Die angeforderte Seite konnte nicht gefunden werden", True),
+        ("Server Error (500)", True),
         ("404 ways to cook an egg", False),
+        ("404 error pages: how to design them", False),
+        ("WordPress: page not found after an update", False),
+        ("Room 404", False),
+        ("404", False),
         ("Lost and found", False),
         ("What to do where a key is not found in a dict", False),
     ],
@@ -237,11 +251,38 @@ def test_a_page_that_is_called_not_found_looks_like_an_error(
         assert [kind for kind, _ in problems(f"{page}{WORDS}")] == expected
 
 
+@pytest.mark.parametrize("title", ["404", "My Shop - 404"])
+def test_a_number_alone_is_an_error_where_there_is_little_else(title: str) -> None:
+    found = problems(f"<title>{title}</title>Go to the start page.")
+    assert found == [(kinds.SOFT_404, f"is called {title!r}")]
+
+
 def test_a_body_without_words_is_empty_unless_it_shows_something_else() -> None:
     page = "<html><head><title>Shop</title></head><body> {} </body></html>"
     assert problems(page.format("")) == [(kinds.EMPTY, "answers with an empty <body>")]
-    for content in ("<img src=x>", "<div id=app></div><script src=x></script>", "Hi"):
+    for content in (
+        "<img src=x>",
+        "<div id=app></div><script src=x></script>",
+        "<form><input name=q></form>",
+        "<textarea>A paste</textarea>",
+        "<button aria-label=Play></button>",
+        "<div style='background: url(x)' role=img></div>",
+        "<frameset><frame src=x></frameset>",
+        "Hi",
+    ):
         assert problems(page.format(content)) == []
+    hidden = page.format("<input type=hidden name=csrf>")
+    assert [kind for kind, _ in problems(hidden)] == [kinds.EMPTY]
+    long = Answer(200, {}, b"<html><style>", size=2_000_001)
+    assert [kind for kind, _ in problems_of(URL, long, NOW)] == [kinds.TOO_LONG]
+
+
+def test_words_without_spaces_between_them_are_counted() -> None:
+    form = '<form><input type="password"></form>'
+    assert problems(f"{'漢字' * 500}{form}") == []
+    assert problems(f"登录 密码{form}") == [
+        (kinds.LOGIN_FORM, "has a login form and 4 words")
+    ]
 
 
 def test_slow_and_large_pages_are_named() -> None:
@@ -259,6 +300,7 @@ def test_an_image_answers_with_an_image() -> None:
         return [text for _, text in problems_of_image("/i.png", answer)]
 
     assert texts(200, "image/png") == []
+    assert texts(302, "text/html") == []
     assert texts(404, "text/html") == ["/i.png answers 404"]
     assert texts(200, "text/html; charset=utf-8") == ["/i.png is a web page"]
 

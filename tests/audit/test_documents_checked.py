@@ -192,13 +192,15 @@ def test_an_alternate_of_the_site_is_listed_where_all_is_read() -> None:
     [
         "/A/",
         "/a",
+        "/a//",
+        "/a/?",
         "/a/index.html",
         "/a/?x=1&b=%C3%A4",
         "/a/?b=%c3%a4&x=1",
     ],
 )
 def test_urls_that_differ_only_in_how_they_are_written_are_named(other: str) -> None:
-    first = "/a/?b=%C3%A4&x=1" if "?" in other else "/a/"
+    first = "/a/?b=%C3%A4&x=1" if "=" in other else "/a/"
     (one,) = check([url_xml(first), url_xml("/b/")], [url_xml(other)]).findings.sorted()
     assert (one.kind, one.url) == (kinds.SIMILAR, f"{SITE}{first}")
     assert one.text == f"listed as {SITE}{other}, too"
@@ -226,6 +228,24 @@ def test_urls_with_other_parameters_are_others() -> None:
 def test_parameters_that_make_copies_of_a_page(query: str, kind: str | None) -> None:
     expected = [] if kind is None else [(kind, f"/a/?{query}")]
     assert found([url_xml(f"/a/?{query}")]) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/news/None/", kinds.PLACEHOLDER),
+        ("/undefined", kinds.PLACEHOLDER),
+        ("/a/?author=None", kinds.PLACEHOLDER),
+        ("/a/%7B%7B%20slug%20%7D%7D/", kinds.PLACEHOLDER),
+        ("/a/?x=1&amp;y=2", kinds.BAD_URL),
+        ("/a/?x=1&y=2;amp", None),
+        ("/Nonesuch/", None),
+        ("/a/?author=Nonesuch", None),
+    ],
+)
+def test_values_that_are_missing_or_escaped_twice(path: str, kind: str | None) -> None:
+    expected = [] if kind is None else [(kind, path)]
+    assert found([url_xml(path)]) == expected
 
 
 def test_images_and_videos_are_judged() -> None:

@@ -158,6 +158,8 @@ def problems_of_image(url: str, answer: Answer) -> Iterator[Problem]:
     kind = answer.headers.get("content-type", "image/")
     if answer.failure:
         yield kinds.MISSING_IMAGE, f"{url}: {answer.failure}"
+    elif 300 <= answer.status < 400:
+        return  # which search engines follow
     elif answer.status != 200:
         yield kinds.MISSING_IMAGE, f"{url} answers {answer.status}"
     elif kind.startswith("text/html"):
@@ -168,10 +170,20 @@ def _without_content(page: WebPage, *, is_cut: bool) -> Iterator[Problem]:
     """Yield what makes a page one that nobody searches for."""
     if not page.words and not page.has_more and not is_cut:
         yield kinds.EMPTY, "answers with an empty <body>"
-    elif any(map(_NOT_FOUND.search, page.titles.values())):
-        yield kinds.SOFT_404, f"is called {excerpt(next(iter(page.titles.values())))}"
-    elif page.passwords == 1 and page.words < _FEW_WORDS:
+        return
+    is_short = page.words < _FEW_WORDS
+    errors = [one for one in page.titles.values() if _is_error(one, is_short)]
+    if errors:
+        yield kinds.SOFT_404, f"is called {excerpt(errors[0].strip())}"
+    elif page.passwords == 1 and is_short:
         yield kinds.LOGIN_FORM, f"has a login form and {page.words} words"
+
+
+def _is_error(title: str, is_short: bool) -> bool:
+    """Return whether a part of a title says no more than that there is no page."""
+    title = title.replace("’", "'")
+    parts = [" ".join(part.split()) for part in _BETWEEN.split(title)]
+    return any(map(_ERROR.fullmatch, parts)) or (is_short and "404" in parts)
 
 
 def _elsewhere(url: str, answer: Answer, page: WebPage) -> Iterator[Problem]:
@@ -237,17 +249,25 @@ _CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)")
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 #: The name of a day in a date, whose comma does not end a rule.
 _WEEKDAY: Final = re.compile(r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,", re.IGNORECASE)
+#: What stands between the parts of a title, such as the site's name.
+_BETWEEN: Final = re.compile(r"\s[-–—|•·»«/]+\s|[|•»«]")
 #: What pages are called that answer 200 and say that there is no page.
-_NOT_FOUND: Final = re.compile(
-    r"\A\W*(?:(?:error|fehler|erreur|http)\W+)?404(?:\W*\Z|\W+(?:error|not|page|seite)\b)"
-    r"|\b(?:page|site|article|product|document|file) (?:was |is |could )?not"
-    r" (?:be )?found\b|\A\W*not found\W*\Z"
-    r"|\bseite (?:wurde )?nicht gefunden\b|\bpage (?:introuvable|non trouvée)\b"
-    r"|\bp[áa]gina no encontrada\b|\bpagina non trovata\b",
+_ERROR: Final = re.compile(
+    r"(?:[^:]{1,60}: )?\W*(?:(?:oops|ups|sorry|error|fehler|erreur|http|404|500|the"
+    r"|this|that|requested|die|diese|angeforderte|la|cette)\W+)*(?:"
+    r"(?:page|site|article|product|document|file|url)[\w ']{0,60}?(?:not|n't)(?: be)?"
+    r" found"
+    r"|not found|(?:error|fehler|erreur|http)\W+(?:404|500)|404\W+(?:error|page|seite)"
+    r"|(?:internal )?server error|seite[\w ]{0,40} nicht (?:mehr )?gefunden(?: werden)?"
+    r"|page (?:introuvable|non trouvée)|p[áa]gina no encontrada|pagina non trovata"
+    r")(?:\W+(?:error|404|500|on this server))*\W*",
     re.IGNORECASE,
 )
 #: https://www.rfc-editor.org/rfc/rfc8288, as Google reads it for documents.
-_LINK: Final = re.compile(r'<([^>]+)>\s*;[^,]*rel="?canonical"?', re.IGNORECASE)
+_LINK: Final = re.compile(
+    r'<([^>]+)>\s*;(?:[^,"]|"[^"]*")*?\brel\s*=\s*["\']?(?:[\w-]+\s+)*canonical\b',
+    re.IGNORECASE,
+)
 
 
 def _is_login(target: str) -> bool:

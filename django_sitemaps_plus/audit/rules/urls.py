@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django_sitemaps_plus.audit import kinds
 from django_sitemaps_plus.audit.problems import kind_of
@@ -38,6 +38,12 @@ _SESSION = re.compile(
 )
 #: What a folder's URL and that of the file in it have between them.
 _INDEX = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?|jsp)\Z")
+_SLASHES = re.compile("(?<!:)//+")
+#: What stands in a URL where a value was missing, or where it was not filled in.
+_PLACEHOLDERS: Final = ("/None", "/undefined", "=None", "%7B%7B", "%7B%25")
+_PLACEHOLDER = re.compile(
+    "/(None|undefined)(?![^/?])|=(None)(?![^&])|(%7B(?:%7B|%25)[^/?]*)"
+)
 _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 
 #: The kind of a finding, and what is wrong.
@@ -70,6 +76,13 @@ class Urls:
                     yield url, (kinds.TRACKING, f"has the parameter {match[1]}")
                 if match := _SESSION.search(url):
                     yield url, (kinds.SESSION, f"has the parameter {match[1]}")
+                if "&amp;" in url:
+                    yield url, (kinds.BAD_URL, "has &amp; in place of &")
+        if any(one in joined for one in _PLACEHOLDERS):
+            for url in locations:
+                if match := _PLACEHOLDER.search(url):
+                    value = next(filter(None, match.groups()))
+                    yield url, (kinds.PLACEHOLDER, f"has {unquote(value)} in it")
         forbidden: set[str] = set()
         for crawler, is_forbidden in self.robots:
             kind = kinds.DISALLOWED_FOR_ONE if crawler else kinds.DISALLOWED
@@ -122,9 +135,11 @@ def form_of(url: str) -> str:
     """Return what the URLs of one page have in common, however they are written."""
     path, mark, query = url.partition("?")
     path = path.lower()
+    if "//" in path[8:]:
+        path = _SLASHES.sub("/", path)
     path = _INDEX.sub("/", path).rstrip("/")
     if "&" in query:
         query = "&".join(sorted(query.split("&")))
     if "%" in query:
         query = _ESCAPE.sub(lambda found: found[0].upper(), query)
-    return path + mark + query
+    return path + mark + query if query else path

@@ -16,13 +16,19 @@ _INERT: Final = frozenset(
 #: Elements that show something without a word.
 _PICTURES: Final = frozenset(
     {"img", "picture", "video", "audio", "iframe", "object", "embed", "canvas", "svg"}
+    | {"frame", "button", "select", "textarea", "input"}
 )
 #: Where forms stand that a page has besides what it is about.
 _BESIDES: Final = frozenset({"header", "nav", "footer", "aside", "dialog"})
 #: https://html.spec.whatwg.org/multipage/semantics.html#attr-meta-http-equiv-refresh
 _REFRESH: Final = re.compile(
-    r"\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?(['\"]?)(.+?)\1\s*\Z", re.IGNORECASE
+    r"\s*(?=[\d.])(\d{0,9})[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(['\"]?)(.*?)\2\s*\Z",
+    re.ASCII | re.IGNORECASE,
 )
+#: The most seconds after which a refresh is a redirect, and not the end of a visit.
+_SOON = 60
+#: Letters of languages that put no spaces between words: about two are a word.
+_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff]")
 
 
 def joined(base: str, reference: str) -> str:
@@ -34,9 +40,9 @@ def joined(base: str, reference: str) -> str:
 
 
 def refreshed(value: str) -> str:
-    """Return where ``Refresh: 5; url=/b/`` leads; empty if it is the page itself."""
+    """Return where ``Refresh: 5; url=/b/`` leads soon; empty: to the page itself."""
     match = _REFRESH.match(value)
-    return match[2] if match else ""
+    return match[3] if match and int(match[1] or 0) <= _SOON else ""
 
 
 @dataclass
@@ -84,7 +90,9 @@ class _Parser(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Look at an element."""
-        self.page.has_more |= tag in _PICTURES or tag == "script"
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "script" or attributes.get("role") == "img" or tag in _PICTURES:
+            self.page.has_more |= attributes.get("type", "").lower() != "hidden"
         if self._inert:
             # Only templates are nested: in the others this is text.
             self._depth += tag == self._inert == "template"
@@ -94,7 +102,6 @@ class _Parser(HTMLParser):
         self._besides += tag in _BESIDES
         if tag in ("title", "h1") and tag not in self.page.titles:
             self._titled, self.page.titles[tag] = tag, ""
-        attributes = {name: value or "" for name, value in attrs}
         look = getattr(self, f"_see_{tag}", None)
         if look is not None:
             look(attributes)
@@ -118,7 +125,7 @@ class _Parser(HTMLParser):
         if self._titled:
             self.page.titles[self._titled] += data
         if not self._inert:
-            self.page.words += len(data.split())
+            self.page.words += len(data.split()) + len(_UNSPACED.findall(data)) // 2
 
     def _see_base(self, attributes: dict[str, str]) -> None:
         if "href" in attributes and not self._has_base:
