@@ -40,7 +40,12 @@ written, and the background may look for them.
 
 from __future__ import annotations
 
+import logging
+from typing import Any
+
 from django.dispatch import Signal
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 #: An engine's answer was final for some URLs.
 submission_finished = Signal()
@@ -53,3 +58,18 @@ documents_changed = Signal()
 
 #: Changes were written, after the commit.
 changes_written = Signal()
+
+
+def send(signal: Signal, **given: Any) -> bool:
+    """
+    Call all receivers of a signal; return whether none of them failed.
+
+    With DEBUG off, Django's own log of that is mail to the ADMINS only.
+    """
+    told = signal.send_robust(**given)
+    failed = [(who, error) for who, error in told if isinstance(error, Exception)]
+    for receiver, error in failed:
+        name = getattr(receiver, "__qualname__", receiver)
+        said = f"{type(error).__name__}: {error}"
+        logger.error("The receiver %s failed: %s", name, said)
+    return not failed

@@ -440,8 +440,10 @@ MOVED = _kind(
     ERROR,
     _("redirects to another address, or without an end"),
     _(
-        "set SITEMAPS_PLUS['BASE_URL'] to the address that does not redirect; "
-        "behind a proxy that ends TLS set SECURE_PROXY_SSL_HEADER"
+        "set SITEMAPS_PLUS['BASE_URL'] to the address that does not redirect, if "
+        "that is the site's; if it is a bucket's or a CDN's, let this host answer by "
+        "itself, because search engines refuse sitemaps of another; behind a proxy "
+        "that ends TLS set SECURE_PROXY_SSL_HEADER"
     ),
 )
 REFUSED = _kind(

@@ -13,7 +13,7 @@ from functools import partial
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.db import retrying
-from django_sitemaps_plus.signals import urls_changed
+from django_sitemaps_plus.signals import send, urls_changed
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .outbox import locked
@@ -73,4 +73,4 @@ def _send(rows: Iterable[UrlChange], site: SiteAddress) -> None:
             str(kind): [url for url, last in kinds.items() if last == kind]
             for kind in Kind
         }
-        urls_changed.send_robust(sender=None, section=section, **lists)
+        send(urls_changed, sender=None, section=section, **lists)

@@ -41,7 +41,7 @@ from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
-from . import documents, guards, outbox, reports, workers
+from . import documents, guards, outbox, published, reports, workers
 from .announcing import announce
 from .dispatcher import deliver
 from .publish import publish
@@ -81,6 +81,8 @@ class _Due:
     #: When to announce documents, and from when that may be.
     announce_at: float = math.inf
     announce_from: float = 0.0
+    #: Whether what this process saved or rebuilt may not be published yet.
+    is_unpublished: bool = False
     #: How often it failed since it last did not.
     failures: int = 0
 
@@ -242,6 +244,10 @@ class Background:
             rest = _soonest(self._rebuild_page)
             if rest is not None:
                 due.rebuild_at = time.monotonic() + max(PAUSE, rest)
+                due.is_unpublished = True
+            elif due.is_unpublished:
+                due.is_unpublished = False
+                _publish_later(due)
             # With the page, its index. But many pages may wait.
             most = 2.0 * max(SETTLE, get_settings().NOTIFY_AFTER)
             due.announce_in(SETTLE if rest is None else most)
@@ -314,6 +320,14 @@ class Background:
         for tenant in woken:
             due = self._due.setdefault(tenant, _Due())
             due.notify_in(get_settings().NOTIFY_AFTER)
+            due.is_unpublished = tenant is not _ALL
+
+
+def _publish_later(due: _Due) -> None:
+    """Come back when files are put again: no request may come by then."""
+    wait = _soonest(published.next_in)
+    if wait is not None:
+        due.notify_in(wait + SETTLE)
 
 
 def _has_many_connections() -> bool:
@@ -400,8 +414,11 @@ def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
     report_all(all_sources(), site)
     tend()
     wait = notify(is_ending)
-    published = publish(site, _for_a_stint(is_ending))
-    return 0.0 if published is not None and published.is_cut_short else wait
+    done = publish(site, _for_a_stint(is_ending))
+    if done is not None and done.is_cut_short:
+        return 0.0
+    again = published.next_in() if done is not None and done.errors else None
+    return min((one for one in (wait, again) if one is not None), default=None)
 
 
 def work() -> float | None:

@@ -34,7 +34,7 @@ from django_sitemaps_plus.engines.base import (
 from django_sitemaps_plus.engines.errors import NoThread
 from django_sitemaps_plus.publishing import history
 from django_sitemaps_plus.publishing.cache_tags import document_at, tag_of
-from django_sitemaps_plus.signals import submission_finished
+from django_sitemaps_plus.signals import send, submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import guards
@@ -349,7 +349,8 @@ class Dispatcher:
         )
         count = getattr(self.result, state)
         setattr(self.result, state, count + len(rows))
-        submission_finished.send_robust(
+        send(
+            submission_finished,
             sender=type(self.engine),
             engine=self.engine.alias,
             state=str(state),

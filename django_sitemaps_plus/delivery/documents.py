@@ -17,7 +17,7 @@ from django_sitemaps_plus.db import database_time, retrying
 from django_sitemaps_plus.engines.base import DOCUMENTS
 from django_sitemaps_plus.publishing.cache_tags import tag_of
 from django_sitemaps_plus.publishing.versions import urls_of, versions
-from django_sitemaps_plus.signals import changes_written, documents_changed
+from django_sitemaps_plus.signals import changes_written, documents_changed, send
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .engines import engines
@@ -60,6 +60,15 @@ def announce(is_over: Callable[[], bool] = lambda: False) -> float | None:
     waiting = announced().exclude(announce_at=None).order_by("announce_at")
     soonest = waiting.values_list("announce_at", flat=True).first()
     return None if soonest is None else max(0.0, soonest - database_time(waiting.db))
+
+
+def count_failed() -> int:
+    """Return how many documents are to be sent again, because a receiver failed."""
+    if not are_wanted():
+        return 0
+    # A claim that is new belongs to somebody who sends now.
+    until = database_time(announced().db) + CLAIM - 2 * AGAIN
+    return announced().filter(announce_at__lt=until).count()
 
 
 def _current(site: SiteAddress) -> dict[str, str]:
@@ -108,13 +117,14 @@ def _claim(some: Mapping[str, str], site: SiteAddress) -> tuple[list[str], float
 
 def _send(names: Sequence[str], until: float, site: SiteAddress) -> None:
     """Send the signal; once more after a while if a receiver raises."""
-    told = documents_changed.send_robust(
+    is_taken = send(
+        documents_changed,
         sender=None,
         urls=[url for name in names for url in urls_of(name, site)],
         tags=[tag_of(name) for name in names],
     )
     mine = announced().filter(document__in=list(names), announce_at=until)
-    if any(isinstance(answer, Exception) for _, answer in told):
+    if not is_taken:
         retrying(mine.db, partial(mine.update, announce_at=until - CLAIM + AGAIN))
         return
     retrying(mine.db, mine.filter(version="").delete)

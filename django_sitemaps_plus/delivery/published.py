@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.db import DatabaseTime
+from django_sitemaps_plus.db import DatabaseTime, database_time
 from django_sitemaps_plus.pagination.queries import row_of, sections
 from django_sitemaps_plus.publishing import history
 from django_sitemaps_plus.publishing.models import DailyCount, PublishedFile
@@ -56,6 +56,13 @@ def state() -> State | None:
         puts_today=Sum("number", filter=Q(day=history.today()), default=0),
     )
     return State(storage=options.storage, **found, **sums)
+
+
+def next_in() -> float | None:
+    """Return the seconds until files may be put again; None without ``PUBLISH``."""
+    if get_settings().publish is None:
+        return None
+    return max(0.0, row_of("").publish_at - database_time(sections().db))
 
 
 class Lease:

@@ -18,7 +18,7 @@ from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import guards, outbox, published
+from django_sitemaps_plus.delivery import documents, guards, outbox, published
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.queries import submissions
@@ -93,7 +93,7 @@ def alerts(
     result: list[Alert] = []
     if Subject.SECTIONS in subjects:
         result += [*_unserved(), *section_alerts(registry.sources())]
-        result += [*_unreported(), *_unpublished()]
+        result += [*_unreported(), *away_alerts()]
     if Subject.ENGINES in subjects and engines():
         why = guards.refusal() if refusal is None else refusal
         chosen = [
@@ -208,6 +208,12 @@ def _unreported() -> Iterator[Alert]:
         )
 
 
+def away_alerts() -> Iterator[Alert]:
+    """Yield what is old where caches, buckets and folders answer."""
+    yield from _unpublished()
+    yield from _unannounced()
+
+
 def _unpublished() -> Iterator[Alert]:
     """Yield what is not in the storage of ``PUBLISH``, or not as it should be."""
     found = published.state()
@@ -227,6 +233,25 @@ def _unpublished() -> Iterator[Alert]:
         text=text % {**values, "error": found.error},
         fix="manage.py build_sitemaps --publish",
     )
+
+
+def _unannounced() -> Iterator[Alert]:
+    """Yield that receivers of ``documents_changed`` have not taken what changed."""
+    if count := documents.count_failed():
+        text = ngettext(
+            "%(count)s document changed, and a receiver of documents_changed failed: "
+            "caches may have the former one. The log says why; all receivers are "
+            "called again each minute.",
+            "%(count)s documents changed, and a receiver of documents_changed failed: "
+            "caches may have the former ones. The log says why; all receivers are "
+            "called again each minute.",
+            count,
+        )
+        yield Alert(
+            subject=Subject.SECTIONS,
+            text=text % {"count": number(count)},
+            waiting=count,
+        )
 
 
 def count_late_changes() -> int:

@@ -71,7 +71,7 @@ def test_it_submits_what_is_due_and_says_so(settings: Any) -> None:
     assert head.split()[:4] == ["engine", "host", "requests", "accepted"]
     assert line.split() == ["one", "www.example.com", "1", "2", "0", "0", "0"]
     assert sorted(sent(engine)[0]) == ["/a/", "/b/"]
-    assert ping() == ("Nothing is due.\n", "", 0)
+    assert ping() == ("No submission is due.\n", "", 0)
     happened("/c/")
     submitted = as_json()
     assert submitted["refusal"] == ""
@@ -84,7 +84,7 @@ def test_it_rebuilds_the_pages_that_changed_first(settings: Any, register: Any) 
     register("article", ArticleSitemap)
     articles(3)
     run_command("build_sitemaps")
-    assert ping() == ("Nothing is due.\n", "", 0)
+    assert ping() == ("No submission is due.\n", "", 0)
     article = Article.objects.order_by("pk")[0]
     former = article.get_absolute_url()
     article.slug = "moved"
@@ -106,7 +106,7 @@ def test_what_was_not_accepted_is_a_failure(settings: Any) -> None:
     waits = r"CommandError: {}: one cannot be notified \(It sleeps\), next try \S+\.\n"
     assert re.fullmatch(waits.format("1 waits"), err)
     out, err, code = ping()
-    assert (out, code) == ("Nothing is due.\n", 1)
+    assert (out, code) == ("No submission is due.\n", 1)
     assert re.fullmatch(waits.format("1 waits"), err)
     [waiting] = as_json()["waiting"]
     assert (waiting["count"], waiting["problem"]) == (1, "It sleeps.")
@@ -124,7 +124,7 @@ def test_what_was_rejected_is_a_failure_once(settings: Any) -> None:
     _out, err, code = ping()
     text = "Not everything was accepted: one: 1 rejected, 0 given up."
     assert (err, code) == (f"CommandError: {text}\n", 1)
-    assert ping() == ("Nothing is due.\n", "", 0)
+    assert ping() == ("No submission is due.\n", "", 0)
 
 
 def test_what_an_interval_postpones_is_said_and_no_failure(settings: Any) -> None:
@@ -133,7 +133,7 @@ def test_what_an_interval_postpones_is_said_and_no_failure(settings: Any) -> Non
     out, err, code = ping("--url", "/a/")
     assert (err, code) == ("", 0)
     day = r"\d{4}-\d\d-\d\d \d\d:\d\d"
-    waits = rf"Nothing is due\.\n1 waits for one, the first until {day}\.\n"
+    waits = rf"No submission is due\.\n1 waits for one, the first until {day}\.\n"
     assert re.fullmatch(waits, out)
 
 
@@ -158,7 +158,7 @@ def test_a_section_that_was_never_built_is_a_failure(
     assert as_json()["troubles"] == [text]
     assert ping("--section", "pages")[1:] == ("", 0)
     run_command("build_sitemaps")
-    assert ping() == ("Nothing is due.\n", "", 0)
+    assert ping() == ("No submission is due.\n", "", 0)
 
 
 def test_a_section_that_is_in_error_is_a_failure(settings: Any, register: Any) -> None:
@@ -613,7 +613,7 @@ def test_with_nothing_to_do_it_takes_eight_statements(
     Article.objects.create(slug="new")
     ping()
     with CaptureQueriesContext(connection) as queries:
-        assert ping() == ("Nothing is due.\n", "", 0)
+        assert ping() == ("No submission is due.\n", "", 0)
     assert len(queries) <= 8, "\n".join(query["sql"] for query in queries)
 
 
@@ -668,7 +668,7 @@ def test_confirm_submits_what_is_on_hold(settings: Any, register: Any) -> None:
     assert ping("--confirm") == ("Nothing is on hold.\n", "", 0)
     happened("/a/", "/b/", kind=Kind.REMOVED, on_hold=True)
     happened("/c/", kind=Kind.REMOVED, on_hold=True, section="other")
-    assert ping() == ("Nothing is due.\n", "", 0)
+    assert ping() == ("No submission is due.\n", "", 0)
     out = "Section 'article': 2 URLs will be submitted.\n"
     assert ping("--confirm", "--section", "article") == (out, "", 0)
     ping()

@@ -99,6 +99,19 @@ def test_what_is_saved_reaches_engines_and_pages_without_a_request(
     assert Section.objects.get(name="").lease_owner == ""
 
 
+def test_what_is_saved_is_published_without_a_request(
+    serve: Serve, keys: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PUBLISHED", str(tmp_path))
+    server = serve(PUBLISH={"STORAGE": "sitemaps", "OPTIONS": {"every": 3}})
+    server.get("/robots.txt")
+    page = tmp_path / "sitemap-news-1.xml"
+    assert within(SOON, page.exists)
+    server.get(f"/save/{keys[0]}/b/")
+    assert within(SOON, lambda: b"/articles/b/" in page.read_bytes())
+    assert within(SOON, server.rests), "it ends when there is nothing to do"
+
+
 def test_what_another_process_saved_is_found_at_a_request(
     serve: Serve, keys: list[int]
 ) -> None:

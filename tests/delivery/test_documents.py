@@ -284,7 +284,11 @@ def test_a_receiver_that_raises_hears_of_it_again(
     listen(broken)
     rename(15)
     background.work()
-    assert "the cache is away" in caplog.text
+    own = [one for one in caplog.records if one.name == "django_sitemaps_plus"]
+    assert "LookupError: the cache is away" in own[0].getMessage(), "whatever DEBUG is"
+    _, err, code = run_command("ping_sitemaps", "--status")
+    assert code == 1
+    assert "3 documents changed, and a receiver of documents_changed failed" in err
     wait = documents.announce()
     assert wait is not None
     assert 0 < wait <= documents.AGAIN
@@ -292,6 +296,7 @@ def test_a_receiver_that_raises_hears_of_it_again(
     AnnouncedDocument.objects.update(announce_at=F("announce_at") - documents.AGAIN)
     assert documents.announce() is None
     assert site == [["sitemap-small-2.xml", *INDEXES]] * 2
+    assert "documents_changed" not in run_command("ping_sitemaps", "--status")[1]
 
 
 def test_what_a_killed_process_was_sending_is_sent_again(

@@ -449,6 +449,26 @@ def test_the_background_publishes_what_it_rebuilds(
     assert urls(in_folder(folder)) == expected()
 
 
+def test_ping_sitemaps_fails_while_files_cannot_be_published(
+    folder: Path, register: Register
+) -> None:
+    def full(write: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    register("article", Articles)
+    insert(*range(5))
+    build("--publish")
+    Article.objects.get(slug="a3").delete()
+    Section.objects.filter(name="").update(publish_at=1)
+    Troubled.plan = staticmethod(full)
+    out, err, code = run_command("ping_sitemaps")
+    assert (out, code) == ("No submission is due.\n", 1)
+    assert "file could not be published to sitemaps: OSError: [Errno 28]" in err
+    Troubled.plan = staticmethod(lambda write: None)
+    Section.objects.filter(name="").update(publish_at=1)
+    assert run_command("ping_sitemaps")[1:] == ("", 0)
+
+
 def test_a_changed_page_waits_no_longer_than_the_next_look(
     folder: Path, use: Use, register: Register
 ) -> None:

@@ -25,6 +25,10 @@ settings.ROOT_URLCONF = "tests.support.server_app"
 settings.ALLOWED_HOSTS = ["127.0.0.1"]
 settings.MIDDLEWARE = []
 settings.INSTALLED_APPS.remove("django.contrib.sites")
+settings.STORAGES["sitemaps"] = {
+    "BACKEND": "django.core.files.storage.FileSystemStorage",
+    "OPTIONS": {"location": os.environ.get("PUBLISHED")},
+}
 
 from django.core.asgi import get_asgi_application  # noqa: E402 (after the setup)
 from django.core.wsgi import get_wsgi_application  # noqa: E402 (after the setup)

@@ -242,9 +242,8 @@ class Command(SitemapsCommand):
         waiting = [one for one in self._engines("", self.sections) if one.waiting]
         names = self.sections or registry.sources()
         with override("en"):
-            alerts = attention.section_alerts(
-                one for one in names if one not in unreported
-            )
+            wrong = [one for one in names if one not in unreported]
+            alerts = [*attention.section_alerts(wrong), *attention.away_alerts()]
             troubles = [alert.sentence for alert in attention.errors(alerts)]
         if self.as_json:
             self.print_json(
@@ -254,7 +253,7 @@ class Command(SitemapsCommand):
                 troubles=troubles,
             )
         else:
-            self._table(lines, empty="Nothing is due.")
+            self._table(lines, empty="No submission is due.")
             for one in waiting:
                 if not one.is_failing:
                     until = f"the first until {_clock(one.due_at)}"
