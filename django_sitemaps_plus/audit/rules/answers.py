@@ -265,7 +265,7 @@ _ERROR: Final = re.compile(
 )
 #: https://www.rfc-editor.org/rfc/rfc8288, as Google reads it for documents.
 _LINK: Final = re.compile(
-    r'<([^>]+)>\s*;(?:[^,"]|"[^"]*")*?\brel\s*=\s*["\']?(?:[\w-]+\s+)*canonical\b',
+    r'<([^>]+)>\s*;(?:[^,<"]|"[^"]*")*?\brel\s*=\s*["\']?(?:[\w-]+\s+)*canonical\b',
     re.IGNORECASE,
 )
 
