@@ -31,6 +31,8 @@ from .audits import Look, looks, named
 from .engines import LATE, EngineHealth, Health, all_engines
 from .words import ago, number
 
+#: Seconds after which an audit says nothing of today.
+_FRESH = 30 * 86_400
 #: How an audit is run again, by its mode.
 _OPTIONS: dict[str, str] = {
     Audit.Fetched.IN_PROCESS: " --fetch",
@@ -426,14 +428,18 @@ def _audited(every: Sequence[Look]) -> Iterator[Alert]:
 
 
 def _unlooked(every: Sequence[Look]) -> Iterator[Alert]:
-    """Yield what no audit has looked at."""
-    seen = {name for look in every for name in look.sections}
+    """Yield what no audit has looked at lately."""
+    fresh = [one for one in every if one.audit.finished_at > time.time() - _FRESH]
+    seen = {name for look in fresh for name in look.sections}
     missing = [name for name in registry.sources() if name not in seen]
     if missing:
-        text = gettext("No audit has looked at %s.") % named(missing)
+        text = gettext("No audit has looked at %s in the last 30 days.")
         fix = "manage.py check_sitemaps"
+        text %= named(missing)
         yield Alert(subject=Subject.AUDIT, level=NOTE, text=text, fix=fix)
-    if not any(look.mode == Audit.Fetched.CRAWLED for look in every):
-        text = gettext("Nobody has read the sitemaps as a crawler does.")
+    if not any(look.mode == Audit.Fetched.CRAWLED for look in fresh):
+        text = gettext(
+            "Nobody has read the sitemaps as a crawler does in the last 30 days."
+        )
         fix = "manage.py ping_sitemaps --check"
         yield Alert(subject=Subject.CRAWLER, level=NOTE, text=text, fix=fix)
