@@ -75,6 +75,9 @@ class Asking:
             self.progress(self.done, self.total)
             self._failed = self._failed + 1 if answer.failure else 0
             if self._failed == _MOST:
+                if answer.status:
+                    why = f"{_MOST} URLs in a row were refused ({answer.failure})"
+                    raise Stopped(why)
                 raise Stopped(f"No answer to {_MOST} URLs in a row")
             # Where the page cannot be reached, nothing is said of its image.
             for image in self._new_images(entry) if not answer.failure else ():

@@ -98,7 +98,8 @@ class Crawl:
     ignored: Sequence[str] = ()
     #: What is wrong with which address, and who met it; None: whoever asks.
     _noted: dict[tuple[str, Problem], set[Client | None]] = field(default_factory=dict)
-    _asked: dict[str, set[Client | None]] = field(default_factory=dict)
+    #: Who asked for which address, in this order.
+    _asked: dict[str, dict[Client, None]] = field(default_factory=dict)
     _missed: list[str] = field(default_factory=list)
     #: Why a text that arrived is not the expected one.
     _compared: dict[tuple[str, int], list[Problem]] = field(default_factory=dict)
@@ -137,6 +138,11 @@ class Crawl:
             warnings=findings.total(kinds.WARNING),
             missed=" ".join(self._missed),
         ), findings.sorted()
+
+    @property
+    def clients(self) -> list[Client]:
+        """Who asked for the sitemap, in this order; the time may have been over."""
+        return list(self._asked.get(self._own[0], ())) if self._own else []
 
     def _walk(self) -> None:
         first, *others = self.families
@@ -200,6 +206,7 @@ class Crawl:
         if self.rate is not None:
             time.sleep(max(0.0, self._due - time.monotonic()))
             self._due = max(self._due, time.monotonic()) + 1 / self.rate
+        self._asked.setdefault(url, {})[client] = None
         answer = self.ask(url, client)
         self._failures = self._failures + 1 if answer.failure else 0
         if self._failures >= _FAILURES:
@@ -214,7 +221,6 @@ class Crawl:
         """Ask for a file, and note what is wrong with its way; None if it is lost."""
         if client.family in self._given_up:
             return None
-        self._asked.setdefault(url, set()).add(client)
         try:
             answer = self._answer(url, client)
             body = arrivals.document_of(url, answer)
@@ -342,7 +348,7 @@ class Crawl:
         for (url, (kind, text)), clients in self._noted.items():
             source, number = self._pages.get(url, (None, 0))
             page = f"{source.name}-{number}" if source else ""
-            if clients < self._asked.get(url, set()):
+            if clients < set(self._asked.get(url, ())):
                 text = f"{text} ({', '.join(sorted(map(str, clients)))})"
             findings.add(kind, page=page, url=url, text=text)
         return findings

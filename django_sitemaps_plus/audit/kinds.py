@@ -66,7 +66,7 @@ def _(text: str) -> str:
 
 NOT_BUILT = _kind(
     "A001",
-    WARNING,
+    ERROR,
     _("sections with pages that were not built, and so not checked"),
     _("run manage.py build_sitemaps"),
 )

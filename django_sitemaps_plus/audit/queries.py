@@ -13,7 +13,7 @@ from django_sitemaps_plus.changes.queries import location_digest
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
 
-from .kinds import FETCHED, KINDS
+from .kinds import FETCHED, KINDS, NOT_BUILT
 from .models import Audit, Finding
 
 #: Audits of a site that are stored, of each way to fetch: enough to see a trend. More
@@ -106,14 +106,15 @@ def _verdicts_of(audit: Audit) -> Iterator[Verdict]:
     found = {name for numbers in audit.counts.values() for name in numbers}
     for section in sorted({*audit.sections, *found} - {""}):
         urls, fetched = audit.sections.get(section, (0, 0))
-        is_read, counts = section in audit.sections, _counts(audit, section)
+        counts = _counts(audit, section)
+        is_read = section in audit.sections and NOT_BUILT not in counts
         listed = {kind: n for kind, n in counts.items() if kind not in FETCHED}
         yield Verdict(section, "", audit, urls, fetched, listed, is_complete=is_read)
         if fetched:
             answers = {kind: n for kind, n in counts.items() if kind in FETCHED}
             yield Verdict(
                 *(section, audit.fetched, audit, urls, fetched, answers),
-                is_complete=fetched >= urls,
+                is_complete=is_read and fetched >= urls,
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,25 +9,18 @@ from urllib.parse import urlsplit
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Tags
 from django.test import RequestFactory
-from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, reverse
+from django.urls import ResolverMatch
 
 from django_sitemaps_plus.changes.receivers import NoQueriesError, no_queries
-from django_sitemaps_plus.delivery.engines import known_files
+from django_sitemaps_plus.health.answering import APP, ROBOTS, others
 from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
 from django_sitemaps_plus.publishing.index import address
 from django_sitemaps_plus.rendering.serializer import describe
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    parse_base_url,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
 from .messages import check, message, section_names
 from .registration import name_of
 
-APP = "django_sitemaps_plus"
-_ROBOTS = "/robots.txt"
 #: Addresses that a message names.
 _NAMED = 3
 
@@ -38,15 +30,10 @@ def check_answers(**kwargs: Any) -> Iterator[CheckMessage]:
     """W015 and W016: addresses that a view of another URL pattern answers."""
     if not getattr(django_settings, "ROOT_URLCONF", None):
         return
-    others = defaultdict(list)
-    for path in _paths():
-        match = resolved(path)
-        if match is not None and APP not in match.app_names:
-            others[_described(match)].append((path, match))
-    for other, answered in others.items():
-        paths = [path for path, _ in answered]
-        if paths == [_ROBOTS]:
-            yield from _check_robots(other, answered[0][1])
+    for other, answered in others(section_names()).items():
+        paths = list(answered)
+        if paths == [ROBOTS]:
+            yield from _check_robots(other, answered[ROBOTS])
             continue
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
         verb = "are" if len(paths) > 1 else "is"
@@ -57,38 +44,6 @@ def check_answers(**kwargs: Any) -> Iterator[CheckMessage]:
             f'Put path("", include("{APP}.urls")) at the beginning of urlpatterns in '
             f"{name_of(Site.current().urlconf)}.",
         )
-
-
-def resolved(path: str) -> ResolverMatch | None:
-    """Return what answers a path in the site's URLconf; None if nothing does."""
-    with rendering_context(PLACEHOLDER_SITE):
-        try:
-            return resolve(path, Site.current().urlconf)
-        except Resolver404:
-            return None
-
-
-def _paths() -> Iterator[str]:
-    """Yield the paths of what crawlers and engines ask for, without script prefix."""
-    names = section_names()
-    wanted: list[tuple[str, dict[str, Any]]] = [
-        ("site", {}),
-        ("robots", {}),
-        *(("engine-file", {"name": name}) for name in sorted(known_files())),
-        *(("section", {"name": name}) for name in names),
-        *(("page", {"page": (name, 1)}) for name in names),
-    ]
-    site = Site.current().name or None
-    with rendering_context(PLACEHOLDER_SITE):
-        for name, kwargs in wanted:
-            try:
-                yield reverse(f"{APP}:{name}", kwargs=kwargs, current_app=site)
-            except NoReverseMatch:
-                return  # W005 says so
-
-
-def _described(match: ResolverMatch) -> str:
-    return f"{match._func_path} (URL pattern {match.route!r})"
 
 
 def _check_robots(other: str, match: ResolverMatch) -> Iterator[CheckMessage]:
@@ -115,7 +70,7 @@ def _check_robots(other: str, match: ResolverMatch) -> Iterator[CheckMessage]:
         remedy = "Add the line '{}' to it"
     yield message(
         "W016",
-        f"{_ROBOTS} is answered by {other}, which {problem}.",
+        f"{ROBOTS} is answered by {other}, which {problem}.",
         f"{remedy.format(line)}; or remove the pattern, and have "
         "SITEMAPS_PLUS['ROBOTS'] say what it says.",
     )
@@ -124,9 +79,7 @@ def _check_robots(other: str, match: ResolverMatch) -> Iterator[CheckMessage]:
 def _answer(match: ResolverMatch) -> str:
     """Return what a view answers to a GET; raises whatever it raises."""
     with no_queries():
-        response = match.func(
-            RequestFactory().get(_ROBOTS), *match.args, **match.kwargs
-        )
+        response = match.func(RequestFactory().get(ROBOTS), *match.args, **match.kwargs)
         if hasattr(response, "render"):
             response = response.render()
         return str(response.getvalue(), "utf-8", "replace")

@@ -11,10 +11,10 @@ from django_sitemaps_plus.conf import NAME, advice, get_settings
 from django_sitemaps_plus.delivery import engines, workers
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.health.answering import resolved
 from django_sitemaps_plus.protocol.documentation import page
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
-from .answers import resolved
 from .messages import check, message, section_names_of_all_sites
 from .settings import SET_BASE_URL, has_address
 

@@ -12,10 +12,10 @@ from django.template.loader import get_template
 from django.urls import NoReverseMatch, reverse
 
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.health.answering import APP, resolved
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, rendering_context
 
-from .answers import APP, resolved
 from .messages import check, message, section_names
 
 _INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'

@@ -6,6 +6,7 @@ import enum
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from django.conf import settings as django_settings
 from django.db.models import Count, Max, Min, QuerySet
@@ -21,12 +22,13 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.delivery import documents, guards, outbox, published
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
-from django_sitemaps_plus.delivery.queries import submissions
+from django_sitemaps_plus.delivery.queries import states, submissions, with_waiting
 from django_sitemaps_plus.publishing import index, status
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site
 
+from .answering import ROBOTS, others
 from .audits import Look, looks, named
 from .engines import LATE, EngineHealth, Health, all_engines
 from .words import ago, number
@@ -43,6 +45,9 @@ _OPTIONS: dict[str, str] = {
 NOTE = "note"
 #: Changes that are counted at most.
 MOST = 10_000
+#: Sections whose addresses are looked up, and addresses that an alert names.
+_LOOKED, _NAMED = 100, 3
+_INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 
 class Subject(enum.Enum):
@@ -94,7 +99,8 @@ def alerts(
     """
     result: list[Alert] = []
     if Subject.SECTIONS in subjects:
-        result += [*_unserved(), *section_alerts(registry.sources())]
+        result += [*_unserved(), *_answered_by_others()]
+        result += section_alerts(registry.sources())
         result += [*_unreported(), *away_alerts()]
     if Subject.ENGINES in subjects and engines():
         why = guards.refusal() if refusal is None else refusal
@@ -104,6 +110,7 @@ def alerts(
             if aliases is None or one.state.engine in aliases
         ]
         result += [*_refused(chosen, why), *engine_alerts(chosen), *_failed(chosen)]
+        result += _unknown()
     if Subject.URLS in subjects:
         result += _on_hold()
     if {Subject.AUDIT, Subject.CRAWLER} & set(subjects):
@@ -131,8 +138,26 @@ def _unserved() -> Iterator[Alert]:
             "No URLconf includes the addresses of the sitemaps. Add %(include)s to "
             "urlpatterns."
         )
-        include = 'path("", include("django_sitemaps_plus.urls"))'
-        yield Alert(subject=Subject.SECTIONS, text=text % {"include": include})
+        yield Alert(subject=Subject.SECTIONS, text=text % {"include": _INCLUDE})
+
+
+def _answered_by_others() -> Iterator[Alert]:
+    """Yield which other views answer at the sitemaps' addresses, as W015 does."""
+    site = Site.current().address()
+    if site is None or "sitemaps_plus.W015" in django_settings.SILENCED_SYSTEM_CHECKS:
+        return
+    for view, answered in others(islice(registry.sources(), _LOOKED)).items():
+        # One for robots.txt alone may be right: W016 asks it.
+        if paths := [path for path in answered if path != ROBOTS]:
+            text = gettext(
+                "%(paths)s: %(view)s answers in place of the sitemaps, because it "
+                "comes first in the URLconf. Put %(include)s at the beginning of "
+                "urlpatterns."
+            )
+            more = ", …" if len(paths) > _NAMED else ""
+            values = {"paths": ", ".join(paths[:_NAMED]) + more, "view": view}
+            text %= {**values, "include": _INCLUDE}
+            yield Alert(subject=Subject.SECTIONS, text=text)
 
 
 def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
@@ -345,8 +370,14 @@ def _failing(one: EngineHealth) -> Alert:
 
 
 def _failed(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
-    """Yield what was rejected or given up within a week, and why the last of it was."""
+    """
+    Yield what was rejected or given up within a week, and why the last of it was.
+
+    An error while the engine rejects what it is sent.
+    """
+    chosen = list(chosen)
     state, since = Submission.State, time.time() - KEEP
+    now = {one.state.engine for one in chosen if one.health is Health.REJECTING}
     rows = submissions().filter(
         engine__in={one.state.engine for one in chosen},
         state__in=(state.REJECTED, state.FAILED),
@@ -367,9 +398,30 @@ def _failed(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
         yield Alert(
             subject=Subject.ENGINES,
             name=alias,
-            level=WARNING,
+            level=ERROR if alias in now else WARNING,
             text=text % values,
             since=first,
+        )
+
+
+def _unknown() -> Iterator[Alert]:
+    """Yield what waits for engines that are not in the settings any more."""
+    gone = states().exclude(engine__in=list(engines()))
+    for state in with_waiting(gone, LATE).filter(waiting_n__gt=0):
+        text = gettext(
+            "%(engine)s is not in SITEMAPS_PLUS['ENGINES'] any more, so nothing is "
+            "sent to it. Add it again under this alias until what waits is sent; after "
+            "seven days it is deleted."
+        )
+        text %= {"engine": state.engine}
+        yield Alert(
+            subject=Subject.ENGINES,
+            name=state.engine,
+            # Who takes out an engine that fails means to.
+            level=WARNING if state.failures or state.problem else ERROR,
+            text=" ".join([text, *_what_waits(state.waiting_n)]),
+            since=state.waiting_since,
+            waiting=state.waiting_n,
         )
 
 

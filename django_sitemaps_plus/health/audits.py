@@ -23,7 +23,7 @@ MODES: dict[str, Any] = {
     Audit.Fetched.NOTHING: _("what is listed"),
     Audit.Fetched.IN_PROCESS: _("fetched in process"),
     Audit.Fetched.LIVE: _("fetched over HTTP"),
-    Audit.Fetched.CRAWLED: _("read as a crawler"),
+    Audit.Fetched.CRAWLED: _("requested as a crawler"),
 }
 
 

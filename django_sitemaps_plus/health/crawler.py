@@ -36,10 +36,13 @@ def check(
     crawl.ignored = (SITEMAP_DISALLOWED,) if closed else ()
     audit, findings = _stored(crawl)
     results = [_result(finding) for finding in findings]
-    who = f"{', '.join(AGENTS)}, over {' and '.join(crawl.families)}"
+    agents = dict.fromkeys(one.agent for one in crawl.clients)
+    over = " and ".join(dict.fromkeys(one.family for one in crawl.clients))
+    who = f"asked for as {', '.join(agents)}, over {over}"
     numbers = f"errors: {audit.errors:,}, warnings: {audit.warnings:,}"
-    text = f"The sitemap was asked for as {who} ({numbers})."
-    return [CheckResult.good(f"{text} {audit.missed}".strip()), *results]
+    text = f"The sitemap was {who if agents else 'not asked for'} ({numbers})."
+    text = f"{text} {audit.missed}".strip()
+    return [CheckResult(is_good=bool(agents), text=text), *results]
 
 
 def _result(finding: Finding) -> CheckResult:

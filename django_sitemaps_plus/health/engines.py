@@ -31,6 +31,8 @@ class Health(TextChoices):
     PAUSED = "paused", _("paused")
     #: It takes no more for now, by its quota.
     EXHAUSTED = "exhausted", _("quota used up")
+    #: It answers, and takes nothing: what was sent last was rejected for good.
+    REJECTING = "rejected", _("rejects what is sent")
     #: It was never notified.
     UNUSED = "unused", _("ready, nothing sent yet")
     #: It answers.
@@ -107,6 +109,8 @@ def health_of(
         health, reason = Health.PAUSED, engine.redact(state.message)
     elif is_exhausted:
         health = Health.EXHAUSTED
+    elif state.answered_at > max(state.succeeded_at, state.exhausted_until):
+        health, reason = Health.REJECTING, engine.redact(state.message)
     else:
         health = Health.FINE if state.answered_at else Health.UNUSED
     first_due = getattr(state, "first_due", None) or 0.0

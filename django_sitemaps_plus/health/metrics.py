@@ -17,7 +17,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 
 from .alerts import unreported
-from .engines import EngineHealth, all_engines
+from .engines import EngineHealth, Health, all_engines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +30,8 @@ class Metrics:
     waiting: int
     #: Seconds since the first of these happened; 0 if nothing waits.
     oldest_waiting_seconds: float
-    #: The aliases of engines that cannot be notified. None if no engine is configured,
-    #: or if nothing may be submitted from here.
+    #: The aliases of engines that cannot be notified, or reject what they are sent.
+    #: None if no engine is configured, or if nothing may be submitted from here.
     paused_engines: tuple[str, ...] | None
     #: Sitemap pages that were never built. None if a section has no pages yet, or
     #: cannot be used: nobody knows how many there are.
@@ -54,7 +54,11 @@ def metrics() -> Metrics:
     """
     now, refusal = time.time(), guards.refusal()
     chosen = all_engines(refusal) if engines() else []
-    paused = {one.state.engine for one in chosen if one.is_failing}
+    paused = {
+        one.state.engine
+        for one in chosen
+        if one.is_failing or one.health is Health.REJECTING
+    }
     waiting, first = _waiting(chosen)
     unbuilt, left_out = _pages()
     audited = _audited()

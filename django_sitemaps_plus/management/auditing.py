@@ -65,7 +65,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         choices=LEVELS[::-1],
-        help="end with 1 where the audit finds this, or worse (default: error)",
+        help="end with 1 where the checks or the audit find this, or worse (default: "
+        "error)",
     )
 
 
@@ -257,8 +258,9 @@ def summary(result: Result) -> str:
     audit = result.audit
     numbers = {"error": audit.errors, "warning": audit.warnings}
     if audit.fetched == Audit.Fetched.CRAWLED:
-        files = f"{audit.fetched_urls:,} of {counted(audit.urls, 'sitemap')} read"
-        return f"As crawlers see it: {files}; {_sum(numbers)}. {audit.missed}".rstrip()
+        files = f"{audit.fetched_urls:,} of {counted(audit.urls, 'sitemap')}"
+        text = f"As crawlers see it: {files} requested; {_sum(numbers)}."
+        return f"{text} {audit.missed}".rstrip()
     urls = counted(audit.urls, "URL")
     if audit.fetched:
         urls += f", {audit.fetched_urls:,} of them fetched"

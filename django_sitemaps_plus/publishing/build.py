@@ -87,6 +87,8 @@ class SectionReport:
         else:
             self.changed += 1
             self.repeated += repeated(new.segment.text())
+        if page.error:
+            self.errors.append(page.error)
         self.note_problems(page)
 
     def note_problems(self, page: Page) -> None:
@@ -181,6 +183,11 @@ def reconcile(
     _Run(source, site, done, progress, is_wanted).build()
     _count(done)
     return done
+
+
+def forget_errors(name: str) -> None:
+    """Have the pages of a section that are in error built again, without a rest."""
+    pages().filter(of_sections(name)).exclude(error="").update(verified_at=0)
 
 
 def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:

@@ -113,6 +113,8 @@ def test_engines_at_a_glance(told: Any, admin_client: Client, settings: Any) -> 
     EngineState.objects.update(paused_until=0)
     assert "Next try now." in text(admin_client, "enginestate/")
     EngineState.objects.update(failures=0)
+    assert ">rejects what is sent</strong>" in text(admin_client, "enginestate/")
+    EngineState.objects.update(succeeded_at=time.time())
     assert ">works</strong>" in text(admin_client, "enginestate/")
     EngineState.objects.update(exhausted_until=time.time() + 30)
     assert ">quota used up</strong>" in text(admin_client, "enginestate/")

@@ -123,6 +123,20 @@ def test_live_asks_the_site_over_http_and_says_how_long_it_took(
     assert 0 < times["p50"] <= times["p95"] <= times["max"]
 
 
+def test_a_site_that_refuses_is_not_said_to_be_silent(
+    register: Any, settings: Any
+) -> None:
+    pages = {f"/{n}/": Reply(status=429) for n in range(5)}
+    with FakeSite({**pages, "/robots.txt": ""}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, *pages)
+        missed = audit("--live", "--rate", "1000")["missed"]
+    assert missed == (
+        "3 URLs in a row were refused (answers 429: too many requests, see --rate): 3 "
+        "of 5 URLs were asked for."
+    )
+
+
 def test_a_site_that_does_not_answer_is_not_asked_for_all_its_urls(
     register: Any, settings: Any
 ) -> None:
@@ -559,6 +573,16 @@ def test_what_fails_is_said_by_the_option(register: Any) -> None:
     assert run_command("check_sitemaps")[1:] == ("", 0)
     _, err, code = run_command("check_sitemaps", "--fail-on", "warning")
     assert (err, code) == ("CommandError: The audit found 0 errors and 1 warning.\n", 1)
+
+
+def test_warnings_of_system_checks_fail_by_the_option_too(
+    register: Any, settings: Any
+) -> None:
+    listing(register, "/a/")
+    settings.ROOT_URLCONF = "tests.support.catch_all_urls"
+    assert run_command("check_sitemaps")[1:] == ("", 0)
+    _, err, code = run_command("check_sitemaps", "--fail-on", "warning")
+    assert (err, code) == ("CommandError: Warnings: sitemaps_plus.W015.\n", 1)
 
 
 def test_a_finding_is_silenced_by_its_id(register: Any, settings: Any) -> None:

@@ -39,7 +39,7 @@ def test_how_sections_stand(register: Register, settings: Any) -> None:
     articles(2)
     run_command("build_sitemaps", "article")
     out, err, code = check()
-    assert (err, code) == ("", 0)
+    assert (err, code) == ("CommandError: The audit found 1 error.\n", 1)
     assert out == (
         "Section 'article':\n"
         "  Paged by key (id).\n"
@@ -56,12 +56,11 @@ def test_how_sections_stand(register: Register, settings: Any) -> None:
         "  On the object path: location() is a method.\n"
         "  Next: nothing to do\n"
         "\n"
-        "warning A001: sections with pages that were not built, and so not checked "
-        "(1)\n"
+        "error A001: sections with pages that were not built, and so not checked (1)\n"
         "  plain: no page yet\n"
         "  Next: run manage.py build_sitemaps. See docs/audit.md#A001.\n"
         "\n"
-        "Audit: 4 URLs; 0 errors and 1 warning.\n"
+        "Audit: 4 URLs; 1 error and 0 warnings.\n"
     )
     run_command("build_sitemaps", "plain")
     out, _, _ = check("plain")
@@ -115,11 +114,13 @@ def test_a_page_in_error(register: Register) -> None:
     assert section["next"] == (
         "correct the rows, then run manage.py build_sitemaps article"
     )
-    assert (err, code) == ("CommandError: In error: article.\n", 1)
+    assert err == "CommandError: In error: article. The audit found 1 error.\n"
+    assert code == 1
 
 
 def test_quiet_it_prints_errors_only(register: Register) -> None:
     register("article", ArticleSitemap)
+    run_command("build_sitemaps")
     assert check("-v0") == ("", "", 0)
     assert check("--suggest", "-v0") == ("", "", 0)
     register("broken", type("Broken", (ArticleSitemap,), {"items": lambda self: 1 / 0}))
@@ -149,6 +150,7 @@ def test_a_check_in_error(register: Register) -> None:
 
 def test_a_silenced_check(register: Register, settings: Any) -> None:
     register("article", type("Wrong", (ArticleSitemap,), {"changefreq": "often"}))
+    run_command("build_sitemaps")
     assert check()[1:] == ("CommandError: In error: sitemaps_plus.E010.\n", 1)
     settings.SILENCED_SYSTEM_CHECKS = ["sitemaps_plus.E010"]
     out, _, code = check("--format", "json")
@@ -186,6 +188,7 @@ class Needy(ArticleSitemap):
 def test_a_class_that_cannot_be_made(register: Register, options: list[str]) -> None:
     register("needy", Needy)
     register("article", ArticleSitemap)
+    run_command("build_sitemaps", "article")
     out, err, code = check(*options)
     assert "Section 'article'" in out
     assert "needed" in out + err

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import trustme
 
-from django_sitemaps_plus.audit import kinds
+from django_sitemaps_plus.audit import crawl, kinds
 from django_sitemaps_plus.audit.queries import last_crawls
 from django_sitemaps_plus.engines import http
+from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.health import crawler
 from django_sitemaps_plus.health.alerts import NOTE, Subject, alerts
 from django_sitemaps_plus.models import Page, Read
@@ -406,6 +408,35 @@ def test_when_the_time_is_over_the_rest_is_left(
     (audit,) = last_crawls()
     assert audit.fetched_urls == 0
     assert audit.missed == "Not all was read within 0 seconds."
+    site = Site.current().address()
+    assert site is not None
+    said, *_ = crawler.check(site, private=True)
+    assert said.text.startswith("The sitemap was not asked for (errors: 0, warnings")
+    assert not said.is_good, "nobody knows"
+
+
+def test_who_had_no_time_to_ask_is_not_said_to_have_asked(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def send(*given: Any, **options: Any) -> Any:
+        asked.append(options["headers"]["User-Agent"])
+        return http.send(*given, **options)
+
+    def monotonic() -> float:
+        return 100.0 if any("bingbot" in one for one in asked) else 0.0
+
+    clock = SimpleNamespace(time=time.time, sleep=time.sleep, monotonic=monotonic)
+    monkeypatch.setattr(crawler, "send", send)
+    monkeypatch.setattr(crawl, "time", clock)
+    site = Site.current().address()
+    assert site is not None
+    said, *_ = crawler.check(site, private=True)
+    assert said == CheckResult.good(
+        "The sitemap was asked for as Googlebot, bingbot, over IPv4 (errors: 0, "
+        "warnings: 0). Not all was read within 20 seconds."
+    )
 
 
 # An index

@@ -277,6 +277,30 @@ def test_a_section_of_which_all_rows_are_bad_is_a_failure(register: Any) -> None
     assert build("--ledger")[1:] == ("", 0)
 
 
+BY_POSITION = {
+    "items": lambda self: list(Article.objects.all()),
+    "location": lambda self, item: item.title,
+    "lastmod": lambda self, item: item.updated,
+}
+
+
+@pytest.mark.parametrize("methods", [{}, BY_POSITION])
+def test_a_page_in_error_is_said_and_built_again_as_soon_as_somebody_asks(
+    register: Any, methods: Any
+) -> None:
+    register("article", type("Good", (Titled,), methods))
+    articles(20, title="/a/")
+    assert build()[1:] == ("", 0)
+    Article.objects.update(title="no path")
+    for arguments in (["--reconcile", "--deep"], [], ["--reconcile"]):
+        _, err, code = build(*arguments)
+        assert "20 of the 20 rows of page article-1 are bad" in err, arguments
+        assert code == 1
+    Article.objects.update(title="/b/")
+    assert build()[1:] == ("", 0)
+    assert Page.objects.get().error == ""
+
+
 def test_quiet_it_prints_errors_only(register: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(utils, "EVERY", 0)
     assert build("-v0") == ("", "", 0)

@@ -232,6 +232,6 @@ def test_a_static_front_end_passes_on_what_the_documentation_says(
         out, err, code = run_command("check_sitemaps", "--live", "--rate", "50")
         assert (err, code) == ("", 0), out
         assert "Audit: 2 URLs, 2 of them fetched; 0 errors" in out
-        assert "1 of 1 sitemap read; 0 errors and 0 warnings" in out
+        assert "1 of 1 sitemap requested; 0 errors and 0 warnings" in out
         out, _, _ = run_command("ping_sitemaps", "--check", "--force")
         assert "indexnow: The key file is at " in out

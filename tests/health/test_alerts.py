@@ -11,6 +11,11 @@ import pytest
 from django.test import Client
 
 from django_sitemaps_plus.audit import kinds
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.outbox import enqueue
+from django_sitemaps_plus.engines.base import Answer, Outcome
+from django_sitemaps_plus.health.alerts import alerts, errors
+from django_sitemaps_plus.health.metrics import metrics
 from django_sitemaps_plus.models import (
     Audit,
     Change,
@@ -21,7 +26,8 @@ from django_sitemaps_plus.models import (
 )
 from tests.health.conftest import audited
 from tests.support.helpers import run_command
-from tests.support.outbox_world import happened
+from tests.support.outbox_engines import Scripted
+from tests.support.outbox_world import happened, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -101,6 +107,25 @@ def is_not_included(settings: Any) -> None:
     settings.ROOT_URLCONF = "tests.support.without_sitemaps_urls"
 
 
+def is_answered_by_another_view(settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.support.catch_all_urls"
+
+
+def rejects(settings: Any) -> None:
+    (engine,) = engines().values()
+    assert isinstance(engine, Scripted)
+    no = Answer(outcome=Outcome.REJECTED, status=400, message="No such key.")
+    engine.answers.append(no)
+    happened("/b/")
+    run()
+
+
+def is_called_otherwise(settings: Any) -> None:
+    happened("/b/", "/c/")
+    enqueue()
+    use(settings, two="Few")
+
+
 @pytest.mark.parametrize(
     ("plant", "text"),
     [
@@ -121,6 +146,16 @@ def is_not_included(settings: Any) -> None:
         (
             is_not_included,
             "No URLconf includes the addresses of the sitemaps. Add path(",
+        ),
+        (
+            is_answered_by_another_view,
+            "/sitemap.xml, /sitemap-article.xml, /sitemap-article-1.xml: "
+            "tests.testapp.views.anything (URL pattern '",
+        ),
+        (rejects, "one: 1 submission failed. The last one: https://www.example.com/b/"),
+        (
+            is_called_otherwise,
+            "one is not in SITEMAPS_PLUS['ENGINES'] any more, so nothing is sent to",
         ),
     ],
 )
@@ -210,6 +245,33 @@ def test_what_was_not_looked_at_is_said(sound: None, admin_client: Client) -> No
     audited(fetched="crawl", fetched_urls=1, urls=1, sections={}, missed="No IPv6.")
     out = " ".join(run_command("ping_sitemaps", "--status")[0].split())
     assert "Note: The last audit of the site did not see everything: No" in out
+
+
+def test_a_rejection_is_a_warning_once_the_engine_accepts_again(sound: None) -> None:
+    rejects(None)
+    assert metrics().paused_engines == ("one",)
+    out, _, _ = run_command("ping_sitemaps", "--status")
+    assert "Health        rejects what is sent: No such key." in out
+    happened("/c/")
+    run()
+    out, _, code = run_command("ping_sitemaps", "--status")
+    assert "Warning: one: 1 submission failed. The last one:" in out
+    assert code == 0
+    assert metrics().paused_engines == ()
+
+
+def test_an_engine_that_failed_may_be_taken_out(sound: None, settings: Any) -> None:
+    EngineState.objects.update(failures=5)
+    is_called_otherwise(settings)
+    out, _, code = run_command("ping_sitemaps", "--status")
+    assert "Warning: one is not in SITEMAPS_PLUS['ENGINES'] any more" in out
+    assert code == 0
+
+
+def test_who_answers_elsewhere_may_be_silenced(sound: None, settings: Any) -> None:
+    is_answered_by_another_view(settings)
+    settings.SILENCED_SYSTEM_CHECKS = ["sitemaps_plus.W015"]
+    assert errors(alerts()) == []
 
 
 def test_bytes_that_were_damaged_are_a_warning(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from django_sitemaps_plus.audit import kinds
 from django_sitemaps_plus.health.alerts import alerts, errors
 from django_sitemaps_plus.health.metrics import Metrics, metrics
 from django_sitemaps_plus.models import Audit, Change, Page, Submission
@@ -104,6 +105,9 @@ def test_of_several_sections_the_one_that_was_not_looked_at_counts(
     assert metrics().last_audit_seconds == about(7000)
     # It ended before it had read the pages of the section.
     audited("E-any", sections={"more": [3, 0]})
+    assert metrics().last_audit_seconds == about(7000)
+    # Some of the pages were not built, or could not be read.
+    audited(kinds.NOT_BUILT)
     assert metrics().last_audit_seconds == about(7000)
     Audit.objects.all().delete()
     assert metrics().last_audit_seconds is None

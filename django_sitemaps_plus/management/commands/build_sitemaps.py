@@ -210,6 +210,7 @@ class Command(SitemapsCommand):
             else:
                 progress = _unless_done(self.progress(f"{start} {{}} of {{}} pages"))
                 site = site_address()
+                build.forget_errors(name)
                 if reconcile:
                     done = build.reconcile(source, site, deep=deep, progress=progress)
                 else:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.checks import ERROR, CheckMessage, run_checks
+from django.core.checks import ERROR, WARNING, CheckMessage, run_checks
 from django.core.management import CommandError
 
 from django_sitemaps_plus.audit import comparison, saved, suggestions
@@ -144,9 +144,12 @@ class Command(SitemapsCommand):
         else:
             self._print(messages, states, results)
         failed = [str(message.id) for message in messages if message.level >= ERROR]
+        warned = [str(message.id) for message in messages if message.level == WARNING]
         failed += [state.name for state in states if state.errors]
         faults = [auditing.failed(one, options["fail_on"]) for one in results]
         faults += [stopped, MIGRATE * (not has_ledger)]
+        if warned and options["fail_on"] == "warning":
+            faults.insert(0, f"Warnings: {', '.join(warned)}.")
         problem = " ".join(filter(None, (_in_error(failed), *faults)))
         if stopped or (result is not None and result.audit.was_interrupted):
             self.is_stopped = True
