@@ -381,6 +381,11 @@ def _formats(given: Any) -> dict[str, Format]:
     return {name: _format(name, options) for name, options in found.items()}
 
 
+def _is_prefix(text: str) -> bool:
+    has_braces = not {"{", "}"}.isdisjoint(text.replace("{host}", ""))
+    return not (text.startswith("/") or has_braces)
+
+
 def _publish(given: Any) -> Publish | None:
     example = '{"STORAGE": "sitemaps"}'
     found = options_of(given, ("STORAGE", "OPTIONS"), "keys", example, "PUBLISH")
@@ -395,8 +400,9 @@ def _publish(given: Any) -> Publish | None:
     is_number = isinstance(every, (int, float)) and not isinstance(every, bool)
     rules = {
         "prefix": (
-            isinstance(prefix, str) and not prefix.startswith("/"),
-            "use text that does not begin with '/', for example 'maps/'.",
+            isinstance(prefix, str) and _is_prefix(prefix),
+            "use text that does not begin with '/', and no braces but {host}, for "
+            "example 'maps/'.",
         ),
         "gzip": (
             options["gzip"] in ("", "encoding", "file"),

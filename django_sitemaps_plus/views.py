@@ -19,6 +19,8 @@ from django.core.paginator import Paginator
 from django.db import DatabaseError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.template import TemplateDoesNotExist
+from django.template.backends.django import DjangoTemplates
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
@@ -342,7 +344,13 @@ def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
 
     Also where ``STYLESHEET`` is off: pages that a browser has may name it yet.
     """
-    body = render_to_string("django_sitemaps_plus/sitemap.css").encode()
+    name = "django_sitemaps_plus/sitemap.css"
+    try:
+        body = render_to_string(name).encode()
+    except TemplateDoesNotExist:
+        # TEMPLATES is empty, or knows other engines only.
+        own = {"NAME": "own", "APP_DIRS": True, "DIRS": [], "OPTIONS": {}}
+        body = DjangoTemplates(own).get_template(name).render().encode()
     tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     response = HttpResponse(body, content_type="text/css; charset=utf-8")
     response.headers["ETag"] = tag

@@ -78,6 +78,14 @@ def test_merged_sections_name_the_stylesheet_once(
     assert document.count(b"xml-stylesheet") == 1
 
 
+def test_it_needs_no_template_engine_of_the_project(
+    client: Client, settings: Any
+) -> None:
+    expected = client.get("/sitemap-style").content
+    settings.TEMPLATES = []
+    assert client.get("/sitemap-style").content == expected
+
+
 def test_it_is_found_below_a_prefix_too(
     client: Client, site: list[Article], change: Callable[..., None]
 ) -> None:

@@ -134,7 +134,10 @@ REPEATED = _kind(
     "A014",
     WARNING,
     _("URLs that a section lists more than once"),
-    _("exclude repeated rows in items(), or use a column for the URL that is unique"),
+    _(
+        "exclude repeated rows in items(), or use a column for the URL that is unique; "
+        "with i18n, write {language} into the path of the Route"
+    ),
 )
 SHARED = _kind(
     "A015",

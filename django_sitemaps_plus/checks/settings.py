@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage
-from django.core.files.storage import storages
+from django.core.files.storage import FileSystemStorage, storages
 
 from django_sitemaps_plus.conf import advice, get_settings
+from django_sitemaps_plus.delivery import documents
 from django_sitemaps_plus.delivery.storages import takes_headers
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.locations import resolve
@@ -119,7 +121,7 @@ def check_formats(**kwargs: Any) -> Iterator[CheckMessage]:
 
 @check()
 def check_publish(**kwargs: Any) -> Iterator[CheckMessage]:
-    """E080 to E083: files that cannot be published where ``PUBLISH`` says."""
+    """E080 to E084 and W081: files that cannot be published where ``PUBLISH`` says."""
     options = get_settings().publish
     if options is None:
         return
@@ -152,6 +154,36 @@ def check_publish(**kwargs: Any) -> Iterator[CheckMessage]:
             f"{given}: {type(storage).__name__} cannot store Content-Encoding with "
             "each file, so readers would take gzipped files for XML.",
             'Set "gzip" to "file" (.xml.gz), or leave it out.',
+        )
+    for option in ("file_overwrite", "overwrite_files"):
+        if not getattr(storage, option, True):
+            yield message(
+                "E084",
+                f"{given}: the storage {options.storage!r} does not replace files of "
+                "the same name.",
+                f"Add to its OPTIONS in STORAGES: {option!r}: True.",
+            )
+    media = os.path.abspath(django_settings.MEDIA_ROOT)
+    if isinstance(storage, FileSystemStorage) and storage.path("") == media:
+        yield message(
+            "W081",
+            f"{given}: the storage {options.storage!r} publishes into MEDIA_ROOT "
+            f"({media}), among the files that people upload.",
+            f"Write STORAGES[{options.storage!r}] with "
+            '"OPTIONS": {"location": "/srv/sitemaps"}.',
+        )
+
+
+@check()
+def check_cache_tags(**kwargs: Any) -> Iterator[CheckMessage]:
+    """W080: answers have tags, and no cache is purged by them."""
+    if get_settings().CACHE_TAGS and not documents.are_wanted():
+        yield message(
+            "W080",
+            "SITEMAPS_PLUS['CACHE_TAGS'] is set, but nothing receives "
+            "documents_changed, so no cache is purged when a sitemap changes.",
+            "Import the module with your receiver in ready() of an AppConfig, or "
+            "silence this check if something else purges the cache.",
         )
 
 

@@ -186,7 +186,8 @@ class _Run:
         except Exception as error:  # a storage raises whatever it likes
             problem = printable(str(error))
             if not isinstance(error, SitemapsPlusError):
-                logger.exception("The file %s cannot be published.", name)
+                if not _is_of_storage(error):
+                    logger.exception("The file %s cannot be published.", name)
                 problem = printable(f"{type(error).__name__}: {error}")
             self.done.errors.append(f"{name}: {problem}")
             files().update_or_create(name=name, defaults={"error": problem})
@@ -211,7 +212,8 @@ class _Run:
     def _plain(self, address: str, text: str, control: str | None) -> _File:
         """Return a text file that is never packed."""
         found = document(text.encode(), TEXT)
-        headers = Headers(TEXT, "", control or "")
+        tags = cache_tags(urlsplit(address).path)
+        headers = Headers(TEXT, "", control or "", tags)
         return _File(self._name(address), headers, found.tag, lambda: found)
 
     def _name(self, address: str) -> str:
@@ -444,6 +446,12 @@ class _Run:
                 files().filter(pk=row.pk).delete()
                 del self.put[row.name]
                 self.done.deleted += 1
+
+
+def _is_of_storage(error: Exception) -> bool:
+    """Return whether a disk or S3 refused, which no traceback explains further."""
+    module = type(error).__module__
+    return isinstance(error, OSError) or module.startswith(("boto3.", "botocore."))
 
 
 def _stored_pages() -> PageQuerySet:

@@ -43,6 +43,16 @@ def takes_headers(storage: Storage) -> bool:
     return any(kind.__module__ == _S3 for kind in type(storage).__mro__)
 
 
+def place(alias: str) -> str:
+    """Return the folder or the bucket of a storage, as far as it says."""
+    try:
+        storage = storages[alias]
+    except Exception:  # a backend raises whatever it likes
+        return ""
+    names = "bucket_name", "azure_container", "location"
+    return "/".join(str(found) for one in names if (found := getattr(storage, one, "")))
+
+
 class Target:
     """A storage to put files into: each replaces the former one of its name at once."""
 

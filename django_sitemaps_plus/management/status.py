@@ -12,6 +12,7 @@ from django.utils.translation import override
 from django_sitemaps_plus.delivery import reports
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.published import State
+from django_sitemaps_plus.delivery.storages import place
 from django_sitemaps_plus.engines.base import SitemapStatus
 from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.engines import EngineHealth
@@ -120,6 +121,7 @@ def of_storage(state: State) -> Block:
     return Block(
         f"Published to {state.storage}",
         [
+            ("Place", place(state.storage)),
             ("Files", f"{state.files:,}"),
             ("Failed", waiting),
             ("Puts", f"{state.puts_today:,} today, {state.puts:,} in 30 days"),

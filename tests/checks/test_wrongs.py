@@ -149,6 +149,13 @@ INDEXNOW = f"{ENGINE}.indexnow.IndexNow"
 KEY = "0123456789abcdef"
 
 FOLDER = {"STORAGE": "default"}
+FILES = "django.core.files.storage"
+
+
+def storage(backend: str, **beside: str) -> Plant:
+    """Let "default" be a storage, with what is no option of STORAGES."""
+    return setting("STORAGES", {"default": {"BACKEND": backend, **beside}})
+
 
 #: What test_checks tries more of.
 ONE_OF_EACH = {number: attributes for attributes, number, _, _ in DECLARED}
@@ -176,6 +183,7 @@ WRONGS: list[tuple[str, Plant]] = [
             {"PUBLISH": {"STORAGE": "default", "OPTIONS": {"every": 0}}},
             {"PUBLISH": {"STORAGE": "default", "OPTIONS": {"prefix": "/maps"}}},
             {"PUBLISH": {"STORAGE": "default", "OPTIONS": {"prefx": "maps"}}},
+            {"PUBLISH": {"STORAGE": "default", "OPTIONS": {"prefix": "{hots}/"}}},
         )
     ),
     ("E002", given(BASE_URL="www.example.com")),
@@ -210,6 +218,15 @@ WRONGS: list[tuple[str, Plant]] = [
     ("E081", given(SITES={"blog": BLOG}, PUBLISH=FOLDER)),
     ("E082", given(PUBLISH={"STORAGE": "sitemap"})),
     ("E083", given(PUBLISH={**FOLDER, "OPTIONS": {"gzip": "encoding"}})),
+    ("E084", both(given(PUBLISH=FOLDER), storage("tests.support.published.Keeping"))),
+    (
+        "W081",
+        both(
+            given(PUBLISH=FOLDER),
+            storage(f"{FILES}.FileSystemStorage", LOCATION="/srv/sitemaps"),
+        ),
+    ),
+    ("W080", given(CACHE_TAGS=["Cache-Tag"])),
     # Sites
     ("E040", both(given(SITES={"blogs": BLOG}), of_blog)),
     ("E041", both(NO_ADDRESS, setting("SITE_ID", 7))),

@@ -149,6 +149,7 @@ def test_s3_has_each_file_with_its_headers(
     assert named == "sitemap-article-1.xml sitemaps"
     body, headers = read(f"{bucket}/robots.txt")
     assert body.startswith(b"User-agent")
+    assert headers["x-amz-meta-surrogate-key"] == "robots.txt sitemaps"
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
     assert headers["Content-Encoding"] is None
 

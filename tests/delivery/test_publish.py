@@ -240,7 +240,9 @@ def test_no_url_is_missing_wherever_a_storage_fails_after_a_split(
         assert "disk failed" not in str(state())
 
 
-def test_a_full_disk_leaves_no_half_file(folder: Path, register: Register) -> None:
+def test_a_full_disk_leaves_no_half_file(
+    folder: Path, register: Register, caplog: pytest.LogCaptureFixture
+) -> None:
     register("article", Articles)
     insert(*range(5))
     build("--publish")
@@ -257,6 +259,7 @@ def test_a_full_disk_leaves_no_half_file(folder: Path, register: Register) -> No
     out, err, code = run_command("build_sitemaps", "--publish")
     assert code == 1
     assert "sitemap-article-1.xml: OSError: [Errno 28] No space left on device" in err
+    assert "Traceback" not in caplog.text
     assert (names(folder), (folder / "sitemap.xml").read_bytes()) == (there, before)
     out, err, code = run_command("ping_sitemaps", "--status")
     assert code == 1
@@ -266,6 +269,7 @@ def test_a_full_disk_leaves_no_half_file(folder: Path, register: Register) -> No
     out, err, code = run_command("ping_sitemaps", "--status")
     assert (err, code) == ("", 0)
     assert "Published to sitemaps" in out
+    assert str(folder) in out.replace("\n", "").replace(" ", "")
     assert urls(in_folder(folder)) == expected()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.core.files.storage import FileSystemStorage
+from django.core.files.storage import FileSystemStorage, InMemoryStorage
 
 #: Reads a file by its name; raises ``LookupError`` if there is none.
 Read = Callable[[str], bytes]
@@ -28,6 +28,12 @@ class Troubled(FileSystemStorage):
         type(self).plan(self.writes)
         saved: str = super()._save(name, content)  # type: ignore[misc]  # no stub
         return saved
+
+
+class Keeping(InMemoryStorage):
+    """A storage that replaces no files, as S3's with this option."""
+
+    file_overwrite = False
 
 
 def in_folder(folder: Path) -> Read:
