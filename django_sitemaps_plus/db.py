@@ -131,13 +131,6 @@ def tables_exist(using: str) -> bool:
     return {model._meta.db_table for model in models} <= names
 
 
-#: What to do where they are not.
-MIGRATE = (
-    "The tables of django_sitemaps_plus are missing: run "
-    "'manage.py migrate sitemaps_plus'."
-)
-
-
 def tables_are_missing(using: str) -> bool:
     """Return whether that is why a database failed; not if it cannot be asked."""
     try:

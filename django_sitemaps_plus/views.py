@@ -27,7 +27,7 @@ from django.views.decorators.http import require_safe
 
 from .conf import get_settings
 from .contrib_views import index, sitemap
-from .db import MIGRATE, tables_are_missing
+from .db import tables_are_missing
 from .delivery.engines import files_of
 from .exceptions import NotReady, TooManyBadRows
 from .pagination.queries import ledger
@@ -63,6 +63,7 @@ from .sitemaps.site import (
     rendering_context,
     working_for,
 )
+from .sitemaps.tenants import tables_missing
 
 __all__ = [
     "engine_file",
@@ -110,7 +111,7 @@ def _guarded(view: View) -> View:
             return unavailable()
         except DatabaseError:
             if tables_are_missing(ledger()):
-                return unavailable(MIGRATE)
+                return unavailable(tables_missing(ledger()))
             # A lock, a restart, a server that is away or only lets read, for which each
             # database has other errors. Crawlers retry later.
             logger.exception("%s: the database failed.", request.path)

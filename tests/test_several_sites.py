@@ -30,6 +30,7 @@ from django_sitemaps_plus.models import (
     UrlChange,
 )
 from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.site import Site as SiteToWorkFor
 from tests.engines.setups import KEY
 from tests.support.fakes.indexnow import FakeIndexNow
 from tests.support.helpers import locations, run_command
@@ -320,7 +321,11 @@ def test_a_command_works_for_all_sites_or_for_one(hosts: Any) -> None:
     out, err, code = run_command("build_sitemaps", "post")
     assert out == "Section 'post': 1 page, 1 entry; 0 built, 1 unchanged.\n"
     out, err, code = run_command("build_sitemaps", "--site", "blgo")
-    assert (code, "--site 'blgo': there is no such site." in err) == (2, True)
+    assert "--site: There is no site 'blgo'. There are: 1, blog." in err
+    assert code == 2
+    # As the page on monitoring writes it.
+    with pytest.raises(LookupError, match=r"'blgo'\. There are: 1, blog\."):
+        SiteToWorkFor.called("blgo")
     out, err, code = run_command("check_sitemaps", "--format", "json")
     assert (code, "There are: 1, blog." in err) == (2, True)
 

@@ -110,8 +110,24 @@ def test_a_command_works_for_all_tenants(
     os.truncate(f"{given['folder']}/t1.sqlite3", 0)
     done = manage("ping_sitemaps", "--force")
     assert done.returncode == 1
-    assert "CommandError: Site t1: " in done.stderr
+    missing = (
+        "The tables of django_sitemaps_plus are missing for the tenant 't1': run "
+        "'manage.py migrate sitemaps_plus --database t1'."
+    )
+    assert f"CommandError: Site t1: {missing}" in done.stderr
     assert "Site 't3':" in done.stdout
+
+
+def test_a_command_passes_over_a_tenant_without_an_address(
+    given: dict[str, Any], manage: Manage
+) -> None:
+    for command in (["build_sitemaps"], ["ping_sitemaps", "--force"]):
+        done = manage(*command, without=["t1"])
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Site 't1':\nSkipped. The site's address is not known" in done.stdout
+        assert "Site 't3':" in done.stdout
+    assert count(given, "t1", "pagefile") == 0
+    assert count(given, "t3", "pagefile") == 1
 
 
 @pytest.mark.parametrize(
@@ -140,3 +156,5 @@ def test_what_cannot_be_right_is_refused(
     done = manage("check", settings={**given["settings"], **settings})
     assert done.returncode == 1
     assert said in done.stderr
+    # Nothing was saved, so the end of the process has nothing to write.
+    assert "Exception ignored" not in done.stderr

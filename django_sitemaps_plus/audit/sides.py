@@ -37,7 +37,7 @@ from django_sitemaps_plus.publishing.page_writer import raises
 from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import describe
-from django_sitemaps_plus.sitemaps import sections
+from django_sitemaps_plus.sitemaps import sections, tenants
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -213,7 +213,11 @@ def of_url_name(
         # Another one each time: a cache of the whole site must not answer.
         query = f"{parts.query}&sitemaps-plus-compare={secrets.token_hex(8)}"
         entries: list[Entry] = []
-        with _noted(problems, parts.path), rendering_context(site):
+        with (
+            _noted(problems, parts.path),
+            rendering_context(site),
+            tenants.coming_back(),
+        ):
             response = handler.get_response(_request(site, parts.path, query))
             entries = list(_entries(parts.path, response))
         return iter(entries)

@@ -243,7 +243,7 @@ def _log(using: str, error: Exception) -> None:
         _logged[using] = now
         logger.error(
             "Changes cannot be recorded: %s. If the tables of django_sitemaps_plus are "
-            "missing, run 'manage.py migrate sitemaps_plus --database %s'.",
+            "missing, run '%s'.",
             " ".join(str(error).split()),
-            using,
+            tenants.migration(using),
         )

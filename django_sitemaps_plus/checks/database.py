@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.apps import apps
@@ -34,15 +35,18 @@ def check_tables(
     databases: Sequence[str] | None = None, **kwargs: Any
 ) -> Iterator[CheckMessage]:
     """W008: the tables, unless they are just being created."""
-    if sys.argv[1:2] == ["migrate"]:  # which runs no checks when code calls it
+    # They run no checks when code calls them.
+    if sys.argv[1:2] in (["migrate"], ["migrate_schemas"]):
         return
     using = ledger()
     if using not in (databases or ()) or tables_exist(using):
         return
     # Beside tenants that have them there are schemas that need none.
-    if tenants.configured() is None or not tenants.all_keys():
-        text = "The tables of django_sitemaps_plus are missing."
-        yield message("W008", text, "manage.py migrate creates them.")
+    with suppress(DatabaseError):  # the table of tenants is missing too
+        if tenants.configured() is not None and tenants.all_keys():
+            return
+    text = "The tables of django_sitemaps_plus are missing."
+    yield message("W008", text, f"'{tenants.migration(using)}' creates them.")
 
 
 @check(Tags.database, of_each_site=True)

@@ -61,7 +61,7 @@ def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
 @check()
 def check_extra_sitemaps(**kwargs: Any) -> Iterator[CheckMessage]:
     """W063: further sitemaps that no site's index may list."""
-    given = [site.base_url for site in Site.all()]
+    given = [site.unasked().base_url for site in Site.all()]
     # Without an address only a request or the database knows a site's host.
     sites = [parse_base_url(url) for url in given if url]
     for extra in get_settings().extra_sitemaps():

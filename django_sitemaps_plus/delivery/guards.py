@@ -56,7 +56,7 @@ def _address() -> CheckResult:
     if is_private(site.origin.host):
         return CheckResult.bad(
             f"{site.origin} is not a public address: engines cannot reach it.",
-            f"Set SITEMAPS_PLUS['BASE_URL'] to the public address{_OR_FORCE}",
+            f"{address_advice().rstrip('.')}{_OR_FORCE}",
         )
     return CheckResult.good(f"The site's address is {site.origin}.")
 

@@ -114,15 +114,19 @@ def _different(
     return CheckResult.bad("The key file contains something else.", f"Add {_INCLUDE}.")
 
 
+#: Engines do not know which of them says where the site is.
+_ADDRESS = "the site's address (BASE_URL, or the tenant's domain)"
+
+
 def unreachable_fix(error: TransportError) -> str:
     """Return what to do where the site itself gives no answer at its address."""
     if error.stage == "private":
-        return "Set BASE_URL to the public address, or use --force."
+        return f"Set {_ADDRESS} to the public one, or use --force."
     if error.stage == "name":
-        return "Correct BASE_URL, or the DNS records of its host."
+        return f"Correct {_ADDRESS}, or the DNS records of its host."
     if error.stage == "tls":
         return (
             "Give the server a certificate that is valid for this name today, and let "
             "it send the whole chain."
         )
-    return "Make the site reachable from this machine at BASE_URL."
+    return "Make the site reachable from this machine at its address."

@@ -18,6 +18,7 @@ from django_sitemaps_plus.audit.asking import Fetch
 from django_sitemaps_plus.audit.rules.answers import GOOGLE_READS, Answer
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.engines.http import send
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 #: Seconds that one page may take.
@@ -44,17 +45,18 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
     def fetch(url: str) -> Answer:
         parts = urlsplit(url)
         started = time.perf_counter()
-        response = client.get(
-            # Without the prefix, which a server takes off as well.
-            f"/{parts.path.removeprefix(site.prefix).lstrip('/')}"
-            + (f"?{parts.query}" if parts.query else ""),
-            headers={"host": parts.netloc, "accept": "text/html,*/*"},
-            secure=parts.scheme == "https",
-            SCRIPT_NAME=site.prefix.rstrip("/"),
-        )
-        # Read to its end, as a server does. The client closes the response itself, and
-        # leaves the connections open.
-        body, flaw = _read(response)
+        with tenants.coming_back():
+            response = client.get(
+                # Without the prefix, which a server takes off as well.
+                f"/{parts.path.removeprefix(site.prefix).lstrip('/')}"
+                + (f"?{parts.query}" if parts.query else ""),
+                headers={"host": parts.netloc, "accept": "text/html,*/*"},
+                secure=parts.scheme == "https",
+                SCRIPT_NAME=site.prefix.rstrip("/"),
+            )
+            # Read to its end, as a server does. The client closes the response itself,
+            # and leaves the connections open.
+            body, flaw = _read(response)
         seconds = time.perf_counter() - started
         client.cookies.clear()
         headers = {name.lower(): value for name, value in response.headers.items()}

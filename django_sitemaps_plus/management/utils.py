@@ -12,11 +12,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from django_sitemaps_plus.db import MIGRATE, tables_are_missing
+from django_sitemaps_plus.db import tables_are_missing
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps import tenants
@@ -25,6 +24,7 @@ from django_sitemaps_plus.sitemaps.site import (
     Site,
     SiteAddress,
     address_advice,
+    known_sites,
     working_for,
 )
 from django_sitemaps_plus.sitemaps.tenants import Tenant
@@ -83,7 +83,12 @@ class SitemapsCommand(BaseCommand):
                 with sentences():
                     problem = self.run(**options)
             except CommandError as error:
-                if error.returncode == MISUSED or self.is_stopped:
+                is_misused = error.returncode == MISUSED
+                if is_misused and site.tenant and site.base_url is None:
+                    # Nobody reaches this tenant: there is nothing to do for it.
+                    self.say(f"Skipped. {error}")
+                    return ""
+                if is_misused or self.is_stopped:
                     raise
                 # The others are worked for.
                 problem = str(error)
@@ -137,7 +142,9 @@ def sentences() -> Iterator[None]:
         raise CommandError(str(error), returncode=FAILED) from error
     except DatabaseError as error:
         is_missing = tables_are_missing(ledger())
-        text = MIGRATE if is_missing else f"The database failed: {error}"
+        text = f"The database failed: {error}"
+        if is_missing:
+            text = tenants.tables_missing(ledger())
         raise CommandError(text, returncode=FAILED) from error
 
 
@@ -163,13 +170,10 @@ def _stop(number: int, frame: object) -> None:
 def _sites(named: str, options: Mapping[str, Any]) -> list[Site]:
     """Return the sites to work for; raises ``CommandError`` if that is not clear."""
     if named:
-        found = Site.called(named)
-        if found is None:
-            raise CommandError(
-                f"--site {named!r}: there is no such site. {_known_sites()}",
-                returncode=MISUSED,
-            )
-        return [found]
+        try:
+            return [Site.called(named)]
+        except LookupError as error:
+            raise CommandError(f"--site: {error}", returncode=MISUSED) from error
     sites = Site.of_process()
     if tenants.configured() and tenants.current_key() not in tenants.all_keys():
         # As django-tenants' public schema, which has no tables of this package.
@@ -178,12 +182,12 @@ def _sites(named: str, options: Mapping[str, Any]) -> list[Site]:
         raise CommandError(
             "Each request decides which Site it is for, and a command has none: say "
             "--site, or set SITE_ID, or SITEMAPS_PLUS['BASE_URL'] for a single site. "
-            f"{_known_sites()}",
+            f"{known_sites()}",
             returncode=MISUSED,
         )
     if len(sites) > 1 and options.get("format") == "json":
         raise CommandError(
-            f"--format json prints one object: say --site. {_known_sites()}",
+            f"--format json prints one object: say --site. {known_sites()}",
             returncode=MISUSED,
         )
     names = [*options.get("sections", ()), *options.get("section", ())]
@@ -206,14 +210,6 @@ def _sites_of_tenants(site: Site) -> list[Site]:
             returncode=FAILED,
         )
     return found
-
-
-def _known_sites() -> str:
-    known = [site.label for site in Site.of_process() if site.label]
-    if Site.default().is_chosen_by_request:
-        rows = apps.get_model("sites.Site").objects.order_by("pk")
-        known += [f"{row.pk} ({row.domain})" for row in rows[:20]]
-    return f"There are: {', '.join(known)}." if known else "There is only one."
 
 
 def site_address() -> SiteAddress:

@@ -144,26 +144,26 @@ class Site:
         return site
 
     @classmethod
-    def called(cls, text: str) -> Site | None:
+    def called(cls, text: str) -> Site:
         """
-        Return the site that somebody names; None if there is no such site.
+        Return the site that somebody names; raises ``LookupError`` if there is none.
 
         By its key or its host, or by the number or the domain of a Site.
         """
-        for site in cls.of_process():
-            if text in (site.key, site.label):
-                return site
-        if not apps.is_installed("django.contrib.sites"):
-            return None
-        rows = apps.get_model("sites.Site").objects
-        row = rows.filter(domain__iexact=text).first()
-        if row is None and text.isdecimal():
-            row = rows.filter(pk=int(text)).first()
-        if row is None:
-            return None
-        site, default = cls(str(row.pk)), cls.default()
+        for one in cls.of_process():
+            if text in (one.key, one.label):
+                return one
+        row = None
+        if apps.is_installed("django.contrib.sites"):
+            rows = apps.get_model("sites.Site").objects
+            row = rows.filter(domain__iexact=text).first()
+            if row is None and text.isdecimal():
+                row = rows.filter(pk=int(text)).first()
+        default, site = cls.default(), cls(str(row.pk)) if row else None
         # Another SITE_ID has settings of its own.
-        return site if default.is_chosen_by_request or site == default else None
+        if site is not None and (default.is_chosen_by_request or site == default):
+            return site
+        raise LookupError(f"There is no site {text!r}. {known_sites()}")
 
     def unasked(self) -> Site:
         """Return the same site; of a tenant the address and URLconf stay unknown."""
@@ -250,6 +250,15 @@ class Site:
         return replace(address, origin=Origin(scheme=address.origin.scheme, host=name))
 
 
+def known_sites() -> str:
+    """Return what the sites are called, as a sentence."""
+    known = [site.label for site in Site.of_process() if site.label]
+    if Site.default().is_chosen_by_request:
+        rows = apps.get_model("sites.Site").objects.order_by("pk")
+        known += [f"{row.pk} ({row.domain})" for row in rows[:20]]
+    return f"There are: {', '.join(known)}." if known else "There is only one."
+
+
 @contextmanager
 def working_for(site: Site) -> Iterator[None]:
     """Work for a site meanwhile, and for the tenant whose site it is."""
@@ -267,7 +276,7 @@ def working_for(site: Site) -> Iterator[None]:
 def address_advice() -> str:
     """Return what to do where the address of the current site is not known."""
     if Site.current().tenant:
-        return "Give the tenant a primary domain."
+        return "Give the tenant a public address: its primary domain, or base_url()."
     return "Set SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'."
 
 

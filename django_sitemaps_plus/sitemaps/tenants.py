@@ -16,6 +16,7 @@ from typing import Any
 
 from django.apps import apps
 from django.core.signals import setting_changed
+from django.db import DEFAULT_DB_ALIAS
 from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.conf import NAME, get_settings, refusal
@@ -130,7 +131,7 @@ def all_keys() -> list[str]:
 def existing(keys: Iterable[str]) -> list[str]:
     """Return those of some tenants that still exist, each once; no query if current."""
     asked = list(dict.fromkeys(keys))
-    if asked in ([], [current_key()]):
+    if not asked or asked == [current_key()]:
         return asked
     known = set(all_keys())
     return [key for key in asked if key in known]
@@ -144,6 +145,12 @@ def active(key: str) -> AbstractContextManager[object]:
     return tenants.active(key)
 
 
+def coming_back() -> AbstractContextManager[object]:
+    """Make the current tenant current again after a request, which chooses its own."""
+    tenants = configured()
+    return nullcontext() if tenants is None else tenants.active(tenants.current())
+
+
 def in_this_tenant(action: Callable[[], None]) -> Callable[[], None]:
     """Return what runs ``action`` for the tenant that is the current one now."""
     key = current_key()
@@ -153,6 +160,25 @@ def in_this_tenant(action: Callable[[], None]) -> Callable[[], None]:
             action()
 
     return run
+
+
+def migration(using: str) -> str:
+    """Return the command that creates the tables of this package in a database."""
+    if configured() is not None and apps.is_installed("django_tenants"):
+        return "manage.py migrate_schemas"
+    named = "" if using == DEFAULT_DB_ALIAS else f" --database {using}"
+    return f"manage.py migrate sitemaps_plus{named}"
+
+
+def tables_missing(using: str) -> str:
+    """Return what to say where the tables are missing, and for which tenant."""
+    text, command = "The tables of django_sitemaps_plus are missing", migration(using)
+    if configured() is None:
+        return f"{text}: run '{command}'."
+    return (
+        f"{text} for the tenant {current_key()!r}: run '{command}'. If this tenant has "
+        "no sitemap, leave django_sitemaps_plus.urls out of its URLconf."
+    )
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

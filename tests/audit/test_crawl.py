@@ -510,7 +510,8 @@ def test_what_check_cannot_reach_is_red_afterwards_too(
     before = [audit.pk for audit in last_crawls()]
     out, _, code = run_command("ping_sitemaps", "--check")
     assert code == 1
-    assert "Set BASE_URL to the public address, or use --force." in out
+    advice = "Set the site's address (BASE_URL, or the tenant's domain) to the public"
+    assert f"{advice} one, or use --force." in out
     assert [audit.pk for audit in last_crawls()] == before
 
 

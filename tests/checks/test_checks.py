@@ -934,7 +934,7 @@ def test_missing_tables_are_named_for_their_database_unless_it_is_migrated(
     finally:
         with connection.schema_editor() as editor:
             editor.create_model(EngineState)
-    hint = "manage.py migrate creates them."
+    hint = "'manage.py migrate sitemaps_plus' creates them."
     assert silent == []
     text = "The tables of django_sitemaps_plus are missing."
     assert (messages, elsewhere) == ([("W008", text, hint)], [])

@@ -6,6 +6,7 @@ They run on a PostgreSQL server of their own, which does not wait for the disk.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -281,6 +282,79 @@ def test_the_commands_of_django_tenants_run_ours(
     done = manage(given, "ping_sitemaps", "--force")
     assert done.returncode == 0, done.stderr
     assert len(engines[0].accepted) == len(engines[1].accepted) == len(TEN)
+
+
+def test_a_project_begins_with_an_empty_database(given: dict[str, Any]) -> None:
+    ask(given["database"], "CREATE DATABASE empty")
+    empty = f"{given['database'].rpartition('/')[0]}/empty"
+    extra = {"url": "https://t000.example.com/shop.xml", "index": True}
+    told = {"database": empty, "settings": {"EXTRA_SITEMAPS": [extra]}}
+    for command, *options in (
+        ["check"],
+        ["makemigrations", "--check", "--dry-run"],
+        ["check", "--database", "default"],
+        ["migrate_schemas", "--run-syncdb"],
+    ):
+        done = manage(given, command, *options, **told)
+        assert done.returncode == 0, done.stderr
+        # Only who asks for the tables hears that they are missing, and what to run.
+        is_said = "'manage.py migrate_schemas' creates them" in done.stderr
+        assert is_said == ("--database" in options), done.stderr
+
+
+@pytest.mark.parametrize("own", [{"TENANTS": "tests.tenants.elsewhere.Elsewhere"}, {}])
+def test_an_audit_stays_with_its_tenant_whatever_its_requests_make_current(
+    given: dict[str, Any], ten_tenants: None, own: dict[str, Any]
+) -> None:
+    if not own:
+        domains = "customers_domain WHERE domain LIKE '%t010.example.com'"
+        ask(given["database"], f"DELETE FROM {domains}")  # noqa: S608 (names)
+    done = manage(
+        given,
+        *("tenant_command", "check_sitemaps", "-s", "t010", "--fetch"),
+        settings={**given["settings"], **own},
+    )
+    # Its page was never built.
+    assert "Audit: 0 URLs" in done.stdout, done.stderr
+    assert rows(given, "audit") == {"t010": 1}
+
+
+def test_a_comparison_stays_with_its_tenant_too(
+    worker: Worker, given: dict[str, Any], ten_tenants: None
+) -> None:
+    worker("save", tenant="t010", slug="a")
+    worker("save", tenant="t010", slug="b")
+    worker("save", tenant="t011", slug="a")
+    # Contrib's view asks for it.
+    row = "VALUES (1, 't011.example.com', '') ON CONFLICT DO NOTHING"
+    ask(given["database"], f"INSERT INTO t011.django_site {row}")
+    own = {"TENANTS": "tests.tenants.elsewhere.Elsewhere"}
+    command = ("tenant_command", "check_sitemaps", "-s", "t010")
+    done = manage(
+        given,
+        *(*command, "--compare", "former", "--format", "json"),
+        settings={**given["settings"], **own},
+    )
+    assert done.returncode == 0, done.stderr
+    compared = json.loads(done.stdout)
+    # The one is asked of the host, which is of another tenant.
+    assert (compared["before"], compared["after"]) == (1, 2)
+
+
+def test_what_monitoring_asks_of_all_tenants(worker: Worker, ten_tenants: None) -> None:
+    from tests.test_docs import blocks  # it needs models
+
+    worker("save", tenant="t013", slug="a")
+    (block,) = (
+        block
+        for block in blocks(ROOT / "docs" / "monitoring.md", "python")
+        if "TenantsCollector" in block
+    )
+    text = worker("exported", block=block)
+    for tenant in TEN:
+        number = float(tenant == "t013")
+        assert f'sitemaps_waiting{{tenant="{tenant}"}} {number}' in text
+    assert "unbuilt_pages{" not in text
 
 
 def test_threads_and_processes_race_over_ten_tenants_and_nothing_leaks(

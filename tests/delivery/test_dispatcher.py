@@ -577,7 +577,11 @@ def test_a_denied_submission_has_the_proof_verified_again(
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"BASE_URL": "http://localhost:8000"}, "is not a public address"),
+        (
+            {"BASE_URL": "http://localhost:8000"},
+            "is not a public address: engines cannot reach it. Set "
+            "SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com', or use",
+        ),
         ({"BASE_URL": None}, "address is not known"),
         ({"ROBOTS": [{"disallow": "/"}]}, "robots.txt disallows everything"),
         ({"DEBUG": True}, "DEBUG is on"),

@@ -36,7 +36,10 @@ def test_a_robots_txt_that_blocks_all_crawlers_is_found(
 
 
 def test_a_site_that_is_private_or_down_is_reported(site: FakeSite) -> None:
-    assert "not a public address" in robots_check.check(site.origin, timeout=5).text
+    private = robots_check.check(site.origin, timeout=5)
+    assert "not a public address" in private.text
+    # A tenant has no BASE_URL.
+    assert "BASE_URL, or the tenant's domain" in private.fix
     assert site.requests == []
     site.stop()
     finding = robots_check.check(site.origin, timeout=5, private=True)

@@ -12,7 +12,7 @@ from django.core.management import CommandError
 
 from django_sitemaps_plus.audit import comparison, saved, suggestions
 from django_sitemaps_plus.audit.sides import compared_site
-from django_sitemaps_plus.db import MIGRATE, tables_exist
+from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import auditing, leaving_out, utils
 from django_sitemaps_plus.management.auditing import Result
@@ -29,6 +29,7 @@ from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.publishing import status
 from django_sitemaps_plus.publishing.status import SectionState
 from django_sitemaps_plus.sitemaps import sections as declared_sections
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 
 
@@ -147,7 +148,7 @@ class Command(SitemapsCommand):
         warned = [str(message.id) for message in messages if message.level == WARNING]
         failed += [state.name for state in states if state.errors]
         faults = [auditing.failed(one, options["fail_on"]) for one in results]
-        faults += [stopped, MIGRATE * (not has_ledger)]
+        faults += [stopped, "" if has_ledger else tenants.tables_missing(ledger())]
         if warned and options["fail_on"] == "warning":
             faults.insert(0, f"Warnings: {', '.join(warned)}.")
         problem = " ".join(filter(None, (_in_error(failed), *faults)))
