@@ -55,6 +55,8 @@ _FORMATS: dict[str, dict[str, Any]] = {
 #: The headers that name cache tags, and what stands between two of them: Fastly's (and
 #: that of most others), and the one of Cloudflare and CloudFront.
 TAG_HEADERS = {"Surrogate-Key": " ", "Cache-Tag": ","}
+#: An age in Cache-Control that is no number of seconds.
+_WRONG_AGE = re.compile('max-?age=(?!"?[0-9]+"? *(?:,|$))', re.IGNORECASE)
 #: The options of ``PUBLISH``, and their defaults.
 _PUBLISH: dict[str, Any] = {"prefix": "", "gzip": "", "every": 600.0}
 #: Days that a format may look back: what happened to URLs is stored for that long.
@@ -226,6 +228,9 @@ class Settings:
                 "a header is one line of ASCII, for example 'public, max-age=600'.",
             ),
         }
+        if _WRONG_AGE.search(header):
+            remedy = "write ages in seconds, for example 's-maxage=86400'."
+            raise refusal(f"is {header!r}; {remedy}", "CACHE_CONTROL")
         for name in ("VERIFY_AFTER", "SPLIT_GRACE", "MAX_REMOVED", "NOTIFY_AFTER"):
             rules[name] = (getattr(self, name) >= 0, "it cannot be negative.")
         for name, (holds, remedy) in rules.items():

@@ -73,6 +73,12 @@ def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
         ("SITEMAPS", {}, "must be text, not {}."),
         ("CACHE_CONTROL", 300, "must be text, not 300."),
         ("CACHE_CONTROL", "no-cache\r\nX-A: b", f"is 'no-cache\\r\\nX-A: b'; {LINE}"),
+        (
+            "CACHE_CONTROL",
+            "public, s-maxage=1d",
+            "is 'public, s-maxage=1d'; write ages in seconds, for example "
+            "'s-maxage=86400'.",
+        ),
         ("CACHE_CONTROL", "no-cache\n", f"is 'no-cache\\n'; {LINE}"),
         ("CACHE_CONTROL", "no\x00cache", f"is 'no\\x00cache'; {LINE}"),
         ("CACHE_CONTROL", "no\x7fcache", f"is 'no\\x7fcache'; {LINE}"),
@@ -176,7 +182,8 @@ def test_a_value_that_cannot_work_is_refused(
         ),
         (
             {"disallow": "private"},
-            " cannot be written: disallow 'private': begins with neither / nor *",
+            " cannot be written: disallow 'private': begins with neither / nor *: "
+            "write '/private'",
         ),
         (
             {"allow": ["/a\nDisallow: /"]},

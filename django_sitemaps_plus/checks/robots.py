@@ -20,11 +20,16 @@ from .messages import check, message
 @check()
 def check_robots(**kwargs: Any) -> Iterator[CheckMessage]:
     """W050: crawlers that robots.txt names do not follow the rules for all."""
+    crawlers: dict[str, list[str]] = {}
     for name, rules in not_repeated(get_settings().robots_groups()).items():
+        crawlers.setdefault(", ".join(rules), []).append(name)
+    for missing, names in crawlers.items():
+        follows = "these do" if len(names) > 1 else "it does"
         yield message(
             "W050",
-            f"robots.txt has a group for {name}, so it does not follow these rules of "
-            f"'*': {', '.join(rules)}. A crawler follows only the groups that name it.",
+            f"robots.txt has a group for {', '.join(names)}, so {follows} not follow "
+            f"these rules of '*': {missing}. A crawler follows only the groups that "
+            "name it.",
             "Repeat them in that group of SITEMAPS_PLUS['ROBOTS'], or silence this "
             "check if the crawler may fetch these paths.",
         )

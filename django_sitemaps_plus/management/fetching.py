@@ -104,7 +104,7 @@ def _refused(parts: SplitResult, status: int) -> str:
     host, _ = split_domain_port(parts.netloc)
     if status != 400 or validate_host(host, hosts):
         return ""
-    return f"ALLOWED_HOSTS does not have {host!r}"
+    return f"ALLOWED_HOSTS does not have {host!r}; behind a front end, use --live"
 
 
 def over_http(url: str) -> Answer:

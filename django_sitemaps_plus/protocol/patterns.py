@@ -50,7 +50,7 @@ def problem_of(pattern: object) -> str:
     if not isinstance(pattern, str):
         return "is neither a text nor a compiled regular expression"
     if not pattern.startswith(("/", "*")):
-        return "begins with neither / nor *"
+        return f"begins with neither / nor *: write {f'/{pattern}'!r}"
     return ""
 
 

@@ -255,5 +255,8 @@ def _rule(rule: str, field: str) -> str:
     if not matches(rule, _LINE):
         raise EntryError(f"{field} {excerpt(rule)}: not one line of text")
     if rule and not rule.startswith(("/", "*")):
-        raise EntryError(f"{field} {excerpt(rule)}: begins with neither / nor *")
+        remedy = f"write {excerpt(f'/{rule}')}"
+        raise EntryError(
+            f"{field} {excerpt(rule)}: begins with neither / nor *: {remedy}"
+        )
     return quote(rule)

@@ -178,7 +178,11 @@ def test_a_host_that_is_not_allowed_is_named_as_the_cause(
     listing(register, *(f"/{n}/" for n in range(9)))
     found = audit("--fetch")
     assert {(one["id"], one["text"]) for one in found["findings"]} == {
-        (kinds.UNREACHABLE, "ALLOWED_HOSTS does not have 'www.example.com'")
+        (
+            kinds.UNREACHABLE,
+            "ALLOWED_HOSTS does not have 'www.example.com'; behind a front end, "
+            "use --live",
+        )
     }
     assert (found["errors"], found["fetched"]) == (3, 0)
 

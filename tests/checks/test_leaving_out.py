@@ -43,7 +43,7 @@ def found() -> list[tuple[str, str]]:
         ("/private/*/x", "W060", "leaves nothing out"),
         ("/articles/", "W061", "leaves everything out"),
         ("/art*", "W061", "leaves everything out"),
-        ("articles", "E060", "begins with neither / nor *"),
+        ("articles", "E060", "nor *: write '/articles'"),
         (re.compile(b"x"), "E060", "pattern of bytes"),
     ],
 )
