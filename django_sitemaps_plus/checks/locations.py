@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from django.core.checks import CheckMessage
@@ -138,6 +139,11 @@ def _problem_of(sitemap: AnySitemap, item: Any) -> str:
         return problem_of_name(str(name)) or str(error)
     except Exception as error:  # neither a name nor a pair, or a converter of theirs
         return describe(error)
+    with suppress(ConfigurationError):  # E002
+        folder = _address().folder
+        # What is reversed begins with it.
+        if str(item).startswith("/") and not str(item).startswith(folder):
+            return f"it is not in {folder}, the path of BASE_URL."
     return ""
 
 

@@ -564,6 +564,9 @@ def test_a_path_outside_of_the_base_url_is_named(register: Any, settings: Any) -
         "path of BASE_URL.",
         "Begin the path with '/shop/': it is that of the whole URL.",
     )
+    register("article", type("Pages", (StaticSitemap,), {"names": ["/shop/a", "/b"]}))
+    text = "Section 'article' cannot list '/b': it is not in /shop/, the path of"
+    assert only("E015")[0].startswith(text)
     settings.SITEMAPS_PLUS = {"BASE_URL": "www.example.com/shop"}
     assert only("E002")
 
