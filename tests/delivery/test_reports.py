@@ -113,6 +113,9 @@ def test_health_follows_what_an_engine_does(settings: Any) -> None:
     assert (one.health, one.reason) == (Health.PAUSED, "It sleeps.")
     EngineState.objects.update(failures=0, paused_until=0, answered_at=1)
     [one] = all_engines("")
+    assert (one.health, one.reason) == (Health.REJECTING, "It sleeps.")
+    EngineState.objects.update(succeeded_at=1)
+    [one] = all_engines("")
     assert (one.health, one.reason) == (Health.FINE, "")
 
 
