@@ -66,8 +66,8 @@ def send(signal: Signal, **given: Any) -> bool:
 
     With DEBUG off, Django's own log of that is mail to the ADMINS only.
     """
-    told = signal.send_robust(**given)
-    failed = [(who, error) for who, error in told if isinstance(error, Exception)]
+    answers = signal.send_robust(**given)
+    failed = [(who, error) for who, error in answers if isinstance(error, Exception)]
     for receiver, error in failed:
         name = getattr(receiver, "__qualname__", receiver)
         said = f"{type(error).__name__}: {error}"

@@ -2,7 +2,7 @@
 The documentation as a site: ``sphinx-build docs FOLDER``.
 
 The pages are plain Markdown, which can be read as files, too. What a site needs besides
-is made here: the navigation, from the lists in ``index.md``, and pages that are kept
+comes from here: the navigation, from the lists in ``index.md``, and pages that stand
 elsewhere in the repository.
 """
 

@@ -9,11 +9,9 @@ from contextlib import suppress
 from django_sitemaps_plus.changes.queries import location_digest, url_changes
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.locations import local_path
+from django_sitemaps_plus.protocol.robots import octets
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-_ESCAPE = re.compile("%[0-9a-fA-F]{2}")
-#: What means the same, escaped or not: https://www.rfc-editor.org/rfc/rfc3986#section-2.3
-_UNRESERVED = re.compile("[A-Za-z0-9._~-]")
 #: What tells visitors apart, and not pages.
 _TRACKING = re.compile(r"(utm_\w+|\w*clid|srsltid|_ga|_gl|(mtm|pk)_\w+)(=|$)", re.I)
 
@@ -58,15 +56,9 @@ def _untracked(query: str) -> str:
     return "&".join(one for one in parameters if not _TRACKING.match(one))
 
 
-def _normal(found: re.Match[str]) -> str:
-    """Return an escape in capitals, or the character that needs none."""
-    character = chr(int(found[0][1:], 16))
-    return character if _UNRESERVED.match(character) else found[0].upper()
-
-
 def _paths(path: str) -> Iterator[str]:
     """Yield a path with escapes as they should be, with and without a slash."""
-    normal = _ESCAPE.sub(_normal, path)
+    normal = octets(path)
     for one in (path, normal, normal.lower() if "%" not in path else normal):
         yield one
         # A folder and a file.

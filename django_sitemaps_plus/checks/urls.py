@@ -13,12 +13,11 @@ from django.urls import NoReverseMatch, reverse
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.health.answering import APP, resolved
+from django_sitemaps_plus.publishing.index import INCLUDE
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, rendering_context
 
 from .messages import check, message, section_names
-
-_INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 
 @check(Tags.urls, of_each_site=True)
@@ -38,7 +37,7 @@ def check_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
         address = ""
     if not address:
         if section_names():
-            include = _INCLUDE[:-1] + f', {{"site": "{site}"}})' if site else _INCLUDE
+            include = INCLUDE[:-1] + f', {{"site": "{site}"}})' if site else INCLUDE
             yield message(
                 "W005",
                 "Sections are registered, but no URLconf includes their addresses.",
@@ -51,7 +50,7 @@ def check_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
             f"The sitemap's address is {address}: crawlers look for robots.txt only at "
             "the root, and accept a sitemap only for pages below its own folder unless "
             "robots.txt names it.",
-            f"Include the URLs at the root, outside of i18n_patterns(): {_INCLUDE}.",
+            f"Include the URLs at the root, outside of i18n_patterns(): {INCLUDE}.",
         )
 
 

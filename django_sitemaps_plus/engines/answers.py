@@ -97,12 +97,9 @@ def _doubt(
 
 def _denies(response: Response) -> bool:
     """Return whether a JSON object says that something failed, or is cut off."""
-    try:
-        said = json.loads(response.body)
-    except (ValueError, RecursionError):
-        return response.body.lstrip().startswith(b"{")
+    said = _json(response)
     if not isinstance(said, dict):
-        return False
+        return said is None and response.body.lstrip().startswith(b"{")
     codes = [said.get(name) for name in _CODES]
     return (
         any(said.get(name) for name in _ERRORS)
@@ -132,11 +129,17 @@ def of_account(
 
 def json_object(response: Response) -> dict[str, Any]:
     """Return the JSON object in a body; empty if there is none."""
-    try:
-        said = json.loads(response.body)
-    except (ValueError, RecursionError):
-        return {}
+    said = _json(response)
     return said if isinstance(said, dict) else {}
+
+
+def _json(response: Response) -> object:
+    """Return what a body says as JSON; None if it is none."""
+    try:
+        said: object = json.loads(response.body)
+    except (ValueError, RecursionError):
+        return None
+    return said
 
 
 def parts_of(value: object, kind: type[Part]) -> list[Part]:

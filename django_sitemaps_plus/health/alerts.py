@@ -47,7 +47,6 @@ NOTE = "note"
 MOST = 10_000
 #: Sections whose addresses are looked up, and addresses that an alert names.
 _LOOKED, _NAMED = 100, 3
-_INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 
 class Subject(enum.Enum):
@@ -138,13 +137,13 @@ def _unserved() -> Iterator[Alert]:
             "No URLconf includes the addresses of the sitemaps. Add %(include)s to "
             "urlpatterns."
         )
-        yield Alert(subject=Subject.SECTIONS, text=text % {"include": _INCLUDE})
+        yield Alert(subject=Subject.SECTIONS, text=text % {"include": index.INCLUDE})
 
 
 def _answered_by_others() -> Iterator[Alert]:
     """Yield which other views answer at the sitemaps' addresses, as W015 does."""
-    site = Site.current().address()
-    if site is None or "sitemaps_plus.W015" in django_settings.SILENCED_SYSTEM_CHECKS:
+    is_meant = "sitemaps_plus.W015" in django_settings.SILENCED_SYSTEM_CHECKS
+    if Site.current().address() is None or is_meant:
         return
     for view, answered in others(islice(registry.sources(), _LOOKED)).items():
         # One for robots.txt alone may be right: W016 asks it.
@@ -156,7 +155,7 @@ def _answered_by_others() -> Iterator[Alert]:
             )
             more = ", …" if len(paths) > _NAMED else ""
             values = {"paths": ", ".join(paths[:_NAMED]) + more, "view": view}
-            text %= {**values, "include": _INCLUDE}
+            text %= {**values, "include": index.INCLUDE}
             yield Alert(subject=Subject.SECTIONS, text=text)
 
 
@@ -369,13 +368,12 @@ def _failing(one: EngineHealth) -> Alert:
     )
 
 
-def _failed(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
+def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
     """
     Yield what was rejected or given up within a week, and why the last of it was.
 
     An error while the engine rejects what it is sent.
     """
-    chosen = list(chosen)
     state, since = Submission.State, time.time() - KEEP
     now = {one.state.engine for one in chosen if one.health is Health.REJECTING}
     rows = submissions().filter(
@@ -406,8 +404,8 @@ def _failed(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
 
 def _unknown() -> Iterator[Alert]:
     """Yield what waits for engines that are not in the settings any more."""
-    gone = states().exclude(engine__in=list(engines()))
-    for state in with_waiting(gone, LATE).filter(waiting_n__gt=0):
+    unknown = states().exclude(engine__in=list(engines()))
+    for state in with_waiting(unknown, LATE).filter(waiting_n__gt=0):
         text = gettext(
             "%(engine)s is not in SITEMAPS_PLUS['ENGINES'] any more, so nothing is "
             "sent to it. Add it again under this alias until what waits is sent; after "

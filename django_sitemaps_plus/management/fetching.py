@@ -93,7 +93,7 @@ def _read(response: HttpResponseBase) -> tuple[bytes, str]:
             warnings.simplefilter("ignore")
             for chunk in response:
                 body += chunk
-    except Exception as error:
+    except Exception as error:  # a view raises whatever it likes
         return bytes(body), f"{type(error).__name__} after {len(body):,} bytes: {error}"
     return bytes(body), ""
 

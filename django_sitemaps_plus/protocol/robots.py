@@ -156,8 +156,8 @@ def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     https://www.rfc-editor.org/rfc/rfc9309#section-2.2.2
     """
     common = [group for group in groups if "*" in group.user_agents]
-    known = {(_octets(quote(rule)), False) for one in common for rule in one.disallow}
-    known |= {(_octets(quote(rule)), True) for one in common for rule in one.allow}
+    known = {(octets(quote(rule)), False) for one in common for rule in one.disallow}
+    known |= {(octets(quote(rule)), True) for one in common for rule in one.allow}
     # An empty rule is none.
     ordered = sorted((len(rule), allows, rule) for rule, allows in known if rule)
     rules = [(_match(rule), allows) for _, allows, rule in reversed(ordered)]
@@ -166,7 +166,7 @@ def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     may_be = re.compile("|".join(disallowed) or r"(?!)", re.DOTALL).match
 
     def is_forbidden(path: str) -> bool:
-        path = _octets(path)
+        path = octets(path)
         return may_be(path) is not None and not next(
             (allows for match, allows in rules if match(path)), True
         )
@@ -174,7 +174,7 @@ def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     return is_forbidden
 
 
-def _octets(path: str) -> str:
+def octets(path: str) -> str:
     """Return a path as it is compared: %41 is an A, %c3 is %C3.
 
     https://www.rfc-editor.org/rfc/rfc9309#section-2.2.2

@@ -65,6 +65,8 @@ logger = logging.getLogger("django_sitemaps_plus")
 
 #: An index stays one until its entries are at most this share of what a file holds.
 FEW = 0.8
+#: What a project adds to its urlpatterns.
+INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 
 def all_sources() -> list[SectionSource]:
@@ -125,7 +127,7 @@ def file_address(site: SiteAddress, view: str, *args: Any, text: bool = False) -
     except NoReverseMatch as error:
         raise ConfigurationError(
             "No URLconf includes the addresses of the sitemaps. Add "
-            'path("", include("django_sitemaps_plus.urls")) to urlpatterns.'
+            f"{INCLUDE} to urlpatterns."
         ) from error
 
 
