@@ -155,9 +155,10 @@ def others(now: float) -> None:
     """Add pages, who read them, and what was counted by day."""
     import datetime as dt
 
-    from django_sitemaps_plus.models import DailyCount, Page, Read, Section
-    from django_sitemaps_plus.protocol.crawlers import NAMES
-    from django_sitemaps_plus.publishing import history
+    from django_sitemaps_plus.contrib.insight import history
+    from django_sitemaps_plus.contrib.insight.crawlers import NAMES
+    from django_sitemaps_plus.contrib.insight.models import DailyCount, Read
+    from django_sitemaps_plus.models import Page, Section
 
     section = Section.objects.get(name="product")
     first = Page.objects.get(section=section)

@@ -72,6 +72,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [
     "django.contrib.sitemaps",  # for its templates
     "django_sitemaps_plus",
+    "django_sitemaps_plus.contrib.audit",
+    "django_sitemaps_plus.contrib.insight",
+    "django_sitemaps_plus.contrib.webmasters",
+    "django_sitemaps_plus.contrib.edge",
+    "django_sitemaps_plus.contrib.formats",
     "benchmarks.shop",
 ]
 MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]

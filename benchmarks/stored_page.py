@@ -82,7 +82,7 @@ def main() -> int:
 
 def count_readers(is_on: bool) -> None:
     """Have requests counted by crawler, or not."""
-    from django_sitemaps_plus.publishing.readers import ReaderCounts, reader_counts
+    from django_sitemaps_plus.contrib.insight.readers import ReaderCounts, reader_counts
 
     how = ReaderCounts.count if is_on else ignore
     reader_counts.count = partial(how, reader_counts)

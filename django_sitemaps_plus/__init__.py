@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Model, QuerySet
 
+from .exceptions import ConfigurationError
 from .protocol.entries import Image, News, Video
-from .signals import documents_changed, submission_finished, urls_changed
+from .signals import submission_finished, urls_changed
 from .sitemaps.classes import GenericSitemap, Sitemap, StaticSitemap
 from .sitemaps.media import Related
 from .sitemaps.news import NewsSitemap
@@ -27,7 +28,6 @@ __all__ = [
     "StaticSitemap",
     "Tenants",
     "Video",
-    "documents_changed",
     "register",
     "submission_finished",
     "touch",
@@ -52,3 +52,15 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
     """
     # It needs models, which may not be imported before the apps are.
     import_module("django_sitemaps_plus.changes.touch").touch(changed)
+
+
+if not TYPE_CHECKING:  # else all names would be known
+
+    def __getattr__(name: str) -> Any:
+        """Say what to include; Django would say that there may be a circular import."""
+        if name == "urlpatterns":
+            raise ConfigurationError(
+                'A URLconf has include("django_sitemaps_plus"). Write '
+                'include("django_sitemaps_plus.urls").'
+            )
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,20 +27,20 @@ class SitemapsPlusConfig(AppConfig):
 
         The system checks are registered, too.
         """
-        from . import checks  # noqa: F401 (they register themselves)
+        from . import checks  # noqa: F401 (it registers them)
         from .changes import receivers
-        from .delivery.background import background
+        from .delivery.thread import background_thread
 
         _discover()
         receivers.connect(at_startup=True)
         registry.subscribe(receivers.connect)
         changes_written.connect(
-            background.wake,
-            dispatch_uid="django_sitemaps_plus.delivery.background",
+            background_thread.wake,
+            dispatch_uid="django_sitemaps_plus.delivery.thread",
         )
         request_started.connect(
-            background.request_started,
-            dispatch_uid="django_sitemaps_plus.delivery.background",
+            background_thread.request_started,
+            dispatch_uid="django_sitemaps_plus.delivery.thread",
         )
 
 

@@ -13,19 +13,22 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
-from typing import Any, Literal
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import Any, Literal, TypeVar
 
+from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
+from . import hooks
 from .exceptions import ConfigurationError
 from .protocol.ai_crawlers import PRESETS
 from .protocol.errors import ProtocolError
-from .protocol.limits import MAX_ENTRIES
 from .protocol.locations import resolve
 from .protocol.patterns import Pattern, problem_of
-from .protocol.robots import SIGNALS, USAGES, Group, Permissions, robots_txt
+from .protocol.robots import SIGNALS, USAGES, USES, Group, Permissions, robots_txt
 
 NAME = "SITEMAPS_PLUS"
 
@@ -46,52 +49,22 @@ _GROUP_KEYS = (
     *("user_agent", "crawlers", "allow", "disallow", "crawl_delay", "content_signal"),
     *("content_usage", "license"),
 )
-#: The options of each format that is served beside XML, and their defaults.
-_FORMATS: dict[str, dict[str, Any]] = {
-    "text": {"robots": False},
-    "feeds": {"robots": False, "entries": 100, "days": 7, "hubs": ()},
-    "recent": {"robots": False, "entries": 1_000, "days": 7},
-}
-#: The headers that name cache tags, and what stands between two of them: Fastly's (and
-#: that of most others), and the one of Cloudflare and CloudFront.
-TAG_HEADERS = {"Surrogate-Key": " ", "Cache-Tag": ","}
 #: An age in Cache-Control that is no number of seconds.
 _WRONG_AGE = re.compile('max-?age=(?!"?[0-9]+"? *(?:,|$))', re.IGNORECASE)
-#: The options of ``PUBLISH``, and their defaults.
-_PUBLISH: dict[str, Any] = {"prefix": "", "gzip": "", "every": 600.0}
-#: Days that a format may look back: what happened to URLs is stored for that long.
-_MOST_DAYS = 366
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format:
-    """How a format is served: its options in ``FORMATS``."""
+class AppSettings:
+    """The settings of an app: a field for each, with its type, default and reason."""
 
-    #: Whether robots.txt lists it.
-    robots: bool = False
-    #: How many URLs it has at most, and for how many days after they changed.
-    entries: int = 0
-    days: float = 0
-    #: The addresses of WebSub hubs.
-    hubs: tuple[str, ...] = ()
+    def __post_init__(self) -> None:
+        """Refuse values of another type; a subclass refuses what cannot work."""
+        for setting in dataclasses.fields(self):
+            _check_kind(setting, getattr(self, setting.name))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Publish:
-    """Where the sitemaps are published as files, and how: ``PUBLISH``."""
-
-    #: The alias in ``STORAGES``.
-    storage: str
-    #: What names begin with; "{host}" in it is the site's host.
-    prefix: str
-    #: "encoding" (``.xml`` with Content-Encoding), "file" (``.xml.gz``) or "".
-    gzip: Literal["", "encoding", "file"]
-    #: Seconds between two looks for what changed.
-    every: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(AppSettings):
     """The values of ``settings.SITEMAPS_PLUS``, checked."""
 
     #: The site's public address, ``https://www.example.com`` or, under a prefix,
@@ -127,17 +100,14 @@ class Settings:
     #: None sends no header.
     CACHE_CONTROL: str | None = "no-cache"
 
-    #: The headers in which each answer names its tags, by which a cache drops it:
-    #: "Surrogate-Key", "Cache-Tag". None by default: it takes a cache that reads them.
-    CACHE_TAGS: list[str] = field(default_factory=list)
+    #: Whether ``/sitemap.xml`` is an index as soon as there are two sections: search
+    #: engines show their figures by file. By default it has all entries while they fit
+    #: one file.
+    INDEX: bool = False
 
     #: Whether sitemaps name a CSS file by which browsers show them: a person who opens
     #: one reads a list, not XML, or text without any breaks. Crawlers ignore it.
     STYLESHEET: bool = True
-
-    #: The template that ``/sitemap/``, the site map for people, extends: "base.html".
-    #: None by default: the project may have a page of its own there.
-    HTML_SITEMAP: str | None = None
 
     #: What one bad row does: "skip" leaves it out and reports it, "raise" stops
     #: (for development, where an error should be loud).
@@ -150,10 +120,6 @@ class Settings:
     #: Seconds after which a page is compared with its rows again. An hour bounds
     #: how long a change made behind Django's back can stay unseen.
     VERIFY_AFTER: int = 3600
-
-    #: Seconds for which a page that was split keeps its old bytes, so that a
-    #: crawler holding the old index misses no URL.
-    SPLIT_GRACE: int = 3600
 
     #: URLs of a section that may be removed within an hour. More are put on hold until
     #: somebody confirms them: a broken filter must not empty a search engine's index.
@@ -178,19 +144,6 @@ class Settings:
     #: all server processes together: after each page they rest accordingly.
     BACKGROUND_SHARE: float = 0.05
 
-    #: What is served beside XML sitemaps, with its options: "text", "feeds" (RSS and
-    #: Atom) and "recent" (what changed lately). Nothing by default: each is one more
-    #: address that crawlers may ask for.
-    FORMATS: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    #: Where the sitemaps are published as files, for a web server or a CDN:
-    #: ``{"STORAGE": "sitemaps", "OPTIONS": {…}}``, with an alias of ``STORAGES``.
-    PUBLISH: dict[str, Any] = field(default_factory=dict)
-
-    #: Title and description of the site for ``/llms.txt``: ``{"title": …,
-    #: "description": …}``. None by default: no search engine is known to read it.
-    LLMS: dict[str, str] | None = None
-
     #: Groups of robots.txt, in order. The default allows everything. Licenses are of no
     #: group: ``{"license": "https://…"}``.
     ROBOTS: list[dict[str, Any]] = field(
@@ -204,11 +157,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work, naming setting and remedy."""
-        for setting in dataclasses.fields(self):
-            _check_kind(setting, getattr(self, setting.name))
+        super().__post_init__()
         mapping(self.ENGINES, '{"indexnow": {"BACKEND": …}}', "ENGINES")
         _check_sites(self.SITES)
-        _check_llms(self.LLMS)
         header = self.CACHE_CONTROL or ""
         is_bool = isinstance(self.BACKGROUND, bool)
         rules = {
@@ -231,7 +182,7 @@ class Settings:
         if _WRONG_AGE.search(header):
             remedy = "write ages in seconds, for example 's-maxage=86400'."
             raise refusal(f"is {header!r}; {remedy}", "CACHE_CONTROL")
-        for name in ("VERIFY_AFTER", "SPLIT_GRACE", "MAX_REMOVED", "NOTIFY_AFTER"):
+        for name in ("VERIFY_AFTER", "MAX_REMOVED", "NOTIFY_AFTER"):
             rules[name] = (getattr(self, name) >= 0, "it cannot be negative.")
         for name, (holds, remedy) in rules.items():
             if not holds:
@@ -239,32 +190,8 @@ class Settings:
         for pattern in self.EXCLUDE:
             if problem := problem_of(pattern):
                 raise refusal(f"has {pattern!r}, which {problem}.", "EXCLUDE")
-        for name in _texts(self.CACHE_TAGS, "CACHE_TAGS"):
-            if name not in TAG_HEADERS:
-                problem = f"has {name!r}. {advice(name, TAG_HEADERS, 'headers')}"
-                raise refusal(problem, "CACHE_TAGS")
         self.robots_groups()
         self.extra_sitemaps()
-        _formats(self.FORMATS)
-        _publish(self.PUBLISH)
-
-    @cached_property
-    def formats(self) -> Mapping[str, Format]:
-        """What ``FORMATS`` asks for, with the defaults of options."""
-        return _formats(self.FORMATS)
-
-    @cached_property
-    def publish(self) -> Publish | None:
-        """What ``PUBLISH`` asks for, with the defaults of options; None if nothing."""
-        return _publish(self.PUBLISH)
-
-    @property
-    def changes_wait(self) -> float:
-        """Seconds for which a changed page may wait until somebody asks for it."""
-        # Nobody asks for what a bucket answers.
-        published = self.publish
-        waits = float(self.VERIFY_AFTER)
-        return waits if published is None else min(waits, published.every)
 
     def extra_sitemaps(self) -> list[ExtraSitemap]:
         """
@@ -381,71 +308,8 @@ def _check_sites(sites: Any) -> None:
             raise refusal(f"needs a 'BASE_URL', for example {example}.", *path)
 
 
-def _formats(given: Any) -> dict[str, Format]:
-    found = options_of(given, _FORMATS, "formats", '{"text": {}}', "FORMATS")
-    return {name: _format(name, options) for name, options in found.items()}
-
-
-def _is_prefix(text: str) -> bool:
-    has_braces = not {"{", "}"}.isdisjoint(text.replace("{host}", ""))
-    return not (text.startswith("/") or has_braces)
-
-
-def _publish(given: Any) -> Publish | None:
-    example = '{"STORAGE": "sitemaps"}'
-    found = options_of(given, ("STORAGE", "OPTIONS"), "keys", example, "PUBLISH")
-    if not found:
-        return None
-    alias, path = found.get("STORAGE"), ("PUBLISH", "OPTIONS")
-    if not isinstance(alias, str) or not alias:
-        raise refusal(f"needs an alias of STORAGES: {example}.", "PUBLISH")
-    own = options_of(found.get("OPTIONS", {}), _PUBLISH, "options", "{}", *path)
-    options = {**_PUBLISH, **own}
-    prefix, every = options["prefix"], options["every"]
-    is_number = isinstance(every, (int, float)) and not isinstance(every, bool)
-    rules = {
-        "prefix": (
-            isinstance(prefix, str) and _is_prefix(prefix),
-            "use text that does not begin with '/', and no braces but {host}, for "
-            "example 'maps/'.",
-        ),
-        "gzip": (
-            options["gzip"] in ("", "encoding", "file"),
-            "use 'encoding' (.xml with Content-Encoding) or 'file' (.xml.gz).",
-        ),
-        "every": (is_number and 1 <= every < math.inf, "use seconds, at least 1."),
-    }
-    for option, (holds, remedy) in rules.items():
-        if not holds:
-            raise refusal(f"is {options[option]!r}; {remedy}", *path, option)
-    return Publish(storage=alias, **options)
-
-
-def _format(name: str, given: Any) -> Format:
-    """Return a format with its options, all of them checked."""
-    path, defaults = ("FORMATS", name), _FORMATS[name]
-    options = {**defaults, **options_of(given, defaults, "options", "{}", *path)}
-    for option, value in options.items():
-        if remedy := _wrong_option(option, value):
-            raise refusal(f"is {value!r}; {remedy}", *path, option)
-    return Format(**{**options, "hubs": tuple(options.get("hubs", ()))})
-
-
-def _wrong_option(option: str, value: Any) -> str:
-    """Return what to write in place of an impossible value; empty if it is possible."""
-    is_bool = isinstance(value, bool)
-    if option == "robots":
-        return "" if is_bool else "use True or False."
-    if option == "hubs":
-        return "" if _are_addresses(value) else "use a list of https:// addresses."
-    if option == "entries":
-        possible = isinstance(value, int) and 1 <= value <= MAX_ENTRIES
-        return "" if possible and not is_bool else f"use 1 to {MAX_ENTRIES:,}."
-    possible = isinstance(value, (int, float)) and 0 < value <= _MOST_DAYS
-    return "" if possible and not is_bool else f"use up to {_MOST_DAYS} days."
-
-
-def _are_addresses(value: Any) -> bool:
+def are_addresses(value: Any) -> bool:
+    """Return whether a value is a list of absolute addresses."""
     if not isinstance(value, (list, tuple)):
         return False
     try:
@@ -454,29 +318,19 @@ def _are_addresses(value: Any) -> bool:
         return False
 
 
-def _check_llms(given: Any) -> None:
-    """Refuse what cannot be the head of ``/llms.txt``."""
-    if given is None:
-        return
-    example = '{"title": "Example"}'
-    head = options_of(given, ("title", "description"), "keys", example, "LLMS")
-    if not head.get("title"):
-        raise refusal(f"needs a 'title', for example {example}.", "LLMS")
-
-
 def _group(index: int, entry: Any) -> Group:
     path = "ROBOTS", index
     options_of(entry, _GROUP_KEYS, "keys", '{"user_agent": "*"}', *path)
-    texts = {
-        key: _texts(entry.get(key, ()), *path, key)
+    found = {
+        key: texts(entry.get(key, ()), *path, key)
         for key in ("user_agent", "crawlers", "allow", "disallow")
     }
-    crawlers = _crawlers(texts["crawlers"], *path, "crawlers")
+    crawlers = _crawlers(found["crawlers"], *path, "crawlers")
     is_for_all = not {"user_agent", "crawlers"} & set(entry)
     return Group(
-        user_agents=("*",) if is_for_all else (*texts["user_agent"], *crawlers),
-        allow=texts["allow"],
-        disallow=texts["disallow"],
+        user_agents=("*",) if is_for_all else (*found["user_agent"], *crawlers),
+        allow=found["allow"],
+        disallow=found["disallow"],
         crawl_delay=entry.get("crawl_delay"),
         signals=_signals(entry.get("content_signal", {}), *path, "content_signal"),
         usage=_usage(entry.get("content_usage", {}), *path, "content_usage"),
@@ -493,8 +347,8 @@ def _licenses(index: int, entry: Any) -> tuple[str, ...]:
         raise refusal(
             f"holds for all crawlers. Give it an entry of its own: {example}.", *path
         )
-    urls = _texts(entry["license"], *path)
-    if not urls or not _are_addresses(urls):
+    urls = texts(entry["license"], *path)
+    if not urls or not are_addresses(urls):
         raise refusal(
             f"is {entry['license']!r}; use the whole URL of the license, for example "
             f"{example}.",
@@ -518,7 +372,15 @@ def _crawlers(presets: Iterable[str], *path: object) -> list[str]:
 def _signals(given: Any, *path: object) -> Permissions:
     """Return what Content-Signal says, in a fixed order."""
     example = '{"search": True, "ai-train": False}'
-    return _permissions(given, SIGNALS, "signals", example, *path)
+    options_of(given, (*SIGNALS, "use"), "signals", example, *path)
+    some = {name: given[name] for name in given if name != "use"}
+    found = _permissions(some, SIGNALS, "signals", example, *path)
+    if "use" not in given:
+        return found
+    if given["use"] not in USES:
+        known = ", ".join(map(repr, USES))
+        raise refusal(f"is {given['use']!r}; use one of {known}.", *path, "use")
+    return (*found, ("use", given["use"]))
 
 
 def _usage(given: Any, *path: object) -> tuple[tuple[str, Permissions], ...]:
@@ -544,7 +406,8 @@ def _permissions(
     return tuple((name, given[name]) for name in known if name in given)
 
 
-def _texts(value: Any, *path: object) -> tuple[str, ...]:
+def texts(value: Any, *path: object) -> tuple[str, ...]:
+    """Return a list of texts in the settings; refuse anything else."""
     values = (value,) if isinstance(value, str) else value
     if not isinstance(values, (list, tuple)) or not all(
         isinstance(text, str) for text in values
@@ -553,16 +416,82 @@ def _texts(value: Any, *path: object) -> tuple[str, ...]:
     return tuple(values)
 
 
-@lru_cache(maxsize=1)
+S = TypeVar("S", bound=AppSettings)
+
+_memory = hooks.PerApps()
+
+
 def get_settings() -> Settings:
     """
-    Return the project's settings.
+    Return the project's settings of the core.
 
     Raises ``ConfigurationError`` for an unknown name or an impossible value.
     """
-    given, names = _given(), [item.name for item in dataclasses.fields(Settings)]
-    options_of(given, names, "settings", "{}")
-    return Settings(**given)
+    return app_settings(Settings)
+
+
+def app_settings(kind: type[S]) -> S:
+    """
+    Return the project's settings of an app, by the class that declares them.
+
+    Raises ``ConfigurationError`` for an unknown name, of whatever app, or an impossible
+    value.
+    """
+    return _memory.get(kind, lambda: _read(kind))
+
+
+def check_settings() -> None:
+    """Raise ``ConfigurationError`` for what is wrong in the settings of any app."""
+    get_settings()
+    for _, module in hooks.modules():
+        if kind := _kind_of(module):
+            app_settings(kind)
+
+
+def _read(kind: type[S]) -> S:
+    given = _given()
+    if apps.apps_ready:
+        _refuse_unknown(given)
+    return _of(kind, given)
+
+
+def _of(kind: type[S], given: Mapping[Any, Any]) -> S:
+    names = [item.name for item in dataclasses.fields(kind)]
+    return kind(**{name: given[name] for name in names if name in given})
+
+
+def _refuse_unknown(given: Mapping[Any, Any]) -> None:
+    """Refuse names that no app declares that is installed."""
+    kinds = [Settings, *(_kind_of(module) for _, module in hooks.modules())]
+    known = [item.name for kind in kinds if kind for item in dataclasses.fields(kind)]
+    for name in given:
+        if name not in known and (app := _app_with(name)):
+            raise refusal(f"needs {app!r} in INSTALLED_APPS. Add it there.", name)
+    options_of(given, known, "settings", "{}")
+
+
+def _kind_of(module: Any) -> Any:
+    """Return the class of the settings that a module of hooks declares, if any."""
+    return getattr(module, "Settings", None)
+
+
+def _app_with(name: str) -> str:
+    """Return the app of ``contrib`` that has a setting, installed or not; else ""."""
+    contrib = import_module(f"{__package__}.contrib")
+    for module in iter_modules(contrib.__path__, f"{contrib.__name__}."):
+        path = f"{module.name}.hooks"
+        if not module.ispkg or find_spec(path) is None:
+            continue
+        kind = _kind_of(import_module(path))
+        if kind and name in [item.name for item in dataclasses.fields(kind)]:
+            return module.name
+    return ""
+
+
+def settings_of(name: str) -> Settings:
+    """Return one setting, with the defaults of all others: these may be wrong."""
+    given = _given()
+    return Settings(**{name: given[name]} if name in given else {})
 
 
 class _Unshown(dict[Any, Any]):
@@ -591,16 +520,16 @@ def _unshown(value: Any) -> Any:
 
 def advice(name: object, known: Collection[str], what: str) -> str:
     """Return the known name that is meant by one that is not, or all of them."""
-    close = get_close_matches(str(name), known, n=1)
-    return (
-        f"Did you mean {close[0]!r}?" if close else f"Known {what}: {', '.join(known)}."
-    )
+    by_lower = {one.lower(): one for one in known}
+    for close in get_close_matches(str(name).lower(), by_lower, n=1):
+        return f"Did you mean {by_lower[close]!r}?"
+    return f"Known {what}: {', '.join(known)}."
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:
     """Read the settings again after a test has overridden them."""
     if setting == NAME:
-        get_settings.cache_clear()
+        _memory.clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.conf")

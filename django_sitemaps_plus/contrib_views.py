@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from django.contrib.sitemaps import views as contrib
+from django.core.paginator import EmptyPage
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
@@ -20,9 +21,7 @@ from django.utils.http import http_date
 from .exceptions import ConfigurationError, TooManyBadRows
 from .protocol.errors import PageFull
 from .protocol.locations import resolve
-from .publishing import index as indexes
-from .publishing.by_position import by_position, position_pages
-from .publishing.responses import ROBOTS_TAG, unavailable
+from .serving.responses import ROBOTS_TAG, unavailable
 from .sitemaps.contrib_templates import is_own
 from .sitemaps.registry import instance
 from .sitemaps.sections import SectionSource, live_source
@@ -52,6 +51,9 @@ def index(
             content_type=content_type,
             sitemap_url_name=sitemap_url_name,
         )
+    from .building.by_position import position_pages
+    from .serving.index import index_bytes
+
     place = requested_address(request)
     items: list[tuple[str, Any]] = []
     lastmods = []
@@ -69,7 +71,7 @@ def index(
             (f"{start}?p={number}", lastmod)
             for number in range(2, position_pages(found) + 1)
         ]
-    body = indexes.index_bytes(items)
+    body = index_bytes(items)
     return _response(body, content_type, [lastmods])
 
 
@@ -99,6 +101,8 @@ def sitemap(
             template_name=template_name,
             content_type=content_type,
         )
+    from .building.by_position import by_position
+
     chosen = sitemaps if section is None else {section: sitemaps[section]}
     sources = [live_source(name, instance(given)) for name, given in chosen.items()]
     number = _page_number(request, sources)
@@ -113,17 +117,23 @@ def sitemap(
         ) from error
     except TooManyBadRows:
         return unavailable()
+    except EmptyPage as error:
+        raise Http404(f"Page {number} empty") from error
     return _response(b"".join(built.chunks), content_type, built.lastmods)
 
 
 def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:
     """Return ``?p=``; 404 with contrib's texts if there is no such page."""
+    from .building.by_position import position_pages
+
     text = request.GET.get("p", "1")
     try:
         number = int(text)
     except ValueError as error:
         raise Http404(f"No page '{text}'") from error
-    if not all(1 <= number <= position_pages(found) for found in sources):
+    # A class that makes its pages itself says it when it is asked for this one.
+    counted = [found for found in sources if not found.contrib_pages]
+    if not all(1 <= number <= position_pages(found) for found in counted):
         raise Http404(f"Page {text} empty")
     return number
 

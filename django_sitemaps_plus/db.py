@@ -6,15 +6,27 @@ Hosts disagree about the time, the database does not.
 
 from __future__ import annotations
 
+import os
 import random
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from django.apps import apps
-from django.db import DatabaseError, InterfaceError, OperationalError, connections
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connections,
+    router,
+)
 from django.db.models import FloatField, Func, QuerySet
+
+from .hooks import ATTRIBUTE
 
 #: Seconds since the epoch, in the SQL of each kind of database.
 _SQL = {
@@ -62,6 +74,13 @@ class Stopwatch:
         self._started = time.monotonic()
         #: What the database said: seconds since the epoch.
         self.started_at = database_time(using)
+
+    @classmethod
+    def of_answer(cls, asked: float, answer: float) -> Stopwatch:
+        """Return that of a statement, by the monotonic time at which it was sent."""
+        watch = cls.__new__(cls)
+        watch._started, watch.started_at = asked, answer
+        return watch
 
     def now(self) -> float:
         """Return what time it is at the database, or a little later."""
@@ -122,9 +141,19 @@ def binary_cursor(using: str) -> Iterator[Any]:
         yield cursor
 
 
-def tables_exist(using: str) -> bool:
-    """Return whether this app's tables are there (the migration was run)."""
-    models = apps.get_app_config("sitemaps_plus").get_models()
+def tables_exist(using: str, *, of_apps: bool = False) -> bool:
+    """
+    Return whether the core's tables are there (the migration was run).
+
+    With ``of_apps`` those of the installed apps beside it, too.
+    """
+    models = list(apps.get_app_config("sitemaps_plus").get_models())
+    for config in apps.get_app_configs() if of_apps else ():
+        if hasattr(config, ATTRIBUTE):
+            # Those of somebody else's app may belong into another database.
+            models += filter(
+                partial(router.allow_migrate_model, using), config.get_models()
+            )
     connection = connections[using]
     with connection.cursor() as cursor:
         names = set(connection.introspection.table_names(cursor))
@@ -137,6 +166,67 @@ def tables_are_missing(using: str) -> bool:
         return not tables_exist(using)
     except DatabaseError:
         return False
+
+
+def is_without_connection(using: str, error: Exception) -> bool:
+    """Return whether a database failed because it could not be connected to."""
+    connection = connections[using]
+    # SQLite says the same of a missing table, and connects at once.
+    is_remote = connection.vendor != "sqlite" and isinstance(error, OperationalError)
+    return is_remote and connection.connection is None
+
+
+class bounded:  # noqa: N801 (used as a function)
+    """
+    End a connection that answers nothing for ``seconds``, as that to a hung host.
+
+    Drivers wait for an answer as long as the network takes what is sent.
+    """
+
+    def __init__(self, connection: Any, seconds: float) -> None:
+        self._connection, self._seconds = connection, seconds
+        self._lock, self._is_over = threading.Lock(), False
+        #: Of the connection's socket.
+        self._number = -1
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        connection = self._connection
+        if connection.vendor == "sqlite":
+            return
+        if connection.connection is None:
+            self._connect()
+        with connection.wrap_database_errors:
+            self._number = connection.connection.fileno()
+        # A process that ends starts no threads.
+        with suppress(RuntimeError):
+            self._timer.start()
+
+    def _connect(self) -> None:
+        """Connect within the same time, unless the settings say another."""
+        connection, given = self._connection, self._connection.get_connection_params
+        own = {"connect_timeout": round(self._seconds)}
+        if "pool" in connection.settings_dict["OPTIONS"]:
+            # It has a timeout of its own.
+            own = {}
+        connection.get_connection_params = lambda: {**own, **given()}
+        try:
+            connection.ensure_connection()
+        finally:
+            del connection.get_connection_params
+
+    def _end(self) -> None:
+        with self._lock, suppress(OSError):
+            if not self._is_over:
+                with socket.socket(fileno=os.dup(self._number)) as own:
+                    own.shutdown(socket.SHUT_RDWR)
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            # From now on it may be closed, and its number another's.
+            self._is_over = True
+        self._timer.cancel()
 
 
 #: Rows that are deleted at a time.

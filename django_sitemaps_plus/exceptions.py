@@ -6,7 +6,9 @@ Everything this package raises.
     SitemapsPlusError                      do not raise directly
     ├── ConfigurationError                 also Django's ImproperlyConfigured
     │   └── RouteError                     a Route that cannot be compiled
+    ├── HookError                          an app's hook that something depends on
     ├── TooManyBadRows                     more than MAX_BAD of a page
+    ├── UnusableError                      a section that raises, and has no pages
     └── NotReady                           not now: ask again in retry_after seconds
         ├── Filling                        the boundaries of pages are still being found
         └── Busy                           another process is at it
@@ -32,8 +34,16 @@ class RouteError(ConfigurationError):
     """A ``Route`` that cannot be compiled, with the reason."""
 
 
+class HookError(SitemapsPlusError):
+    """A hook of an app failed, and what was asked for depends on it."""
+
+
 class TooManyBadRows(SitemapsPlusError):
     """More rows of a page are bad than ``MAX_BAD`` allows."""
+
+
+class UnusableError(SitemapsPlusError):
+    """A section cannot be used, and nothing is stored of what was asked for."""
 
 
 class NotReady(SitemapsPlusError):

@@ -33,7 +33,8 @@ if _celery is not None:
         """Hand the work of a tenant, or of all of them (None), over to a worker."""
         work.delay(tenant)
 
-    # What a killed worker had begun is done by another, as by the other jobs.
+    # What a killed worker had begun is done by the other jobs, or by another worker
+    # once the broker gives the task out again.
     @_celery.shared_task(  # type: ignore[untyped-decorator]
         name="django_sitemaps_plus.build", ignore_result=True, acks_late=True
     )

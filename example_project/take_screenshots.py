@@ -55,7 +55,6 @@ PICTURES: dict[str, tuple[str, tuple[str, str] | int]] = {
     "engines": (ADMIN, ("engines", "readers")),
     "audit": (ADMIN, ("audit", "audit")),
     "sitemap": (NOTES, 620),
-    "site-map": ("/sitemap/", 620),
 }
 #: Where a section of the admin begins and ends.
 _PLACE = (
@@ -137,12 +136,12 @@ def serving(folder: Path) -> Iterator[str]:
         from django.core.servers.basehttp import run
         from django.core.wsgi import get_wsgi_application
 
-        from django_sitemaps_plus.delivery.background import background
+        from django_sitemaps_plus.delivery.thread import background_thread
 
         handler = StaticFilesHandler(get_wsgi_application())
         listening = partial(run, "127.0.0.1", port, handler, threading=True)
         threading.Thread(target=listening, daemon=True).start()
-        stack.callback(background.stop)
+        stack.callback(background_thread.stop)
         yield address
 
 
@@ -154,7 +153,7 @@ def live() -> None:
     from unicode_book import faults
     from unicode_book.models import Note
 
-    from django_sitemaps_plus.publishing.readers import reader_counts
+    from django_sitemaps_plus.contrib.insight.readers import reader_counts
 
     def run(name: str, *arguments: str) -> None:
         call_command(name, *arguments, stdout=StringIO(), stderr=StringIO())

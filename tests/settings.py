@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.support.further_apps import APPS
+
 ENGINES = {
     "postgres": "django.db.backends.postgresql",
     "mysql": "django.db.backends.mysql",
@@ -85,6 +87,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.sites",
     "django_sitemaps_plus",
+    *APPS,
     "tests.testapp",
 ]
 SITE_ID = 1

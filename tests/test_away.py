@@ -64,10 +64,9 @@ def _let_only_read(connection: Any, **kwargs: Any) -> None:
 
 @pytest.fixture
 def settings_of_robots(settings: Any) -> None:
-    """Have a rule, and formats that robots.txt lists."""
+    """Have a rule, and a sitemap of others that robots.txt lists."""
     own = {
         "ROBOTS": [{"disallow": "/cart/"}],
-        "FORMATS": {"text": {"robots": True}, "feeds": {"robots": True}},
         "EXTRA_SITEMAPS": ["/shop.xml"],
     }
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **own}
@@ -75,7 +74,7 @@ def settings_of_robots(settings: Any) -> None:
 
 def robots(start: str = BASE) -> str:
     """Return what robots.txt has to be."""
-    names = ("sitemap.xml", "sitemap.txt", "sitemap.atom", "shop.xml")
+    names = ("sitemap.xml", "shop.xml")
     return RULES + "".join(f"Sitemap: {start}/{name}\n" for name in names)
 
 

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sitemaps import views as contrib
 from django.contrib.sites.models import Site
+from django.db import connection
 from django.db.models import Count, F
 from django.http import Http404, HttpRequest
 from django.template.response import TemplateResponse
@@ -19,6 +20,7 @@ from django.urls import path
 
 from django_sitemaps_plus import GenericSitemap, Route, Sitemap, StaticSitemap, views
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.sitemaps.classes import in_order
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
@@ -380,6 +382,22 @@ def test_values_are_grouped_as_items_says(rf: RequestFactory, items: Any) -> Non
     assert found == [["http://example.com/a/"], ["http://example.com/b/"]]
 
 
+def test_distinct_on_some_fields_is_not_ordered_by_another(rf: RequestFactory) -> None:
+    """PostgreSQL refuses that; other databases refuse distinct() on fields at all."""
+
+    class Titles(Sitemap):
+        def items(self) -> Any:
+            return Article.objects.distinct("title")
+
+    items = Titles().items()
+    assert in_order(items) is items
+    for title in ("a", "a", "b"):
+        articles(1, title=title)
+    if connection.features.can_distinct_on_fields:
+        response: Any = views.sitemap(rf.get("/"), {"titles": Titles})
+        assert len(locations(response)) == 2
+
+
 def test_expressions_and_what_items_put_into_its_objects_exclude_each_other(
     rf: RequestFactory,
 ) -> None:
@@ -608,6 +626,38 @@ def test_a_class_that_makes_its_own_urls_is_asked_for_them(
     assert urlset(response) == [
         Entry("https://example.com/", "2026-01-02", "daily", "0.5", german)
     ]
+
+
+def test_a_class_that_makes_its_own_urls_is_asked_for_its_items_once(
+    rf: RequestFactory,
+) -> None:
+    asked = []
+
+    class Joined(ContribSitemap):
+        """As Mezzanine's, whose items() takes a statement for each model."""
+
+        limit = 2
+
+        def items(self) -> Any:
+            asked.append(1)
+            return list(Article.objects.order_by("pk"))
+
+        def get_urls(self, *args: Any, **kwargs: Any) -> Any:
+            return super().get_urls(*args, **kwargs)
+
+    articles(3)
+    given = {"joined": Joined}
+    for view in (contrib.sitemap, views.sitemap):
+        for page, expected in {"1": 2, "2": 1}.items():
+            asked.clear()
+            response: Any = view(rf.get("/", {"p": page}), given)
+            is_theirs = isinstance(response, TemplateResponse)
+            urls = response.context_data["urlset"] if is_theirs else urlset(response)
+            assert (len(urls), len(asked)) == (expected, 1)
+        with pytest.raises(Http404, match="Page 3 empty"):
+            view(rf.get("/", {"p": "3"}), given)
+        with pytest.raises(Http404, match="No page 'x'"):
+            view(rf.get("/", {"p": "x"}), given)
 
 
 def test_a_class_that_overrides_get_is_asked_through_it(rf: RequestFactory) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -22,8 +23,7 @@ PATHS = [
         "/sitemap.xml",
         "/sitemap.xml.gz",
     ),
-    *("/sitemap-article-1.xml", "/sitemap-article-1.xml.gz", "/sitemap-article-1.txt"),
-    *("/sitemap.atom", "/sitemap-article.rss", "/sitemap-recent.xml", "/llms.txt"),
+    *("/sitemap-article.xml", "/sitemap-article-1.xml", "/sitemap-article-1.xml.gz"),
 ]
 
 
@@ -32,8 +32,6 @@ def site(settings: Any, register: Any) -> Any:
     """A site whose address is not the host that Django is asked for."""
     settings.SITEMAPS_PLUS = {
         "BASE_URL": BASE,
-        "FORMATS": {"text": {}, "feeds": {}, "recent": {}},
-        "LLMS": {"title": "Example"},
         "ENGINES": {
             "indexnow": {
                 "BACKEND": "django_sitemaps_plus.engines.indexnow.IndexNow",
@@ -41,15 +39,18 @@ def site(settings: Any, register: Any) -> Any:
             }
         },
     }
-    register("article", type("Titled", (ArticleSitemap,), {"title": "Articles"}))
+    register("article", ArticleSitemap)
     articles(2)
     run_command("build_sitemaps")
     return settings
 
 
-def answers(host: str, **headers: str) -> dict[str, tuple[int, bytes, str]]:
+def answers(
+    host: str, paths: Sequence[str] = PATHS, **headers: str
+) -> dict[str, tuple[int, bytes, str]]:
+    """Return status, body and tag of each address."""
     found = {}
-    for path in PATHS:
+    for path in paths:
         client = Client(headers={"host": host, **headers})
         response = client.get(path, secure=True)
         tag = response.headers.get("ETag", "")
@@ -68,7 +69,7 @@ def test_every_address_answers_alike_whatever_the_front_end_sends(
     assert answers("api.example.com") == expected
     assert answers("api.example.com", x_forwarded_host="www.example.com") == expected
     text = b"".join(body for _, body, _ in expected.values())
-    assert text.count(b"https://www.example.com/") > 10
+    assert text.count(b"https://www.example.com/") > 5
     assert b"api.example.com" not in text
 
 

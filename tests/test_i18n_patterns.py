@@ -162,10 +162,12 @@ def read(client: Client, address: str, host: str) -> list[Entry]:
 
 @pytest.mark.parametrize("host", ["www.example.com", "shop.example.com:8000"])
 @pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("code", ["en", "en-us"])
 @pytest.mark.parametrize("has_sites", [True, False], ids=["sites", "hosts"])
 def test_each_language_urlconf_and_host_lists_what_contrib_lists(
-    client: Client, project: Any, language: str, host: str, has_sites: bool
+    client: Client, project: Any, language: str, host: str, has_sites: bool, code: str
 ) -> None:
+    project.LANGUAGE_CODE = code
     if not has_sites:
         remove_sites(project)
     start = "site.example" if has_sites else host

@@ -23,20 +23,23 @@ MODULES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if "migrations" not in path.relative_to(PACKAGE).parts
 ]
-BASE = {"conf", "exceptions", "signals", "db"}
+BASE = {"conf", "exceptions", "signals", "db", "hooks", "prepared"}
 DOORS = {
     *(
         "apps",
         "urls",
         "views",
+        "converters",
         "contrib_views",
         "models",
         "checks",
-        "admin",
         "management",
     ),
-    *("tasks", "django_tasks", "testing", "contrib", "templatetags"),
+    *("tasks", "django_tasks", "testing", "contrib"),
 }
+PREFIXES = ["django_sitemaps_plus", "contrib"], ["tests", "contrib"]
+#: The apps beside the core, each a folder.
+APPS = {path.parent.name for path in PACKAGE.glob("contrib/*/apps.py")}
 #: What each room may import beside itself and, but for the first two, the base.
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
@@ -45,28 +48,32 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rendering": {"protocol", "sitemaps"},
     "pagination": {"protocol", "sitemaps", "rendering"},
     "changes": {"protocol", "sitemaps", "rendering", "pagination"},
-    "publishing": {"protocol", "sitemaps", "rendering", "pagination", "changes"},
+    "storing": {"protocol", "sitemaps", "rendering", "pagination", "changes"},
+    "building": {
+        *("protocol", "sitemaps", "rendering", "pagination", "changes", "storing"),
+    },
+    "serving": {
+        *("protocol", "sitemaps", "rendering", "pagination", "changes", "storing"),
+        "building",
+    },
     "delivery": {
         *("protocol", "engines", "sitemaps", "rendering", "pagination", "changes"),
-        "publishing",
-    },
-    "audit": {
-        *("protocol", "sitemaps", "rendering", "pagination", "changes", "publishing"),
+        *("storing", "building", "serving"),
     },
     "health": {
         *("protocol", "engines", "sitemaps", "rendering", "pagination", "changes"),
-        *("publishing", "delivery", "audit"),
+        *("storing", "building", "serving", "delivery"),
     },
 }
 #: What may be imported that is neither Django nor the standard library, and where:
 #: what is needed beside Django, and the extras. Also what opens connections.
 ELSEWHERE = {
     "http": {"engines/http.py"},
-    "socket": {"engines/http.py"},
+    "socket": {"db.py", "engines/http.py"},
     "ssl": {"engines/http.py"},
     "urllib3": {"engines/http.py"},
-    "google": {"engines/google_auth.py"},
-    "isal": {"publishing/compression.py"},
+    "google": {"contrib/webmasters/google_auth.py"},
+    "isal": {"storing/compression.py"},
     "rich": {"management/progress.py"},
     "wagtail": {"contrib/wagtail.py"},
     "cms": {"contrib/djangocms.py"},
@@ -86,9 +93,19 @@ def tree(path: Path) -> ast.Module:
 
 @cache
 def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """Return every import statement of a module, wherever it stands."""
-    nodes = ast.walk(tree(path))
-    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    """Return every import statement of a module that is run, wherever it stands."""
+    found: list[ast.Import | ast.ImportFrom] = []
+    waiting: list[ast.AST] = [tree(path)]
+    while waiting:
+        node = waiting.pop()
+        is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(
+            node.test
+        )
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        elif not is_for_types or path != PACKAGE / "hooks.py":
+            waiting += ast.iter_child_nodes(node)
+    return found
 
 
 def room_of(path: Path) -> str:
@@ -131,6 +148,43 @@ def test_a_room_imports_only_what_the_table_allows() -> None:
         if may is not None and (more := own(path) - may):
             wrong[name_of(path)] = more
     assert wrong == {}
+
+
+def apps_of(path: Path) -> set[str]:
+    """Return the apps of ``contrib`` that a module imports, except its own."""
+    # The package may be the installed one, which is not beside the tests.
+    root = PACKAGE.parent if path.is_relative_to(PACKAGE) else ROOT
+    parts = path.relative_to(root).parts
+    found: set[str] = set()
+    for node in imports(path):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            start = parts[: len(parts) - node.level] if node.level else ()
+            module = ".".join([*start, *([node.module] if node.module else [])])
+            names = [f"{module}.{alias.name}" for alias in node.names]
+        split = [name.split(".") for name in names]
+        found |= {some[2] for some in split if some[:2] in PREFIXES and len(some) > 2}
+    return (found & APPS) - ({parts[2]} if parts[1] == "contrib" else set())
+
+
+def test_the_core_imports_no_app_and_an_app_no_other() -> None:
+    found = {name_of(path): apps_of(path) for path in MODULES}
+    assert {name: apps for name, apps in found.items() if apps} == {}
+
+
+#: The tests that may import apps: of several, and of what is said of all.
+OF_ALL = ("tests/together/", "tests/compat/", "tests/test_docs.py")
+
+
+def test_a_test_imports_no_app_but_its_own() -> None:
+    """Whoever deletes the folders of an app breaks no test of others."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith(OF_ALL):
+            found[name] = apps_of(path)
+    assert {name: apps for name, apps in found.items() if apps} == {}
 
 
 def test_every_module_stands_in_a_room_or_is_base_or_door() -> None:
@@ -179,16 +233,29 @@ def test_each_package_from_elsewhere_has_its_one_place() -> None:
 #: Modules that import something only once it is used, and why.
 LATE = {
     "apps.py": "it must wait for models",
-    "templatetags/sitemaps_plus_admin.py": "imported where there is no admin, too",
+    "contrib/insight/templatetags/sitemaps_plus_admin.py": (
+        "imported where there is no admin, too"
+    ),
+    **{
+        f"contrib/{app}/hooks.py": "it is imported before the models"
+        for app in ("audit", "insight", "webmasters", "edge", "formats")
+    },
+    "checks/__init__.py": "a server runs none",
+    **dict.fromkeys(
+        ("contrib_views.py", "delivery/thread.py", "urls.py", "views.py"),
+        "processes that answer no request start sooner",
+    ),
     "health/check.py": "the admin imports it, and should not wait for urllib3",
 }
 
 
 def test_imports_stand_at_the_top() -> None:
-    """An import inside a function hides a circle."""
+    """An import inside a function hides a circle; an app's hooks wait for models."""
     for path in MODULES:
         for node in ast.walk(tree(path)):
-            if isinstance(node, ast.FunctionDef) and name_of(path) not in LATE:
+            is_late = name_of(path) in LATE or path.match("contrib/*/hooks.py")
+            is_late = is_late or path.match("contrib/*/apps.py")
+            if isinstance(node, ast.FunctionDef) and not is_late:
                 inside = ast.walk(node)
                 assert not any(
                     isinstance(n, ast.Import | ast.ImportFrom) for n in inside

@@ -50,7 +50,7 @@ class Processes:
     def __init__(self, engine: FakeIndexNow) -> None:
         options = {"key": KEY, "endpoint": engine.url, "interval": 0}
         entry = {"BACKEND": "tests.support.outbox_engines.Trusted", "OPTIONS": options}
-        settings = {"ENGINES": {"one": entry}, "SPLIT_GRACE": 0}
+        settings = {"ENGINES": {"one": entry}}
         self.engine = engine
         self.one = SiteProcess(1, "article", **settings)
         self.two = SiteProcess(2, "article", "note", **settings)
@@ -326,8 +326,6 @@ def test_a_command_works_for_all_sites_or_for_one(hosts: Any) -> None:
     # As the page on monitoring writes it.
     with pytest.raises(LookupError, match=r"'blgo'\. There are: 1, blog\."):
         SiteToWorkFor.called("blgo")
-    out, err, code = run_command("check_sitemaps", "--format", "json")
-    assert (code, "There are: 1, blog." in err) == (2, True)
 
 
 def test_sites_without_a_number_are_called_by_their_hosts(
@@ -359,49 +357,6 @@ def test_sites_without_a_number_are_called_by_their_hosts(
     assert (out, code) == ("", 1)
     assert "CommandError: Site blog: Section 'post' was never built" in err
     assert "Site www" not in err
-
-
-def test_the_admin_shows_one_site_at_a_time(hosts: Any, admin_client: Any) -> None:
-    Article.objects.create(slug="told", title="blog")
-    run_command("build_sitemaps")
-    admin_client.defaults["HTTP_HOST"] = "www.example.com"
-    own = admin_client.get("/admin/sitemaps_plus/page/").content.decode()
-    blog = admin_client.get("/admin/sitemaps_plus/page/?site=blog").content.decode()
-    assert "https://www.example.com/sitemap-article-1.xml" in own
-    assert "blog.example.com" not in own
-    assert "https://blog.example.com/sitemap-post-1.xml" in blog
-    assert "www.example.com/sitemap" not in blog
-    assert "fresh" in blog
-    page = Page.objects.get(section__site="blog", section__name="post")
-    at = f"/admin/sitemaps_plus/page/{page.pk}/change/"
-    assert admin_client.get(at).status_code == 302
-    shown = admin_client.get(f"{at}?_changelist_filters=site%3Dblog")
-    assert "https://blog.example.com/sitemap-post-1.xml" in shown.content.decode()
-    action = {"action": "rebuild", "_selected_action": [page.pk]}
-    done = admin_client.post(
-        "/admin/sitemaps_plus/page/?site=blog", action, follow=True
-    )
-    assert "1 stayed the same" in done.content.decode()
-
-
-def test_the_admin_shows_no_site_but_its_own(
-    hosts: Any, admin_client: Any, settings: Any
-) -> None:
-    """A Site that another SITE_ID serves is not looked at by adding it to a URL."""
-    other = Section.objects.create(site="2", name="secret", filled=True)
-    Page.objects.create(section=other, number=1, position=1, checksum="1", entries=1)
-    UrlChange.objects.create(
-        site="2", section="secret", kind="removed", location="/secret/", at=time.time()
-    )
-    admin_client.defaults["HTTP_HOST"] = "www.example.com"
-    for query in ("", "?site=2", "?site=nobody"):
-        for model in ("page", "section", "urlchange"):
-            answer = admin_client.get(f"/admin/sitemaps_plus/{model}/{query}")
-            if answer.status_code == 302:
-                # Django sends away what its filter does not know.
-                answer = admin_client.get(answer.headers["Location"])
-            assert answer.status_code == 200
-            assert "secret" not in answer.content.decode(), (model, query)
 
 
 # Sites that the request decides
@@ -523,8 +478,8 @@ def test_sites_that_cannot_be_are_refused(
 #: Where rows are looked up by a condition with the site, or by the row of one page.
 CAREFUL = {
     "pagination/queries.py",
-    "publishing/freshness.py",
-    "publishing/status.py",
+    "storing/freshness.py",
+    "health/status.py",
 }
 PACKAGE = Path(django_sitemaps_plus.__file__).parent
 

@@ -112,7 +112,7 @@ def test_a_command_works_for_all_tenants(
     assert done.returncode == 1
     missing = (
         "The tables of django_sitemaps_plus are missing for the tenant 't1': run "
-        "'manage.py migrate sitemaps_plus --database t1'."
+        "'manage.py migrate --database t1'."
     )
     assert f"CommandError: Site t1: {missing}" in done.stderr
     assert "Site 't3':" in done.stdout
@@ -130,6 +130,9 @@ def test_a_command_passes_over_a_tenant_without_an_address(
     assert count(given, "t3", "pagefile") == 1
 
 
+CONTRIB = "django_sitemaps_plus.contrib"
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -140,7 +143,7 @@ def test_a_command_passes_over_a_tenant_without_an_address(
             {
                 "ENGINES": {
                     "bing": {
-                        "BACKEND": "django_sitemaps_plus.engines.bing.BingWebmaster",
+                        "BACKEND": f"{CONTRIB}.webmasters.bing.BingWebmaster",
                         "OPTIONS": {"site": "https://t1.example.com/", "key": KEY},
                     }
                 }

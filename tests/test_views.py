@@ -6,27 +6,24 @@ import datetime as dt
 import gzip
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from types import ModuleType
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.db import connection
 from django.db.models import F
 from django.test import AsyncClient, Client
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, get_resolver, include, path
 from django.utils.http import http_date, parse_http_date
-from django.utils.translation import gettext_lazy
 
-from django_sitemaps_plus import Route, publishing
+from django_sitemaps_plus import Route, serving, urls
 from django_sitemaps_plus.models import Page, PageFile, Section
 from django_sitemaps_plus.pagination.queries import lease, section_row
-from django_sitemaps_plus.publishing import storage
-from django_sitemaps_plus.publishing.text import text_segment
 from django_sitemaps_plus.sitemaps import sections
+from django_sitemaps_plus.storing import storage
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
@@ -46,8 +43,10 @@ pytestmark = pytest.mark.django_db
 PAGE = "/sitemap-article-1.xml"
 BASE = "https://www.example.com"
 GZIP = "django.middleware.gzip.GZipMiddleware"
+LOGIN = "django.contrib.auth.middleware.LoginRequiredMiddleware"
 CONDITIONAL = "django.middleware.http.ConditionalGetMiddleware"
 COMMON = "django.middleware.common.CommonMiddleware"
+KEY = "abcdef0123456789"
 #: With ``Small`` and 25 articles: every address that there is.
 ADDRESSES = [
     "/sitemap.xml",
@@ -439,69 +438,15 @@ def test_cache_control(
         assert client.get(address).headers.get("Cache-Control") == header
 
 
-def test_each_answer_names_its_tags_where_the_settings_say(
-    client: Client, article: list[Article], change: Any
-) -> None:
-    change(FORMATS={"text": {}, "feeds": {}, "recent": {}}, LLMS={"title": "Example"})
-    files = ["sitemap.xml", "sitemap-article-1.txt", "sitemap.atom", "robots.txt"]
-    files += ["sitemap-recent.xml", "sitemap-article.xml", "llms.txt", "sitemap-style"]
-    for name in files:
-        assert not {"Surrogate-Key", "Cache-Tag"} & set(client.get(f"/{name}").headers)
-    change(CACHE_TAGS=["Surrogate-Key", "Cache-Tag"])
-    for name in files:
-        answer = client.get(f"/{name}")
-        assert answer.headers["Surrogate-Key"] == f"{name} sitemaps"
-        assert answer.headers["Cache-Tag"] == f"{name},sitemaps"
-    answer = client.get(f"{PAGE}.gz")
-    assert answer.headers["Cache-Tag"] == f"{PAGE[1:]},sitemaps"
-    tag = answer.headers["ETag"]
-    unchanged = client.get(f"{PAGE}.gz", headers={"if-none-match": tag})
-    assert unchanged.status_code == 304
-    assert unchanged.headers["Cache-Tag"] == f"{PAGE[1:]},sitemaps"
-
-
-def test_what_no_cache_may_store_names_no_tags(
-    client: Client, article: list[Article], change: Any
-) -> None:
-    change(CACHE_TAGS=["Cache-Tag"])
-    assert "Cache-Tag" not in client.get("/sitemap-article-9.xml").headers
-    client.get(PAGE)
-    PageFile.objects.all().delete()
-    Page.objects.update(building_by="another", building_until=time.time() + 60)
-    answer = client.get(PAGE)
-    assert answer.status_code == 503
-    assert "Cache-Tag" not in answer.headers
-
-
-def test_tags_are_ascii_and_begin_with_the_name_of_a_further_site(
-    client: Client, register: Any, change: Any, urlconf: Any
-) -> None:
-    register("ü", ArticleSitemap)
-    change(CACHE_TAGS=["Cache-Tag"], SITES={"blog": {"BASE_URL": "https://b.example"}})
-    assert (
-        client.get("/sitemap-ü.xml").headers["Cache-Tag"].startswith("sitemap-%C3%BC")
-    )
-    urlconf(path("", include("django_sitemaps_plus.urls"), {"site": "blog"}))
-    for name in ("sitemap.xml", "robots.txt"):
-        tags = client.get(f"/{name}").headers["Cache-Tag"]
-        assert tags == f"blog/{name},blog/sitemaps"
-
-
 # Languages and ports
 
 
 def test_only_what_differs_by_language_varies_by_it(
-    client: Client, site: list[Article], change: Any, settings: Any
+    client: Client, site: list[Article], settings: Any
 ) -> None:
     """Or a cache stores one sitemap for each value that crawlers send."""
-    texts = {"FORMATS": {"text": {}, "feeds": {}}, "LLMS": {"title": "Example"}}
-    change(**texts)
     settings.MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware", GZIP]
-    same = (
-        *(*ADDRESSES, "/sitemap-article-1.xml.gz", "/sitemap.txt", "/sitemap.atom"),
-        *("/robots.txt", "/llms.txt"),
-    )
-    for address in same:
+    for address in (*ADDRESSES, "/sitemap-article-1.xml.gz", "/robots.txt"):
         answers = [
             client.get(address, headers={"accept-language": language})
             for language in ("de", "en")
@@ -520,21 +465,19 @@ def test_a_port_of_its_own_has_its_pages_packed_once(
     client: Client, register: Any, settings: Any, change: Any
 ) -> None:
     remove_sites(settings)
-    change(BASE_URL=None, FORMATS={"text": {}})
+    change(BASE_URL=None)
     register("article", ArticleSitemap)
     articles(30)
     headers = {"host": "example.org:8443", "accept-encoding": "gzip"}
-    derived = {PAGE: storage._for_site, "/sitemap-article-1.txt": text_segment}
-    for address, derive in derived.items():
-        client.get(address, headers={"host": "example.org"})
-        packed = derive.cache_info().misses
-        for _ in range(3):
-            answer = client.get(address, headers=headers)
-            text = gzip.decompress(answer.content)
-            assert text.count(b"http://example.org:8443/articles/") == 30
-        assert derive.cache_info().misses == packed + 1
-        answer = client.get(address, headers={"host": "example.org:8080"})
-        assert answer.content.count(b"http://example.org:8080/articles/") == 30
+    client.get(PAGE, headers={"host": "example.org"})
+    packed = storage._for_site.cache_info().misses
+    for _ in range(3):
+        answer = client.get(PAGE, headers=headers)
+        text = gzip.decompress(answer.content)
+        assert text.count(b"http://example.org:8443/articles/") == 30
+    assert storage._for_site.cache_info().misses == packed + 1
+    answer = client.get(PAGE, headers={"host": "example.org:8080"})
+    assert answer.content.count(b"http://example.org:8080/articles/") == 30
 
 
 # The project around it
@@ -584,6 +527,29 @@ def test_atomic_requests_do_not_hold_back_what_was_found_out(
         Page.objects.update(verified_at=0)
         assert len(locations(client.get(address))) == 2
     assert inside == [False] * 6
+
+
+def test_crawlers_need_no_login(
+    client: Client, article: list[Article], settings: Any
+) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, LOGIN]
+    options = {"key": KEY}
+    backend = "django_sitemaps_plus.engines.indexnow.IndexNow"
+    settings.SITEMAPS_PLUS = {
+        "ENGINES": {"a": {"BACKEND": backend, "OPTIONS": options}}
+    }
+    for address in ("/sitemap.xml", PAGE, f"{PAGE}.gz", "/robots.txt", f"/{KEY}.txt"):
+        assert client.get(address).status_code == 200, address
+    assert client.get("/about/").status_code == 302
+    # Also the stylesheet, and what apps add.
+    views = [one.callback for one in patterns_of(get_resolver(urls))]
+    assert len(views) > 10
+    assert [view for view in views if getattr(view, "login_required", True)] == []
+
+
+def patterns_of(resolver: URLResolver) -> Iterator[URLPattern]:
+    for one in resolver.url_patterns:
+        yield from patterns_of(one) if isinstance(one, URLResolver) else [one]
 
 
 @pytest.mark.parametrize("address", ["/sitemap.xml", PAGE, f"{PAGE}.gz", "/robots.txt"])
@@ -642,11 +608,18 @@ SITEMAP = f"\nSitemap: {BASE}/sitemap.xml\n"
         (
             {
                 "ROBOTS": [
-                    {"content_signal": {"ai-train": False, "search": True}},
+                    {
+                        "content_signal": {
+                            "use": "reference",
+                            "ai-train": False,
+                            "search": True,
+                        }
+                    },
                     {"crawlers": "ai-search", "user_agent": "You", "disallow": "/"},
                 ]
             },
-            "User-agent: *\nContent-Signal: search=yes, ai-train=no\nDisallow:\n\n"
+            "User-agent: *\nContent-Signal: search=yes, ai-train=no, "
+            "use=reference\nDisallow:\n\n"
             "User-agent: You\nUser-agent: OAI-SearchBot\nUser-agent: Claude-SearchBot\n"
             "User-agent: PerplexityBot\nUser-agent: Meta-WebIndexer\n"
             "User-agent: Amzn-SearchBot\nUser-agent: MistralAI-Index\n"
@@ -681,45 +654,31 @@ def test_robots_txt(
     assert response.content.decode() == expected
 
 
-# llms.txt
-
-
-def test_llms_txt_lists_sections_with_a_title_where_it_is_asked_for(
-    client: Client, register: Any, change: Any
+@pytest.mark.parametrize(
+    "wrong",
+    [{"BASEURL": BASE}, {"BASE_URL": "www"}, {"VERIFY_AFTER": "1h"}, {"SITEMAPS": "x"}],
+)
+def test_robots_txt_has_its_rules_while_another_setting_is_wrong(
+    client: Client, change: Any, wrong: Any, caplog: Any
 ) -> None:
-    texts = {"title": gettext_lazy("Yes"), "section_description": "All."}
-    register("article", type("Titled", (ArticleSitemap,), texts))
-    register("other", ArticleSitemap)
-    # The project's own method, of an item.
-    register(
-        "own",
-        type(
-            "Own",
-            (ContribSitemap,),
-            {"title": lambda self, item: item, "items": lambda self: []},
-        ),
-    )
-    assert client.get("/llms.txt").status_code == 404
-    change(LLMS={"title": "Example", "description": "News."})
-    response = client.get("/llms.txt", headers={"accept-language": "de"})
-    assert response.headers["Content-Type"] == "text/markdown; charset=utf-8"
-    assert response.headers["Cache-Control"] == "no-cache"
-    assert response.content.decode() == (
-        "# Example\n\n> News.\n\n## Sitemaps\n\n"
-        f"- [Yes]({BASE}/sitemap-article.xml): All.\n"
-    )
-    change(LLMS={"title": "Example"}, ROBOTS=[{"disallow": "/"}])
-    assert client.get("/llms.txt").status_code == 404
+    change(ROBOTS=[{"disallow": "/cart/"}, {"license": f"{BASE}/license.xml"}], **wrong)
+    response = client.get("/robots.txt")
+    rules = f"License: {BASE}/license.xml\n\nUser-agent: *\nDisallow: /cart/\n"
+    assert response.status_code == 200
+    assert response.content.decode() == rules
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    [record] = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert f"SITEMAPS_PLUS['{next(iter(wrong))}']" in record.getMessage()
 
 
-def test_without_llms_the_project_s_own_address_is_served(
-    client: Client, urlconf: Callable[..., None]
+def test_robots_txt_without_its_rules_is_not_served(
+    client: Client, change: Any, caplog: Any
 ) -> None:
-    urlconf(
-        path("", include("django_sitemaps_plus.urls")),
-        path("<path:rest>", anything),
-    )
-    assert client.get("/llms.txt").status_code == 200
+    change(ROBOTS=[{"disalow": "/intern/"}])
+    response = client.get("/robots.txt")
+    assert response.status_code == 503
+    assert response.headers["Retry-After"] == "60"
+    assert "Did you mean 'disallow'?" in caplog.text
 
 
 # Queries
@@ -806,8 +765,7 @@ def test_without_tables_the_answer_says_what_to_run(
         assert response.headers["Cache-Control"] == "no-store"
         assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
         assert response.content.decode() == (
-            "The tables of django_sitemaps_plus are missing: run "
-            "'manage.py migrate sitemaps_plus'.\n"
+            "The tables of django_sitemaps_plus are missing: run 'manage.py migrate'.\n"
         )
 
 
@@ -833,7 +791,7 @@ def test_while_pages_are_being_divided_the_answer_says_so(
 ) -> None:
     register("small", Small)
     articles(25)
-    monkeypatch.setattr(publishing.listed, "FILL_SECONDS", 0.0)
+    monkeypatch.setattr(serving.listed, "FILL_SECONDS", 0.0)
     check_is_being_built(client.get("/sitemap.xml"))
     answers = [client.get("/sitemap.xml") for _ in range(5)]
     assert len(listed(answers[-1])) == 3, "each gets further than the one before"
@@ -855,7 +813,6 @@ def test_a_section_that_is_broken_takes_no_other_along(
     for number in (1, 2, 3):
         client.get(f"/sitemap-small-{number}.xml")
     register("small", Broken)
-    register("new", Broken)
     after = listed(client.get("/sitemap.xml"))
     assert sorted(after) == sorted(before), "with its pages that are stored"
     assert "The section 'small' cannot be used." in caplog.text
@@ -865,10 +822,13 @@ def test_a_section_that_is_broken_takes_no_other_along(
     assert listed(client.get("/sitemap-small.xml")) == stored
     former = [locations(client.get(url.removeprefix(BASE))) for url in stored]
     assert sum(map(len, former)) == 25
-    for name in ("new", "new-1", "small-4"):
-        check_is_unavailable(client.get(f"/sitemap-{name}.xml"))
+    check_is_unavailable(client.get("/sitemap-small-4.xml"))
     register("small", Small)
     assert sorted(listed(client.get("/sitemap.xml"))) == sorted(before)
+    register("new", Broken)
+    for part in ("", "-new", "-new-1"):
+        check_is_unavailable(client.get(f"/sitemap{part}.xml"))
+    assert listed(client.get("/sitemap-small.xml")) == stored
 
 
 @pytest.mark.parametrize(
@@ -880,12 +840,27 @@ def test_a_section_that_is_broken_takes_no_other_along(
     ],
     ids=["items", "location", "lastmod"],
 )
-def test_a_broken_section_without_pages_is_left_out(
+def test_without_a_section_that_was_never_built_there_is_no_sitemap(
     client: Client, article: list[Article], register: Any, broken: dict[str, Any]
 ) -> None:
     register("new", type("Broken", (Small,), broken))
     for _ in range(2):
-        assert len(locations(client.get("/sitemap.xml"))) == 3
+        check_is_unavailable(client.get("/sitemap.xml"))
+        assert len(locations(client.get("/sitemap-article.xml"))) == 3
+
+
+def test_an_index_has_the_pages_that_a_section_that_raises_has_not_built_yet(
+    client: Client, register: Any
+) -> None:
+    articles(9)
+    register("article", type("Small", (Small,), {"limit": 3}))
+    for number in (1, 2, 3):
+        client.get(f"/sitemap-article-{number}.xml")
+    Section.objects.filter(name="article").update(is_index=True)
+    whole = listed(client.get("/sitemap-article.xml"))
+    Page.objects.filter(number__gt=1).update(checksum="", entries=None)
+    register("article", type("Broken", (Small,), {"items": lambda self: 1 / 0}))
+    assert listed(client.get("/sitemap-article.xml")) == whole
 
 
 @pytest.mark.django_db(transaction=True)

@@ -9,16 +9,17 @@ SQL, changed slugs, deleted, unpublished and moved rows alike.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-
-from django.db.models import QuerySet
+from operator import itemgetter
+from typing import Any
 
 from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.prepared import Step
 from django_sitemaps_plus.rendering.listing import (
     Listing,
-    entry_of,
+    entries_of,
     fingerprint,
     lastmod_of,
     location_of,
@@ -26,13 +27,14 @@ from django_sitemaps_plus.rendering.listing import (
 )
 
 from .models import Change, UrlChange
-from .queries import changes
+from .queries import deleting, waiting_changes
 from .url_changes import (
     Event,
     Known,
+    added_since,
     last_removed,
-    listed_by_others,
     reported_by_others,
+    said_listed,
 )
 
 Kind = UrlChange.Kind
@@ -83,57 +85,79 @@ class Taken:
             )
         self.reported[location] = reported
 
-    def finish(self) -> bool:
+    def finishing(self) -> list[Step]:
         """
-        Delete them, in the transaction that writes the page.
+        Return the steps that delete them, in the transaction that writes the page.
 
-        False where somebody else did, or has reported one that was waiting: the page
-        is to be built again.
+        Where they concern fewer rows than ``count`` somebody else did, or has reported
+        one that was waiting: the page is to be built again.
         """
-        waiting = [change.pk for change in self.waiting]
-        unreported = changes().filter(reported_at=None)
-        return _delete(changes(), self.ids) and _delete(unreported, waiting)
+        waiting = {change.pk for change in self.waiting}
+        ids = [*self.ids, *waiting]
+        parts = [ids[start : start + 500] for start in range(0, len(ids), 500)]
+        return [deleting(some, waiting.intersection(some)) for some in parts]
 
-
-def _delete(rows: QuerySet[Change], ids: Sequence[int]) -> bool:
-    """Delete some of the rows; return whether all of these were there."""
-    deleted = 0
-    for start in range(0, len(ids), 500):
-        deleted += rows.filter(pk__in=ids[start : start + 500]).delete()[0]
-    return deleted == len(ids)
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return len(self.ids) + len(self.waiting)
 
 
 def take(section: str, page: int) -> Taken:
     """Return the changes of a page."""
+    rows = waiting_changes(section, page, unassigned=False, most=MOST)
+    return taken_of(section, rows)
+
+
+def taken_of(section: str, rows: Iterable[Change]) -> Taken:
+    """Return changes of a page, as a build takes them."""
     taken = Taken(section)
-    rows = changes(section).filter(page=page).order_by("pk")
     # Sorted here: MariaDB would read all that were reported of the section.
-    every = list(rows[:MOST])
+    every = list(rows)
     taken.waiting = [row for row in every if row.reported_at is None]
     found = [(row.reported_at, row.pk, row) for row in every if row.reported_at]
     for at, pk, row in sorted(found):
         taken.ids.append(pk)
-        for location, lastmod, mark, event, is_added in json.loads(
-            row.reported or "[]"
-        ):
+        for location, lastmod, mark, event, is_added in reported_entries(row.reported):
             events = frozenset([event])
             entry = Reported(lastmod, mark, row.definition, at, at, events, is_added)
             taken.add(location, entry)
     return taken
 
 
+def reported_entries(text: str | None) -> list[Any]:
+    """Return what ``reported_text`` wrote, as far as it can be read."""
+    try:
+        found = json.loads(text or "[]")
+    except ValueError:
+        return []
+    entries = found if isinstance(found, list) else []
+    return [one for one in entries if isinstance(one, list) and _is_entry(*one)]
+
+
+def _is_entry(*parts: object) -> bool:
+    kinds: tuple[Any, ...] = (str, str, str, (int, float), bool)
+    return len(parts) == len(kinds) and all(map(isinstance, parts, kinds))
+
+
 def reported_text(
-    entries: Sequence[tuple[str, bytes, float]], origin: str, is_added: bool
+    entries: Sequence[tuple[str, bytes, float]], origin: str, added: Collection[str]
 ) -> str:
     """
-    Return the text of ``Change.reported`` for entries: added ones, or changed ones.
+    Return the text of ``Change.reported`` for entries, those added or changed.
 
     Each is given by its location, its rest and the time of its event. It becomes
     ``[location, lastmod, fingerprint, time, is added]``.
     """
     return json.dumps(
         [
-            [location, lastmod_of(rest), fingerprint(rest, origin), at, is_added]
+            [
+                location,
+                lastmod_of(rest),
+                fingerprint(rest, origin),
+                at,
+                location in added,
+            ]
             for location, rest, at in entries
         ]
     )
@@ -152,14 +176,15 @@ class Comparison:
     origin: str
     #: The page as it was built before, when its rows were read and its events were.
     page: Page
-    #: The definition of the running code.
+    #: The definition of the running code, and when it has read the rows.
     definition: str
+    read_at: float
     #: The labels of rows that were left out for a fault: nobody knows which URLs they
     #: have. And those known to have been left out of the former listing.
     bad: frozenset[str] = frozenset()
     former_bad: frozenset[str] = frozenset()
     #: Other sections that say which URLs they remove, and the missing locations that
-    #: their pages list: see ``publishing.elsewhere``.
+    #: their pages list: see ``building.elsewhere``.
     others: Collection[str] = ()
     elsewhere: Collection[str] = ()
     #: The text of all that is listed now, where ``new`` has not all of it.
@@ -179,14 +204,15 @@ class Comparison:
         """
         removed = self._last_removed().difference(self.saved)
         found = [*self._missing(now), *self._present(now, removed)]
-        known = {event.location for event in found}
+        others = removed.difference(event.location for event in found)
+        items = {written(location, self.origin) for location in others}
+        listed = entries_of(self.text, items) if self.text else self.new
         # The last word on a URL must not be "removed" while it is listed.
         return [
             *found,
             *(
-                self._event(Kind.CHANGED, location, now)
-                for location in sorted(removed - known)
-                if self._rest(location) is not None
+                self._event(Kind.CHANGED, item, listed[item], now)
+                for item in sorted(items & listed.keys())
             ),
         ]
 
@@ -212,16 +238,20 @@ class Comparison:
     def _missing(self, now: float) -> Iterator[Event]:
         # Another row may have taken the URL: then whoever is notified shall look.
         here = reported_by_others(self.taken.section, self.missing)
-        here.update(filter(self._may_be_bad, self.missing))
         rest = self.missing.keys() - here if self.is_whole else set()
-        elsewhere = {*self.elsewhere} | listed_by_others(rest, self.others)
-        for location in self.missing:
-            if location not in rest:
-                yield self._event(Kind.CHANGED, location, now)
+        elsewhere = {*self.elsewhere} | said_listed(rest, self.others)
+        for location, known in self.missing.items():
+            event = Event(Kind.CHANGED, location, now, page=self.page.number)
+            if not self.is_whole or self._may_be_bad(location):
+                # Perhaps it is still there.
+                yield event
+            elif location in here:
+                own, read_at = known.own | {now}, self.read_at
+                yield replace(event, missing=True, own=own, read_at=read_at)
             elif location in elsewhere:
-                yield self._event(Kind.CHANGED, location, now, missing=True)
+                yield replace(event, missing=True)
             else:
-                yield self._event(Kind.REMOVED, location, now)
+                yield replace(event, kind=Kind.REMOVED)
 
     def _may_be_bad(self, location: str) -> bool:
         """Return whether a location may be that of a row left out for a fault."""
@@ -240,42 +270,44 @@ class Comparison:
     def _event(
         self,
         kind: UrlChange.Kind,
-        location: str,
+        item: bytes,
+        rest: bytes,
         now: float,
         *,
         late: bool = False,
-        missing: bool = False,
     ) -> Event:
-        rest = self._rest(location) or b""
-        return Event(kind, location, now, lastmod_of(rest), late=late, missing=missing)
+        """Return the event of an entry that is listed now."""
+        location = location_of(item, self.origin)
+        lastmod, page = lastmod_of(rest), self.page.number
+        return Event(kind, location, now, lastmod, late=late, page=page)
 
     def _present(self, now: float, removed: Collection[str]) -> Iterator[Event]:
         reported, former = self._reported, self.former
         for item in sorted(reported.keys() & self.new.keys()):
-            location, own = location_of(item, self.origin), reported[item]
-            is_due = location in removed or self._is_overtaken(item, own)
-            is_due = is_due or self._differs_from(own, self.new[item])
+            rest, own = self.new[item], reported[item]
+            is_due = location_of(item, self.origin) in removed
+            is_due = is_due or self._is_overtaken(item, own)
+            is_due = is_due or self._differs_from(own, rest)
             if former is not None and item not in former and not own.is_added:
                 # Reported as changed, because its row was there before.
-                yield self._event(Kind.ADDED, location, now, late=not is_due)
+                yield self._event(Kind.ADDED, item, rest, now, late=not is_due)
             elif is_due:
-                yield self._event(Kind.CHANGED, location, now)
+                yield self._event(Kind.CHANGED, item, rest, now)
         if former is None:
             # First built, or its bytes were lost: nobody knows what is new.
             return
         if self.is_whole:
-            for item in sorted(self.new.keys() - former.keys() - reported.keys()):
-                yield self._event(Kind.ADDED, location_of(item, self.origin), now)
+            added = self.new.keys() - former.keys() - reported.keys()
+            names = {location_of(item, self.origin): item for item in added}
+            # Their rows were saved, and reported, while this page was built.
+            told = added_since(self.taken.section, names, self.page.read_at)
+            for name, item in sorted(names.items(), key=itemgetter(1)):
+                kind = Kind.CHANGED if name in told else Kind.ADDED
+                yield self._event(kind, item, self.new[item], now)
         for item, rest in sorted(self.new.items() - former.items()):
             known = item in former and item not in reported
             if known and self._differ(former[item], rest):
-                yield self._event(Kind.CHANGED, location_of(item, self.origin), now)
-
-    def _rest(self, location: str) -> bytes | None:
-        """Return what is listed of a location now, behind it; None if it is not."""
-        item = written(location, self.origin)
-        found = self.new.get(item)
-        return entry_of(self.text, item) if found is None else found
+                yield self._event(Kind.CHANGED, item, rest, now)
 
     def _last_removed(self) -> set[str]:
         since = min([self.page.read_at, *(r.at for r in self.taken.reported.values())])

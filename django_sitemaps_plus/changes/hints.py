@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from django.db import Error, OperationalError, connections, router, transaction
 
-from django_sitemaps_plus.db import clock_sql
+from django_sitemaps_plus.db import bounded, clock_sql
 from django_sitemaps_plus.pagination.queries import other_sites
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps import tenants
@@ -30,7 +30,7 @@ from .models import Change
 logger = logging.getLogger("django_sitemaps_plus")
 
 #: Rows of one INSERT.
-ROWS = 500
+_ROWS = 500
 #: Seconds after which a save reads again which other Sites have sections.
 READ_AGAIN = 180.0
 #: Keys of a section in one transaction above which they become one range, and changes
@@ -38,6 +38,8 @@ READ_AGAIN = 180.0
 MOST_KEYS = 10_000
 #: The least seconds for which no save tries to write, after the database was away.
 PAUSE = 5.0
+#: Seconds for which a save waits for another database than its own.
+PATIENCE = 3.0
 #: How much longer than a vain attempt the pause is.
 PAUSES = 20
 #: Seconds between two log entries that say that changes cannot be recorded.
@@ -59,7 +61,7 @@ class Hint(NamedTuple):
     site: str = ""
 
 
-def insert(connection: Any, hints: Sequence[Hint]) -> None:
+def _insert(connection: Any, hints: Sequence[Hint]) -> None:
     """Write a row of ``Change`` for each hint, and for each site that it concerns."""
     # What commits on its own need not wait for the disk.
     alone = not connection.in_atomic_block and connection.get_autocommit()
@@ -70,8 +72,8 @@ def insert(connection: Any, hints: Sequence[Hint]) -> None:
         for site in ([hint.site] if hint.site else sites[hint.section])
     ]
     with connection.cursor() as cursor:
-        for start in range(0, len(rows), ROWS):
-            some = rows[start : start + ROWS]
+        for start in range(0, len(rows), _ROWS):
+            some = rows[start : start + _ROWS]
             sql = _insertion(connection.vendor, len(some), alone=alone)
             cursor.execute(sql, [part for row in some for part in row])
 
@@ -137,22 +139,25 @@ _away_until: dict[str, float] = {}
 _logged: dict[str, float] = {}
 
 
-def write(hints: Sequence[Hint]) -> None:
+def write(hints: Sequence[Hint], *, committed: str = "") -> None:
     """
     Write rows of ``Change``; what cannot be written is logged.
 
     While the database is away it waits in memory, and no save waits for the database.
+    ``committed`` is the database of what was saved, if that is known.
     """
     if not hints:
         return
     connection = connections[database()]
     if connection.in_atomic_block:
-        insert(connection, hints)
+        _insert(connection, hints)
         changes_written.send(None)
     elif time.monotonic() < _away_until.get(connection.alias, -math.inf):
         _keep(hints)
     else:
-        _write(connection, hints, wait=False)
+        # Where the user's own hangs, that is theirs to bound.
+        is_other = committed != connection.alias
+        _write(connection, hints, wait=False, is_bounded=is_other)
 
 
 def write_late() -> None:
@@ -164,20 +169,23 @@ def write_late() -> None:
             _late.pop(tenant, None)
             continue
         with tenants.active(tenant):
-            _write(connections[database()], [], wait=True)
+            _write(connections[database()], [], wait=True, is_bounded=True)
 
 
 atexit.register(write_late)
 
 
-def _write(connection: Any, hints: Sequence[Hint], *, wait: bool) -> None:
+def _write(
+    connection: Any, hints: Sequence[Hint], *, wait: bool, is_bounded: bool
+) -> None:
     """Write hints, and what waits in memory; without ``wait``, not if it is locked."""
     with _lock:
         hints = [*_late.pop(tenants.current_key(), []), *hints]
     started = time.monotonic()
     try:
-        with _own_block(connection), _patience(connection, wait=wait):
-            insert(connection, hints)
+        bound = bounded(connection, PATIENCE) if is_bounded else nullcontext()
+        with bound, _own_block(connection), _patience(connection, wait=wait):
+            _insert(connection, hints)
         _away_until.pop(connection.alias, None)
     except Error as error:
         if isinstance(error, OperationalError) and "locked" in str(error):

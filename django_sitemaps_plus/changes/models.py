@@ -37,7 +37,7 @@ class Change(SiteRow):
     reported_at = models.FloatField(null=True, blank=True)
     definition = models.CharField(max_length=64, blank=True, default="")
     #: Whether its row may have lost a URL that the page lists: it is not listed any
-    #: more, or elsewhere. Null: not known yet (``publishing.lost`` looks).
+    #: more, or elsewhere. Null: not known yet (``storing.lost`` looks).
     loses_url = models.BooleanField(null=True, blank=True)
 
     class Meta:
@@ -84,9 +84,12 @@ class UrlChange(SiteRow):
     title = models.CharField(max_length=200, blank=True, default="")
     #: Seconds since the epoch, by the database's clock.
     at = models.FloatField()
+    #: The number of the page that said so, or of the one that lists it since a split.
+    #: Null: not known.
+    page = models.PositiveIntegerField(null=True, blank=True)
     #: Added, but already reported as changed: not for whoever was notified of that.
     late = models.BooleanField(default=False)
-    #: Changed, because this section lists it no longer and another section does.
+    #: The page that said so lists the URL no longer, or that is why this was written.
     missing = models.BooleanField(default=False)
     #: Too many URLs were removed at once: it waits until somebody confirms them.
     on_hold = models.BooleanField(default=False)

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
+from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+
+from django_sitemaps_plus.pagination.queries import ledger
+from django_sitemaps_plus.prepared import (
+    Prepared,
+    Slot,
+    Step,
+    delete,
+    listed,
+    select,
+    slots,
+)
+from django_sitemaps_plus.sitemaps.site import Site
 
 from .models import Change, RelatedState, UrlChange
 
@@ -13,6 +27,55 @@ def changes(section: str | None = None) -> QuerySet[Change]:
     """Return the site's changes, of one section or all, in the database for writing."""
     rows = Change.objects.on_site()
     return rows if section is None else rows.filter(section=section)
+
+
+def waiting_changes(section: str, page: int, *, unassigned: bool, most: int) -> Any:
+    """
+    Return the changes of a page, at most so many, in the order of their recording.
+
+    With ``unassigned`` those of the section that nobody has assigned to a page, too.
+    """
+    using = ledger()
+    values = {"site": Site.current().key, "section": section, "page": page}
+    rows = _OF_PAGE.rows(using, unassigned, most, **values)
+    return [Change.from_db(using, COLUMNS, row) for row in rows]
+
+
+#: Of the table of changes.
+COLUMNS = [field.attname for field in Change._meta.concrete_fields]
+
+
+def _of_page_query(unassigned: bool, most: int) -> Any:
+    own = Q(page=Slot("page"))
+    own = own | Q(page=None) if unassigned else own
+    rows = Change.objects.filter(own, site=Slot("site"), section=Slot("section"))
+    return select(rows.order_by("pk").values_list(*COLUMNS)[:most])
+
+
+_OF_PAGE = Prepared(_of_page_query)
+
+
+def deleting(ids: Collection[int], unreported: Collection[int]) -> Step:
+    """
+    Return the step that deletes some changes.
+
+    Of those that are ``unreported``, too, which nobody has reported since.
+    """
+    count, values = listed("id", ids)
+    new, more = listed("new", unreported) if unreported else (0, {})
+    return Step(_DELETE, (count, new), {"site": Site.current().key, **values, **more})
+
+
+def _delete_query(ids: int, unreported: int) -> Any:
+    rows = Change.objects.filter(site=Slot("site"))
+    rows = rows.filter(pk__in=slots("id", ids))
+    if unreported:
+        is_new = Q(pk__in=slots("new", unreported))
+        rows = rows.filter(Q(reported_at=None) | ~is_new)
+    return delete(rows)
+
+
+_DELETE = Prepared(_delete_query)
 
 
 def url_changes() -> QuerySet[UrlChange]:

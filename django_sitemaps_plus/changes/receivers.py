@@ -190,7 +190,7 @@ def connect(*, at_startup: bool = False) -> None:
     Sections that only the database knows are listened to once they are known.
     """
     guard = no_queries if at_startup else _refusing
-    disconnect()
+    _disconnect()
     unwatched.clear()
     try:
         sites = Site.all()
@@ -227,7 +227,7 @@ def _listen_to_site(guard: Callable[[], Any]) -> None:
             unwatched[Site.current().name, name] = reason
 
 
-def disconnect() -> None:
+def _disconnect() -> None:
     """Listen to no model any more."""
     for model in _listeners:
         for signal in (post_save, pre_delete, m2m_changed):

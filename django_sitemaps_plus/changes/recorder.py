@@ -307,7 +307,7 @@ def record(hints: Sequence[Hint], committed: str) -> None:
     """
     using = database()
     if connections[using].in_atomic_block and using != committed:
-        later = tenants.in_this_tenant(partial(write, hints))
+        later = tenants.in_this_tenant(partial(write, hints, committed=using))
         transaction.on_commit(later, using=using, robust=True)
     else:
-        write(hints)
+        write(hints, committed=committed)

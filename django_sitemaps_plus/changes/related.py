@@ -107,7 +107,8 @@ def _related(
     known = dependencies(section.sitemap)
     try:
         saved = apps.get_model(label)
-    except LookupError:
+    except (LookupError, ValueError):
+        # ValueError: it is no label.
         return None
     for model, related in known.related.items() if known else ():
         if issubclass(saved, model) or issubclass(model, saved):

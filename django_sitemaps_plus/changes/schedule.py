@@ -25,7 +25,7 @@ from .hints import MOST_KEYS, Hint, write
 EVERY = 60
 #: Seconds by which the clocks of two hosts may differ: so far back a look goes, for
 #: another host may have built the page before its own clock said that it was time.
-SKEW = 5.0
+_SKEW = 5.0
 
 
 def is_due(ticked_at: float, now: float) -> bool:
@@ -45,7 +45,7 @@ def record_crossed(source: SectionSource, section: Section) -> bool:
         return False
     hints = [] if since else [Hint(source.name, site=Site.current().key)]
     for name, moment in declared.items() if since else ():
-        hints += _crossed(source, source.key, name, moment, since - SKEW, now)
+        hints += _crossed(source, source.key, name, moment, since - _SKEW, now)
     row = sections().filter(pk=section.pk, ticked_at=since)
     with transaction.atomic(using=row.db):
         # Of two that look at once, one records it.

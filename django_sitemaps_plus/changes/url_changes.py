@@ -5,13 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from typing import Any
 
-from django.db.models import Exists, F, Max, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
+from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import delete_old
-from django_sitemaps_plus.pagination.queries import sections
+from django_sitemaps_plus.pagination.models import Section
+from django_sitemaps_plus.pagination.queries import (
+    ledger,
+    of_sections,
+    pages,
+    sections,
+)
+from django_sitemaps_plus.prepared import (
+    Prepared,
+    Slot,
+    insert,
+    listed,
+    select,
+    slots,
+    update,
+)
 from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
@@ -25,14 +43,16 @@ from .queries import (
 Kind = UrlChange.Kind
 
 #: Seconds within which more than ``MAX_REMOVED`` removed URLs are put on hold.
-WITHIN = 3600
-#: Rows of one INSERT.
-ROWS = 500
+_WITHIN = 3600
+#: Removed URLs from which on it counts that a section lists fewer than it lost.
+FEW = 10
+#: Rows of one INSERT, and those whose INSERT is compiled once.
+ROWS, FEW_ROWS = 500, 8
 #: Seconds for which a transaction may have had its time before it is committed: what
 #: another section removed may have been written later than its time says.
-MARGIN = 60.0
+_MARGIN = 60.0
 #: Removals that the build of a page looks through.
-MOST_REMOVALS = 20_000
+_MOST_REMOVALS = 20_000
 #: Seconds for which the rows are stored at least: long enough to see in the admin what
 #: happened last weekend, and to notify an engine that did not answer for days. What was
 #: not submitted by then, crawlers have found in the sitemap.
@@ -54,32 +74,51 @@ class Event:
     #: As in ``UrlChange``.
     late: bool = False
     missing: bool = False
+    #: The number of the page that says so.
+    page: int | None = None
+    #: Of a URL that is missing: when the page itself told of it, and before when it
+    #: may have. None: no page of the section is known to list it.
+    own: frozenset[float] | None = None
+    read_at: float = 0.0
 
 
 def stored_for() -> float:
-    """Return for how many seconds the rows are stored: as ``FORMATS`` needs them."""
-    formats = get_settings().formats.values()
-    return max([KEEP, *(item.days * 86_400 for item in formats)])
+    """Return for how many seconds the rows are stored: longer where an app asks."""
+    return max(KEEP, hooks.looks_back())
 
 
-def lock(section: str) -> None:
+def lock(section: str, next_number: int | None = None) -> bool:
     """
     Keep others from writing events of a section until the transaction ends.
 
     To be called first in it, before the time is taken and events are read: what
-    another transaction is about to say would not be seen.
+    another transaction is about to say would not be seen. Return whether its
+    ``next_number`` is the given one: no page was divided.
     """
+    is_given = next_number is not None
+    values = {"site": Site.current().key, "name": section, "number": next_number}
+    return bool(_LOCK.run(ledger(), is_given, **values))
+
+
+def _lock_query(is_given: bool) -> Any:
+    rows = Section.objects.filter(site=Slot("site"), name=Slot("name"))
+    if is_given:
+        rows = rows.filter(next_number=Slot("number"))
     # Not by SELECT: SQLite locks for writing only, and best before anything is read.
-    sections().filter(name=section).update(next_number=F("next_number"))
+    return update(rows, next_number=F("next_number"))
+
+
+_LOCK = Prepared(_lock_query)
 
 
 def write(section: str, events: Sequence[Event], now: float) -> None:
     """
     Write what happened to URLs of a section; in the transaction that found it out.
 
-    Where more than ``MAX_REMOVED`` are removed from it within an hour, these are put
-    on hold. Where no engine is configured, or nobody listens to ``urls_changed``,
-    nothing waits for one that is added later.
+    After the pages of which they were found out. Where more than ``MAX_REMOVED`` are
+    removed from it within an hour, or more than it still lists, these are put on hold.
+    Where no engine is configured, or nobody listens to ``urls_changed``, nothing waits
+    for one that is added later.
     """
     if not events:
         return
@@ -88,26 +127,68 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
     on_hold = [is_too_much and event.kind == Kind.REMOVED for event in events]
     queued_at = None if get_settings().ENGINES else now
     announce_at = now if urls_changed.has_listeners() else None
-    url_changes().bulk_create(
-        (
-            UrlChange(
-                section=section,
-                kind=event.kind,
-                location=event.location,
-                digest=location_digest(event.location),
-                lastmod=event.lastmod,
-                title=event.title,
-                at=event.at,
-                late=event.late,
-                missing=event.missing,
-                on_hold=waits,
-                queued_at=queued_at,
-                announce_at=None if waits else announce_at,
-            )
-            for event, waits in zip(events, on_hold, strict=True)
-        ),
-        batch_size=ROWS,
-    )
+    site = Site.current().key
+    rows = [
+        UrlChange(
+            site=site,
+            section=section,
+            kind=event.kind,
+            location=event.location,
+            digest=location_digest(event.location),
+            lastmod=event.lastmod,
+            title=event.title,
+            at=event.at,
+            page=event.page,
+            late=event.late,
+            missing=event.missing,
+            on_hold=waits,
+            queued_at=queued_at,
+            announce_at=None if waits else announce_at,
+        )
+        for event, waits in zip(events, on_hold, strict=True)
+    ]
+    if len(rows) <= FEW_ROWS:
+        _insert(rows)
+    else:
+        url_changes().bulk_create(rows, batch_size=ROWS)
+    _take_back(section, events)
+
+
+def _insert(rows: Sequence[UrlChange]) -> None:
+    """Insert a few rows, by a statement that is compiled once for each count."""
+    values = {
+        f"{field.attname}{number}": getattr(row, field.attname)
+        for number, row in enumerate(rows)
+        for field in UrlChange._meta.concrete_fields
+    }
+    _INSERT.run(ledger(), len(rows), **values)
+
+
+_INSERT = Prepared(partial(insert, UrlChange))
+
+
+def _take_back(section: str, events: Iterable[Event]) -> None:
+    """Note of earlier events of missing URLs that they are true no longer."""
+    missing = {e.location: e for e in events if e.missing or e.kind == Kind.REMOVED}
+    for some in _by_digest(missing):
+        said = _of_listed().filter(section=section, digest__in=list(some)).order_by()
+        ids = [
+            pk
+            for pk, digest, at, page in said.values_list("pk", "digest", "at", "page")
+            if (own := (event := missing[some[digest]]).own) is None
+            or at in own
+            or (page == event.page and at < event.read_at)
+        ]
+        for start in range(0, len(ids), ROWS):
+            rows = url_changes().filter(pk__in=ids[start : start + ROWS])
+            rows.update(missing=True)
+
+
+def hand_on(section: str, former: int, page: int, locations: Iterable[str]) -> None:
+    """Note that a new page says what another one did before it was split."""
+    for some in _by_digest(locations):
+        rows = _of_listed().filter(section=section, digest__in=list(some))
+        rows.filter(page=former).update(page=page)
 
 
 def _is_too_much(section: str, removed: int, now: float) -> bool:
@@ -122,12 +203,24 @@ def _is_too_much(section: str, removed: int, now: float) -> bool:
     # Locked: two pages that are written at once must both be counted.
     rows = sections().select_for_update().filter(name=section)
     confirmed_at = rows.values_list("confirmed_at", flat=True).first() or 0.0
-    since = max(now - WITHIN, confirmed_at)
+    since = max(now - _WITHIN, confirmed_at)
     lately = url_changes().filter(section=section, kind=Kind.REMOVED, at__gt=since)
-    if lately.count() + removed <= get_settings().MAX_REMOVED:
+    removed += lately.count()
+    if removed <= get_settings().MAX_REMOVED and not _are_most(section, removed):
         return False
     lately.filter(queued_at=None).update(on_hold=True, announce_at=None)
     return True
+
+
+def _are_most(section: str, removed: int) -> bool:
+    """Return whether a section lists fewer URLs than were removed from it."""
+    if removed < FEW:
+        return False
+    # No more pages than that are read: each of them lists one URL at least.
+    rows = pages().filter(of_sections(section)).exclude(entries=0).order_by()
+    counts = list(rows.values_list("entries", flat=True)[:removed])
+    # Nobody knows what a page lists that was never built.
+    return None not in counts and sum(filter(None, counts)) < removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +232,25 @@ class Known:
 
 
 def reported_by_others(section: str, locations: Mapping[str, Known]) -> set[str]:
-    """
-    Return those locations of which somebody else's event of the section is newer.
+    """Return those locations that others of the section have said to list since."""
+    return told_since(locations, _of_listed().filter(section=section))
 
-    Removals do not count: they do not say that anybody lists the URL.
-    """
+
+def added_since(section: str, locations: Iterable[str], since: float) -> set[str]:
+    """Return those locations that a section has told as added after some time."""
+    known = dict.fromkeys(locations, Known(since, frozenset()))
+    return told_since(known, _of_listed().filter(section=section, kind=Kind.ADDED))
+
+
+def told_since(
+    locations: Mapping[str, Known], events: QuerySet[UrlChange] | None = None
+) -> set[str]:
+    """Return those locations of which somebody else's event, of some, is newer."""
     found: set[str] = set()
     for some in _by_digest(locations):
         since = min(locations[name].since for name in some.values())
-        rows = _of_listed().filter(section=section, digest__in=list(some), at__gt=since)
+        rows = url_changes() if events is None else events
+        rows = rows.filter(digest__in=list(some), at__gt=since)
         for digest, at in rows.order_by().values_list("digest", "at"):
             known = locations[some[digest]]
             if at > known.since and at not in known.own:
@@ -155,22 +258,19 @@ def reported_by_others(section: str, locations: Mapping[str, Known]) -> set[str]
     return found
 
 
-def listed_by_others(locations: Iterable[str], sections: Collection[str]) -> set[str]:
-    """Return those locations that one of some sections lists, as it said last."""
+def said_listed(locations: Iterable[str], sections: Collection[str]) -> set[str]:
+    """Return those locations that one of some sections lists, as far as it said."""
     found: set[str] = set()
     for some in _by_digest(locations) if sections else ():
-        rows = url_changes().filter(digest__in=list(some), section__in=list(sections))
-        # Of a URL that changes all day only the last is read.
-        last = rows.order_by().values("digest", "section").annotate(last=Max("pk"))
-        ids = list(last.values_list("last", flat=True))
-        for start in range(0, len(ids), ROWS):
-            said = _of_listed().filter(pk__in=ids[start : start + ROWS])
-            found.update(some[one] for one in said.values_list("digest", flat=True))
+        rows = _of_listed().filter(digest__in=list(some), section__in=list(sections))
+        # Of a URL that changes all day one row is enough.
+        said = rows.order_by().values_list("digest", flat=True).distinct()
+        found.update(some[digest] for digest in said)
     return found
 
 
 def _of_listed() -> QuerySet[UrlChange]:
-    """Return the events that say that their section lists the URL."""
+    """Return the events of pages that list the URL, as far as is known."""
     return url_changes().exclude(kind=Kind.REMOVED).filter(missing=False)
 
 
@@ -188,17 +288,32 @@ def last_removed(since: float) -> set[str]:
     Of all sections: what one of them removed another may list. The newest removals
     only: where a site lost very many, nobody waits for all.
     """
-    rows = url_changes().filter(section__in=list(registry.sources()))
-    removed = rows.filter(kind=Kind.REMOVED, at__gte=since - MARGIN).order_by("-at")
+    names = list(registry.sources())
+    if not names:
+        return set()
+    count, given = listed("name", names)
+    given |= {"site": Site.current().key, "since": since - _MARGIN}
     last: dict[str, int] = {}
-    for location, pk in removed.values_list("location", "pk")[:MOST_REMOVALS]:
+    for location, pk in _REMOVED.rows(ledger(), count, **given):
         last.setdefault(location, pk)
+    rows = url_changes().filter(section__in=names)
     for some in _by_digest(list(last)):
         others = rows.filter(digest__in=list(some)).exclude(kind=Kind.REMOVED)
         for digest, pk in others.values_list("digest", "pk"):
             if pk > last.get(some[digest], pk):
                 last.pop(some[digest])
     return set(last)
+
+
+def _removed_query(sections: int) -> Any:
+    names = slots("name", sections)
+    rows = UrlChange.objects.filter(site=Slot("site"), section__in=names)
+    rows = rows.filter(kind=Kind.REMOVED, at__gte=Slot("since"))
+    columns = rows.order_by("-at").values_list("location", "pk")
+    return select(columns[:_MOST_REMOVALS])
+
+
+_REMOVED = Prepared(_removed_query)
 
 
 def confirm(section: str, now: float) -> int:

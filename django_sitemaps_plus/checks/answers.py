@@ -14,8 +14,8 @@ from django.urls import ResolverMatch
 from django_sitemaps_plus.changes.receivers import NoQueriesError, no_queries
 from django_sitemaps_plus.health.answering import APP, ROBOTS, others
 from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
-from django_sitemaps_plus.publishing.index import address
 from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.serving.index import address
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
 from .messages import check, message, section_names

@@ -14,10 +14,10 @@ from django.db import DatabaseError, connections, router
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
+from django_sitemaps_plus.building.by_position import MOST_PAGES, position_pages
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.publishing.by_position import MOST_PAGES, position_pages
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source_of
@@ -39,7 +39,7 @@ def check_tables(
     if sys.argv[1:2] in (["migrate"], ["migrate_schemas"]):
         return
     using = ledger()
-    if using not in (databases or ()) or tables_exist(using):
+    if using not in (databases or ()) or tables_exist(using, of_apps=True):
         return
     # Beside tenants that have them there are schemas that need none.
     with suppress(DatabaseError):  # the table of tenants is missing too

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 from django.core.checks import CheckMessage
@@ -10,10 +11,9 @@ from django.core.checks import CheckMessage
 from django_sitemaps_plus.conf import NAME, advice, get_settings
 from django_sitemaps_plus.delivery import engines, workers
 from django_sitemaps_plus.engines import asking
+from django_sitemaps_plus.engines.base import DOCUMENTS, EVENTS, Engine
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.health.answering import resolved
 from django_sitemaps_plus.protocol.documentation import page
-from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
 from .messages import check, message, section_names_of_all_sites
 from .settings import SET_BASE_URL, has_address
@@ -21,10 +21,11 @@ from .settings import SET_BASE_URL, has_address
 
 @check()
 def check_engines(**kwargs: Any) -> Iterator[CheckMessage]:
-    """E030 to E032, E034 and W030 to W032: the engines in the settings."""
+    """E030 to E032, E034, W030, W031 and W034: the engines in the settings."""
     aliases = get_settings().ENGINES
     for name in aliases:
         yield from _check_engine(name)
+    yield from _check_services()
     if aliases and not has_address():
         text = "Engines are configured, but the site's address is not: nothing is sent."
         yield message("W030", text, SET_BASE_URL)
@@ -65,14 +66,6 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
                     f"{advice(section, known, 'sections')}",
                     "Correct the name, or remove it.",
                 )
-    for feed in engine.feeds_of_site():
-        if feed.startswith("/") and not _is_served(feed):
-            yield message(
-                "W032",
-                f"{NAME}['ENGINES'][{name!r}] submits the feed {feed!r}, which no URL "
-                "pattern serves.",
-                "Correct the path, or give the whole URL if another server has it.",
-            )
     for option, sentence in engines.retired_addresses(engine):
         yield message(
             "E032",
@@ -82,12 +75,30 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
         )
 
 
-def _is_served(path: str) -> bool:
-    """Return whether the site's URLconf has a pattern for a path."""
-    given = Site.current().base_url
-    prefix = parse_base_url(given).prefix if given else "/"
-    inner = path.partition("?")[0].removeprefix(prefix.rstrip("/"))
-    return resolved(inner) is not None
+def _check_services() -> Iterator[CheckMessage]:
+    """W034: a service that receives the same URLs from two engines."""
+    try:
+        usable = engines.engines()
+    except ConfigurationError:
+        return  # E030 and E031 say so
+    known = section_names_of_all_sites() or [""]
+    for (alias, one), (name, other) in combinations(usable.items(), 2):
+        if one.service and one.service == other.service and _share(one, other, known):
+            yield message(
+                "W034",
+                f"{NAME}['ENGINES'] has {alias!r} and {name!r}, which notify the same "
+                f"service: {one.name} receives each URL twice.",
+                "Remove one of them, or give them different 'sections' or 'events'.",
+            )
+
+
+def _share(one: Engine, other: Engine, sections: list[str]) -> bool:
+    """Return whether two engines are notified of the same events of some section."""
+    return DOCUMENTS in {*one.events} & {*other.events} or any(
+        one.wants(section, event) and other.wants(section, event)
+        for section in sections
+        for event in EVENTS
+    )
 
 
 @check()

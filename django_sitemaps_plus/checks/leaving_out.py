@@ -11,10 +11,11 @@ from django.db.models import BooleanField, QuerySet
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
+from django_sitemaps_plus.protocol.entries import News
 from django_sitemaps_plus.protocol.extensions import is_news_language
 from django_sitemaps_plus.protocol.locations import quote
 from django_sitemaps_plus.protocol.patterns import Pattern, start_of
-from django_sitemaps_plus.sitemaps.attributes import is_expression
+from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method
 from django_sitemaps_plus.sitemaps.leaving_out import IN_SITEMAP, own_patterns
 from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
@@ -31,17 +32,21 @@ from .messages import check, message, section_names
 
 
 def check_news(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
-    """E061: a ``NewsSitemap`` that cannot tell what is news, or of what."""
+    """E061: a ``NewsSitemap`` that cannot tell what is news, of what or its title."""
     if not isinstance(sitemap, NewsSitemap):
         return
     problem = hint = ""
-    news = sitemap.news
+    # A class may also say itself what an entry's article is.
+    news: Any = sitemap.news
     try:
         sitemap.listed_items()
     except (ConfigurationError, FieldError) as error:
         problem = str(error)
         hint = 'Set publication_date to the date\'s field, for example F("published").'
-    else:
+    if is_expression(sitemap.title):
+        problem = "title is what people call the section, and must be a text."
+        hint = "Rename it to item_title, which is the title of an article."
+    elif not problem and isinstance(news, News):
         if not news.name:
             problem = "publication_name is not set, which news sitemaps require."
             hint = 'Set it, or SITEMAPS_PLUS["PUBLICATION_NAME"], to its name.'
@@ -50,6 +55,9 @@ def check_news(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
                 f"publication_language {news.language!r} is not a code of ISO 639."
             )
             hint = "Use two or three letters such as 'en', or zh-cn or zh-tw."
+        elif is_method(news.title):
+            problem = "item_title is a method, and not an expression or a text."
+            hint = 'Set item_title to the field of the title, such as F("headline").'
     if problem:
         yield message("E061", f"Section {name!r}: {problem}", hint)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as CheckWarning
 from django.db import DatabaseError
 
@@ -19,6 +19,18 @@ from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 #: Yields what is wrong.
 Check = Callable[..., Iterator[CheckMessage]]
+
+
+class Found(NamedTuple):
+    """A check, and how it is registered with Django."""
+
+    run: Callable[..., list[CheckMessage]]
+    tags: tuple[str, ...]
+    deploy: bool
+
+
+#: The checks of the modules that were imported, of the core and of apps.
+CHECKS: list[Found] = []
 
 
 def message(number: str, text: str, hint: str, obj: Any = None) -> CheckMessage:
@@ -35,7 +47,7 @@ def check(
     *tags: str, of_each_site: bool = False, deploy: bool = False
 ) -> Callable[[Check], Callable[..., list[CheckMessage]]]:
     """
-    Register a check of this app, to run once or for each site of the settings.
+    Register a check, to run once or for each site of the settings.
 
     It may read settings and the registry as if they were right: where they cannot be
     read it ends, and E001, E002 or E004 says why.
@@ -54,7 +66,7 @@ def check(
                         messages.append(one)
             return messages
 
-        register(*tags, "sitemaps_plus", deploy=deploy)(run)
+        CHECKS.append(Found(run, tags, deploy))
         return run
 
     return decorate

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +24,8 @@ from .messages import check, message
 
 #: Folders of packages that were installed: what they offer is not theirs to register.
 _INSTALLED = {"site-packages", "dist-packages"}
+#: What a URLconf names that serves sitemaps of Django's framework.
+_SITEMAPS = re.compile(r"\bsitemaps\b")
 
 
 @check(Tags.urls)
@@ -36,18 +39,47 @@ def check_registration(**kwargs: Any) -> Iterator[CheckMessage]:
             used = set(_used())
     except Exception:  # E001, E004 or E005 says so, Django of the URLconf, or nobody
         return
-    for cls in candidates:
-        if cls not in used:
-            yield message(
-                "W011",
-                f"{cls.__module__}.{cls.__qualname__} is not registered, and no URL "
-                f"pattern of {' or '.join(map(name_of, _urlconfs()))} hands it to a "
-                "view: no sitemap lists its items.",
-                "Put @register (from django_sitemaps_plus) above the class, or name "
-                "the dict that has it in SITEMAPS_PLUS['SITEMAPS']. If another URLconf "
-                "has it, name that one in a setting such as BLOG_URLCONF.",
-                cls,
-            )
+    unused = [cls for cls in candidates if cls not in used]
+    if unused and _has_another_urlconf():
+        return
+    for cls in unused:
+        yield message(
+            "W011",
+            f"{cls.__module__}.{cls.__qualname__} is not registered, and no URL "
+            f"pattern of {' or '.join(map(name_of, _urlconfs()))} hands it to a "
+            "view: no sitemap lists its items.",
+            "Put @register (from django_sitemaps_plus) above the class, or name "
+            "the dict that has it in SITEMAPS_PLUS['SITEMAPS']. If another URLconf "
+            "has it, name that one in a setting such as BLOG_URLCONF.",
+            cls,
+        )
+
+
+def _has_another_urlconf() -> bool:
+    """
+    Return whether there is a URLconf with sitemaps that no setting names.
+
+    A middleware may choose it by the host. It is looked for by name, beside the first
+    one and in apps, and not imported: that may do anything.
+    """
+    known = {file for one in _urlconfs() for file in _files_of(get_resolver(one))}
+    folders = {Path(app.path) for app in apps.get_app_configs()}
+    folders |= {Path(file).parent for file in known}
+    return any(
+        str(file) not in known and _SITEMAPS.search(file.read_text(errors="replace"))
+        for folder in folders
+        if _INSTALLED.isdisjoint(folder.parts)
+        for file in folder.glob("*url*.py")
+    )
+
+
+def _files_of(resolver: Any) -> Iterator[str]:
+    """Yield the files of a URLconf and of those that it includes."""
+    if file := getattr(resolver.urlconf_module, "__file__", None):
+        yield file
+    for pattern in resolver.url_patterns:
+        if hasattr(pattern, "url_patterns"):
+            yield from _files_of(pattern)
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -56,7 +88,7 @@ def _modules() -> Iterator[ModuleType]:
         module = sys.modules.get(f"{app.name}.sitemaps")
         if module is None or app.name.startswith("django."):
             continue
-        parts = PurePath(getattr(module, "__file__", None) or "").parts
+        parts = Path(getattr(module, "__file__", None) or "").parts
         if _INSTALLED.isdisjoint(parts):
             yield module
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +15,7 @@ from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
 from django.db.models import F, QuerySet
 from django.db.models.expressions import Col
+from django.db.models.functions import Random
 from django.db.models.lookups import IsNull
 from django.db.models.sql.constants import LOUTER
 from django.db.models.sql.query import Query
@@ -42,7 +45,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     item_title,
     moments,
 )
-from django_sitemaps_plus.sitemaps.classes import unqueryable
+from django_sitemaps_plus.sitemaps.classes import IMPORTED_AT, unqueryable
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
@@ -54,6 +57,7 @@ from django_sitemaps_plus.sitemaps.sections import (
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     SCHEMES,
+    default_language,
     rendering_context,
 )
 
@@ -92,7 +96,7 @@ def check_names(**kwargs: Any) -> Iterator[CheckMessage]:
 
 @check(of_each_site=True)
 def check_sections(**kwargs: Any) -> Iterator[CheckMessage]:
-    """E005 to E020 but E018, W002 to W004, W010 to W023: what classes declare."""
+    """E005 to E020, W002 to W004, W010 to W026: what classes declare."""
     seen: list[CheckMessage] = []
     for name in section_names():
         # Of a class that several sections share, once.
@@ -171,6 +175,8 @@ def _check_sitemap(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
     yield from _check_expressions(source)
     yield from _check_nulls(source)
     yield from _check_constants(sitemap)
+    yield from _check_now(sitemap)
+    yield from _check_order(source)
     yield from _check_languages(sitemap)
     yield from check_left_out(source)
     if source.key is not None:
@@ -311,15 +317,15 @@ def _constant_lastmod_xml(value: Any) -> str:
 #: What writes a constant or refuses it, and the words for a refusal.
 _CONSTANTS: dict[str, tuple[str, Callable[[Any], str], str, str]] = {
     "changefreq": (
-        "E010",
+        "W018",
         changefreq_xml,
-        "is not one of the protocol's values",
+        "is not one of the protocol's values, and is left out",
         f"Use one of: {', '.join(sorted(CHANGEFREQS))}.",
     ),
     "priority": (
-        "E011",
+        "W019",
         priority_xml,
-        "is not a number from 0 to 1",
+        "is not a number from 0 to 1, and is left out",
         "Set priority to a number from 0.0 to 1.0, or remove it.",
     ),
     "lastmod": (
@@ -333,7 +339,7 @@ _CONSTANTS: dict[str, tuple[str, Callable[[Any], str], str, str]] = {
 
 
 def _check_constants(sitemap: AnySitemap) -> Iterator[CheckMessage]:
-    """E009 to E012, E019, E020: ``limit``, and what is the same for all entries."""
+    """E009, E012, E019, E020, W018, W019: ``limit``, and constants of all entries."""
     if not is_legal_limit(sitemap.limit):
         yield message(
             "E009",
@@ -360,6 +366,47 @@ def _check_constants(sitemap: AnySitemap) -> Iterator[CheckMessage]:
             )
 
 
+def _check_now(sitemap: AnySitemap) -> Iterator[CheckMessage]:
+    """W026: a ``lastmod`` of the time at which the class was created."""
+    value = getattr(sitemap, "lastmod", None)
+    if not isinstance(value, dt.datetime):
+        return
+    zones = (timezone.get_default_timezone(), dt.UTC)
+    times = [value] if value.tzinfo else [value.replace(tzinfo=one) for one in zones]
+    # Who writes a date down does so before the process starts.
+    if any(IMPORTED_AT <= one.timestamp() <= time.time() for one in times):
+        yield message(
+            "W026",
+            "lastmod is the time at which this process started, so each restart says "
+            "that all entries changed.",
+            "Set lastmod to the field of the date, for example F('updated'), or remove "
+            "it.",
+        )
+
+
+def _check_order(source: SectionSource) -> Iterator[CheckMessage]:
+    """W025: a random order, which is that of pages by position."""
+    if source.key is not None:
+        return  # its order does not matter
+    items = items_of(source.sitemap)
+    if isinstance(items, QuerySet) and _is_random(items.query):
+        yield message(
+            "W025",
+            f"items() of section {source.name!r} is in random order, so its pages "
+            "repeat and miss rows, and each build lists others.",
+            "Order by a field, for example order_by('pk').",
+        )
+
+
+def _is_random(query: Query) -> bool:
+    """Return whether rows are in random order, by whatever of them there is."""
+    order: Any = query.order_by
+    if not order and query.default_ordering and query.model is not None:
+        order = query.model._meta.ordering
+    names = [getattr(one, "expression", one) for one in order]
+    return any(one == "?" or isinstance(one, Random) for one in names)
+
+
 def is_legal_limit(limit: Any) -> bool:
     """Return whether a page may have so many entries."""
     return isinstance(limit, int) and 1 <= limit <= MAX_ENTRIES
@@ -377,7 +424,7 @@ def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
 
 
 def _check_languages(sitemap: AnySitemap) -> Iterator[CheckMessage]:
-    code = django_settings.LANGUAGE_CODE
+    code = default_language()
     if isinstance(sitemap.languages, str):
         text = f"languages is the text {sitemap.languages!r}, not a list."
         yield message("E017", text, f"Write languages = [{sitemap.languages!r}].")
@@ -389,7 +436,7 @@ def _check_languages(sitemap: AnySitemap) -> Iterator[CheckMessage]:
     elif sitemap.x_default and code not in sitemap._languages():
         yield message(
             "W004",
-            f"x_default does nothing: LANGUAGE_CODE {code!r} is not among the "
-            "sitemap's languages.",
+            f"x_default does nothing: LANGUAGE_CODE {django_settings.LANGUAGE_CODE!r} "
+            "is not among the sitemap's languages.",
             f"Add {code!r} to languages.",
         )

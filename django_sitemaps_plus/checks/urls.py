@@ -7,13 +7,10 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Tags
-from django.template import TemplateDoesNotExist, TemplateSyntaxError
-from django.template.loader import get_template
 from django.urls import NoReverseMatch, reverse
 
-from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.health.answering import APP, resolved
-from django_sitemaps_plus.publishing.index import INCLUDE
+from django_sitemaps_plus.serving.index import INCLUDE
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, rendering_context
 
@@ -56,7 +53,7 @@ def check_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
 
 @check(Tags.urls)
 def check_templates(**kwargs: Any) -> Iterator[CheckMessage]:
-    """W007 and E018: templates that cost speed, or are not there."""
+    """W007: templates that cost speed."""
     for name in ("sitemap.xml", "sitemap_index.xml"):
         if is_own(name, name):
             yield message(
@@ -65,15 +62,3 @@ def check_templates(**kwargs: Any) -> Iterator[CheckMessage]:
                 "times slower than this package does.",
                 "Remove the template, or silence this check.",
             )
-    base = get_settings().HTML_SITEMAP
-    if not base:
-        return
-    try:
-        get_template(base)
-    except (TemplateDoesNotExist, TemplateSyntaxError) as error:
-        yield message(
-            "E018",
-            f"SITEMAPS_PLUS['HTML_SITEMAP'] is {base!r}, a template that cannot be "
-            f"loaded: {error}",
-            'Name the template that your pages extend, for example "base.html".',
-        )

@@ -1,6 +1,6 @@
 """
-Other packages' content: ready sitemap classes.
+What stands beside the core: apps, and ready sitemap classes of other packages.
 
-A module for each package, which imports that package. Nothing here is imported unless
-the project does it.
+An app is a folder that a project lists in ``INSTALLED_APPS``, and that nothing else
+needs. A module is for another package, which it imports; the project imports it.
 """

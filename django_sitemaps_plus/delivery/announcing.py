@@ -13,6 +13,7 @@ from functools import partial
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.db import retrying
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.signals import send, urls_changed
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
@@ -35,7 +36,7 @@ def announce(is_over: Callable[[], bool] = lambda: False) -> bool:
     site = Site.current().address()
     if site is None or not urls_changed.has_listeners():
         return True
-    using = url_changes().db
+    using = ledger()
     while not is_over():
         some = retrying(using, _claim)
         if not some:

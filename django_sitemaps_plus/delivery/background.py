@@ -1,381 +1,51 @@
 """
 Background jobs: changes are reported, engines notified, pages rebuilt at leisure.
 
-A thread of the server's process does the work, or hands it over to a worker of Celery
-or Django Tasks, so that no save waits for a broker. No other module knows of either.
-
-Only processes that answer requests have the thread. It starts after a commit with
-changes, or when a request finds that a minute has passed since the last look, and ends
-when there is nothing to do. Commands, tests and projects without a known address have
-none: there requests, ``build_sitemaps`` and ``ping_sitemaps`` do the work.
+A thread of the server's process does them (``thread``), a worker of Celery or Django
+Tasks, or ``ping_sitemaps``.
 """
 
 from __future__ import annotations
 
-import atexit
-import logging
-import math
-import os
-import sys
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
-from django.core import mail
-from django.db import connections
-
-from django_sitemaps_plus.changes.hints import write_late
-from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.publishing.index import all_sources
-from django_sitemaps_plus.publishing.readers import reader_counts
-from django_sitemaps_plus.publishing.refresh import (
+from django_sitemaps_plus import hooks
+from django_sitemaps_plus.building.refresh import (
     Leisure,
     compare_by_position,
     refresh_all,
     report_all,
 )
+from django_sitemaps_plus.changes.hints import write_late
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.pagination.deploys import note_in_use
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.serving.index import all_sources
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
-from . import documents, guards, outbox, published, reports, workers
+from . import guards, outbox
 from .announcing import announce
 from .dispatcher import deliver
-from .publish import publish
 from .results import DeliveryOptions, Report
+from .thread import LOOK
 from .upkeep import tend
 
-logger = logging.getLogger("django_sitemaps_plus")
-
-#: Seconds between two looks for work that other processes have left.
-LOOK = 60.0
-#: Seconds for which the thread waits for more work before it ends.
-IDLE = 10.0
-#: Seconds for which the thread notifies receivers, and engines, before it looks for
+#: Seconds for which receivers, and engines, are notified before anybody looks for
 #: changes again.
-STINT = 30.0
-#: The least seconds between two looks for what is due.
-PAUSE = 0.1
-#: Seconds after a page was rebuilt before receivers hear of it, and caches forget what
-#: they have: answers with the former bytes may be on their way until then.
-SETTLE = 1.0
-#: The longest wait, in seconds, during which the thread keeps its connections.
-CONNECTED = 5.0
-#: Seconds that each tenant has of a look at all of them.
-EACH = 0.6
-#: The most databases to which the thread stays connected: tenants may have one each.
-CONNECTIONS = 4
-#: Seconds for which a process that ends waits for what the thread is doing.
-FINISH = 10.0
+_STINT = 30.0
 
 
-@dataclass
-class _Due:
-    """When there is something to do, by the monotonic clock."""
-
-    notify_at: float = math.inf
-    rebuild_at: float = math.inf
-    #: When to announce documents, and from when that may be.
-    announce_at: float = math.inf
-    announce_from: float = 0.0
-    #: Whether what this process saved or rebuilt may not be published yet.
-    is_unpublished: bool = False
-    #: How often it failed since it last did not.
-    failures: int = 0
-
-    @property
-    def at(self) -> float:
-        """When the next of it is due."""
-        return min(self.notify_at, self.rebuild_at, self.announce_at)
-
-    def notify_in(self, seconds: float) -> None:
-        """Notify engines in so many seconds, or sooner."""
-        at = time.monotonic() + max(PAUSE, seconds)
-        self.notify_at = min(self.notify_at, at)
-
-    def announce_in(self, seconds: float) -> None:
-        """Announce documents in so many seconds, or sooner, if that may be."""
-        at = max(self.announce_from, time.monotonic() + max(PAUSE, seconds))
-        self.announce_at = min(self.announce_at, at)
-
-
-#: In place of a tenant's key: all of them.
-_ALL = None
-
-
-class Background:
-    """The thread: a process has at most one, for all tenants."""
-
-    def __init__(self) -> None:
-        self.arm()
-
-    def arm(self) -> None:
-        """Begin without a thread: a fork does not copy that of the parent process."""
-        self._lock = threading.Lock()
-        self._work = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._leisure: dict[Site, Leisure] = {}
-        self._ends = False
-        self._serves = False
-        self._has_run = False
-        self._looked = -LOOK
-        #: The tenants for which there may be work, and when that is due.
-        self._woken: set[str | None] = set()
-        self._due: dict[str | None, _Due] = {}
-        #: When the last look at all tenants ends.
-        self._look_ends = -math.inf
-
-    def stop(self) -> None:
-        """End the thread with the process, after the page that it is building."""
-        self._ends = True
-        self._work.set()
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(FINISH)
-        if self._has_run:
-            # Not where there never was a thread: after the tests of a project the
-            # databases are the real ones again.
-            reader_counts.store(at_once=True)
-
-    def request_started(self, **kwargs: Any) -> None:
-        """Note that this process answers requests, and look for work once a minute."""
-        self._serves = True
-        now = time.monotonic()
-        if now - self._looked >= LOOK:
-            self._looked = now
-            self._try_to_start(lambda: _ALL)
-
-    def wake(self, **kwargs: Any) -> None:
-        """
-        Have the thread look for work of the current tenant; start it if necessary.
-
-        Never raises: it is called in the project's saves and requests.
-        """
-        self._try_to_start(tenants.current_key)
-
-    def _try_to_start(self, tenant: Callable[[], str | None]) -> None:
-        if not self._serves:
-            return
-        try:
-            if is_allowed():
-                self._start(tenant())
-        except Exception:
-            # An invalid domain of the Site, a database that is down, no room for
-            # another thread: whatever it is, the next look may succeed.
-            logger.exception("The background thread cannot be started.")
-
-    def _start(self, tenant: str | None) -> None:
-        with self._lock:
-            self._woken.add(tenant)
-            self._work.set()
-            self._has_run = True
-            if self._thread is None:
-                thread = threading.Thread(
-                    target=self._run, name="django-sitemaps-plus", daemon=True
-                )
-                thread.start()
-                self._thread = thread
-
-    def _run(self) -> None:
-        while self._is_wanted():
-            tenant, due = min(self._due.items(), key=lambda item: item[1].at)
-            try:
-                self._work_once(tenant, due)
-                due.failures = 0
-            except Exception:
-                # Whatever it is, the thread goes on: the next look may succeed, and no
-                # request may come that would start it again.
-                logger.exception("Background work failed.")
-                due.failures += 1
-                due.notify_in(min(LOOK, 2.0**due.failures))
-            finally:
-                is_idle = self._next_at() - time.monotonic() > CONNECTED
-                if due.failures or is_idle or _has_many_connections():
-                    connections.close_all()
-        self._end()
-
-    def _work_once(self, tenant: str | None, due: _Due) -> None:
-        """Do what is due for a tenant, or look which ones there are."""
-        reader_counts.store()
-        if tenant is _ALL:
-            due.notify_at = math.inf
-            self._look_at_all()
-            return
-        with tenants.active(tenant):
-            self._work_for(due)
-
-    def _look_at_all(self) -> None:
-        """Look for work of all tenants, one after another."""
-        how = get_settings().BACKGROUND
-        if how in workers.WORKERS:
-            write_late()
-            workers.function(str(how))(_ALL)
-            return
-        now = time.monotonic()
-        if now < self._look_ends:
-            return
-        keys = tenants.all_keys()
-        for gone in self._due.keys() - {_ALL, *keys}:
-            del self._due[gone]
-        self._look_ends = now + len(keys) * EACH
-        for number, key in enumerate(keys):
-            due = self._due.setdefault(key, _Due())
-            due.notify_at = min(due.notify_at, now + number * EACH)
-
-    def _work_for(self, due: _Due) -> None:
-        """Look for changes and notify engines, or rebuild a page: whatever is due."""
-        now = time.monotonic()
-        if due.notify_at <= now:
-            due.notify_at = math.inf
-            how = get_settings().BACKGROUND
-            if how in workers.WORKERS:
-                write_late()
-                workers.function(str(how))(tenants.current_key())
-                return
-            due.rebuild_at = now
-            wait = notify_all(self._is_ending)
-            if wait is not None:
-                due.notify_in(wait)
-        if due.rebuild_at <= now:
-            due.rebuild_at = math.inf
-            rest = _soonest(self._rebuild_page)
-            if rest is not None:
-                due.rebuild_at = time.monotonic() + max(PAUSE, rest)
-                due.is_unpublished = True
-            elif due.is_unpublished:
-                due.is_unpublished = False
-                _publish_later(due)
-            # With the page, its index. But many pages may wait.
-            most = 2.0 * max(SETTLE, get_settings().NOTIFY_AFTER)
-            due.announce_in(SETTLE if rest is None else most)
-        elif due.announce_at <= now:
-            self._announce_documents(due)
-
-    def _announce_documents(self, due: _Due) -> None:
-        """Announce what is served with other bytes, within ``BACKGROUND_SHARE`` too."""
-        due.announce_at, begun = math.inf, time.thread_time()
-        wait = _soonest(partial(documents.announce, self._is_ending))
-        used = time.thread_time() - begun
-        rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
-        due.announce_from = time.monotonic() + rest
-        if wait is not None:
-            due.announce_in(wait)
-
-    def _rebuild_page(self) -> float | None:
-        """Rebuild a page of the current site; return as ``Leisure.step``."""
-        site = Site.current().address()
-        if site is None or self._is_ending():
-            return None
-        leisure = self._leisure.setdefault(Site.current(), Leisure())
-        # Of several sites and tenants each has its part.
-        waiting = sum(due.rebuild_at < math.inf for due in self._due.values())
-        parts = len(Site.of_process()) * (1 + waiting)
-        promptly = documents.are_wanted()
-        return leisure.step(all_sources(), site, parts=parts, promptly=promptly)
-
-    def _next_at(self) -> float:
-        """Return when there is something to do, by the monotonic clock."""
-        return min((due.at for due in self._due.values()), default=math.inf)
-
-    def _is_ending(self) -> bool:
-        return self._ends
-
-    def _end(self) -> None:
-        """Release what the thread holds."""
-        try:
-            for site, leisure in self._leisure.items():
-                if leisure.has_lease:
-                    with working_for(site):
-                        leisure.stop()
-        except Exception:
-            # The database may be down already; the lease ends by itself.
-            logger.exception("The lease for rebuilding pages could not be released.")
-        finally:
-            connections.close_all()
-
-    def _is_wanted(self) -> bool:
-        """Wait until something is due; if nothing is for long, forget the thread."""
-        while not self._ends:
-            if self._work.is_set():
-                self._work.clear()
-                self._note_woken()
-            wait = self._next_at() - time.monotonic()
-            if wait <= 0:
-                return True
-            # What is due is waited for: no request may come by then.
-            if self._work.wait(min(wait, IDLE)) or wait < math.inf:
-                continue
-            with self._lock:
-                if not self._work.is_set():
-                    self._thread = None
-                    return False
-        return False
-
-    def _note_woken(self) -> None:
-        with self._lock:
-            woken, self._woken = self._woken, set()
-        for tenant in woken:
-            due = self._due.setdefault(tenant, _Due())
-            due.notify_in(get_settings().NOTIFY_AFTER)
-            due.is_unpublished = tenant is not _ALL
-
-
-def _publish_later(due: _Due) -> None:
-    """Come back when files are put again: no request may come by then."""
-    wait = _soonest(published.next_in)
-    if wait is not None:
-        due.notify_in(wait + SETTLE)
-
-
-def _has_many_connections() -> bool:
-    opened = connections.all(initialized_only=True)
-    return sum(one.connection is not None for one in opened) > CONNECTIONS
-
-
-def is_allowed() -> bool:
-    """Return whether this process may have the thread."""
-    if hasattr(mail, "outbox"):
-        # Django's test environment: a thread would outlive the test's transaction.
-        return False
-    uwsgi = sys.modules.get("uwsgi")
-    # "threads" implies "enable-threads", which is not among the options then.
-    if uwsgi is not None and not {"threads", "enable-threads"} & uwsgi.opt.keys():
-        _warn_of_uwsgi()
-        return False
-    return bool(get_settings().BACKGROUND) and _has_address()
-
-
-def _has_address() -> bool:
-    """
-    Return whether the address of a site is known that this process works for.
-
-    Of tenants it is asked for when there is work.
-    """
-    if tenants.configured() is not None:
-        return True
-    return any(site.address() is not None for site in Site.of_process())
-
-
-def _soonest(work: Callable[[], float | None]) -> float | None:
+def of_each_site(work: Callable[[], float | None]) -> float | None:
     """Work for each of this process's sites; return the least of what it returns."""
     waits = []
     for site in Site.of_process():
         with working_for(site):
             waits.append(work())
     return min((wait for wait in waits if wait is not None), default=None)
-
-
-@cache
-def _warn_of_uwsgi() -> None:
-    """Warn, once in a process, that nothing happens there by itself."""
-    logger.warning(
-        "uWSGI runs without threads: no page is rebuilt in the background, and no "
-        "engine is notified. Start it with --enable-threads, or have cron run "
-        "'manage.py ping_sitemaps'."
-    )
 
 
 def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
@@ -391,34 +61,62 @@ def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
         return wait
     outbox.enqueue()
     deliver(DeliveryOptions(is_over=_for_a_stint(is_ending)))
-    reports.ask()
     return outbox.next_due() if is_announced else wait
 
 
 def _for_a_stint(is_ending: Callable[[], bool]) -> Callable[[], bool]:
     """Return a function that says whether a stint that begins now is over."""
-    end = time.monotonic() + STINT
+    end = time.monotonic() + _STINT
     return lambda: is_ending() or time.monotonic() > end
 
 
 def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """Report what was saved and deleted, and notify engines; return as ``notify``."""
     write_late()
-    return _soonest(partial(_notify_of_changes, is_ending))
+    return of_each_site(partial(_notify_of_changes, is_ending))
 
 
 def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
     site = Site.current().address()
     if site is None:
         return None
-    report_all(all_sources(), site)
+    sources = all_sources()
+    note_in_use({source.name: definition(source).digest for source in sources})
+    report_all(sources, site)
     tend()
     wait = notify(is_ending)
-    done = publish(site, _for_a_stint(is_ending))
-    if done is not None and done.is_cut_short:
-        return 0.0
-    again = published.next_in() if done is not None and done.errors else None
-    return min((one for one in (wait, again) if one is not None), default=None)
+    more = _work_of_apps(is_ending)
+    return min((one for one in (wait, more) if one is not None), default=None)
+
+
+def work_of_apps(is_ending: Callable[[], bool]) -> float | None:
+    """Have apps do what is due; return as ``notify``."""
+    return of_each_site(partial(_work_of_apps, is_ending))
+
+
+def _work_of_apps(is_ending: Callable[[], bool]) -> float | None:
+    return hooks.background(_for_a_stint(is_ending), is_asked=False)
+
+
+def rebuild_page(leisures: dict[Site, Leisure], sharers: int) -> float | None:
+    """
+    Rebuild the next page of each site of this process, if it is time.
+
+    Each site has a ``Leisure`` of its own, and shares the processor with ``sharers``
+    others. Return the seconds until it is time again, None if nothing is to be rebuilt.
+    """
+    return of_each_site(partial(_rebuild_page, leisures, sharers))
+
+
+def _rebuild_page(leisures: dict[Site, Leisure], sharers: int) -> float | None:
+    site = Site.current().address()
+    if site is None:
+        return None
+    leisure = leisures.setdefault(Site.current(), Leisure())
+    # Of several sites and tenants each has its part.
+    parts = len(Site.of_process()) * (1 + sharers)
+    promptly = hooks.is_prompt()
+    return leisure.step(all_sources(), site, parts=parts, promptly=promptly)
 
 
 def work() -> float | None:
@@ -428,7 +126,7 @@ def work() -> float | None:
     Return the seconds until there is more to do, None if nothing waits.
     """
     notify_all()
-    return _soonest(_rebuild_and_notify)
+    return of_each_site(_rebuild_and_notify)
 
 
 def _rebuild_and_notify() -> float | None:
@@ -436,9 +134,9 @@ def _rebuild_and_notify() -> float | None:
     if site is not None:
         sources = all_sources()
         compare_by_position(sources, site)
-        promptly = documents.are_wanted()
+        promptly = hooks.is_prompt()
         refresh_all(sources, site, at_leisure=True, promptly=promptly)
-        documents.announce()
+        hooks.rebuilt(lambda: False, is_asked=False)
     # Once more, of what the pages found out.
     return notify()
 
@@ -483,19 +181,10 @@ def prepare(
 
 
 def send(options: DeliveryOptions) -> Report:
-    """Notify receivers and engines of all that is due, and publish what is."""
+    """Notify receivers and engines of all that is due; apps do their work."""
     announce()
-    documents.announce()
+    hooks.rebuilt(lambda: False, is_asked=True)
     report = deliver(options)
-    if not report.refusal:
-        reports.ask()
-    site = Site.current().address()
-    if site is not None:
-        publish(site)
+    if Site.current().address() is not None:
+        hooks.background(lambda: False, is_asked=True)
     return report
-
-
-background = Background()
-os.register_at_fork(after_in_child=background.arm)
-os.register_at_fork(after_in_child=reader_counts.arm)
-atexit.register(background.stop)

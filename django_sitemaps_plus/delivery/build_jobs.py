@@ -12,8 +12,8 @@ import logging
 import time
 from collections.abc import Sequence
 
+from django_sitemaps_plus.building.build import build
 from django_sitemaps_plus.exceptions import NotReady
-from django_sitemaps_plus.publishing.build import build
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source

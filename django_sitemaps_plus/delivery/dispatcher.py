@@ -13,7 +13,6 @@ import math
 import random
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -21,6 +20,7 @@ from urllib.parse import unquote
 
 from django.db.models import F
 
+from django_sitemaps_plus import hooks
 from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import (
@@ -32,8 +32,8 @@ from django_sitemaps_plus.engines.base import (
     Outcome,
 )
 from django_sitemaps_plus.engines.errors import NoThread
-from django_sitemaps_plus.publishing import history
-from django_sitemaps_plus.publishing.cache_tags import document_at, tag_of
+from django_sitemaps_plus.pagination.queries import ledger
+from django_sitemaps_plus.serving.tags import document_at, tag_of
 from django_sitemaps_plus.signals import send, submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
@@ -62,9 +62,13 @@ HALVINGS = 50
 #: Seconds of the first pause after a failure, and of the longest.
 PAUSE, LONGEST = 60.0, 3_600.0
 #: Seconds after which another process, or this one, sends what this one could not.
-RESTART = 1.0
+_RESTART = 1.0
 #: Seconds for which an engine may have us wait at most.
-AWAY = 86_400.0
+_AWAY = 86_400.0
+#: A site with fewer submissions stored, of seven days, is not to blame for a 429.
+LITTLE = 10_000
+#: Statuses below 500 that pass by themselves.
+_PASSING = (408, 425, 429)
 #: A submission fails for good after so many attempts, if it is so many seconds old.
 ATTEMPTS, GIVE_UP = 5, 3 * 86_400.0
 
@@ -98,9 +102,9 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     for dispatcher in dispatchers:
         of_engine.setdefault(dispatcher.engine.alias, []).append(dispatcher)
     jobs = [partial(_run_all, some) for some in of_engine.values()]
-    side_by_side(jobs, submissions().db)
+    side_by_side(jobs, ledger())
     report.results = [dispatcher.result for dispatcher in dispatchers]
-    _count(report)
+    hooks.delivered(report)
     return report
 
 
@@ -108,17 +112,6 @@ def _run_all(dispatchers: Iterable[Dispatcher]) -> None:
     """Notify one engine of its hosts, one after another."""
     for dispatcher in dispatchers:
         dispatcher.run()
-
-
-def _count(report: Report) -> None:
-    """Count what was settled, for the chart."""
-    site, topic = Site.current().key, history.Topic.SUBMISSIONS
-    done: Counter[history.Name] = Counter()
-    for one in report.results:
-        for state in (State.ACCEPTED, State.REJECTED, State.FAILED):
-            name = history.Name(site, topic, one.engine, state.value)
-            done[name] += getattr(one, state.value)
-    history.add(done)
 
 
 class Dispatcher:
@@ -140,7 +133,7 @@ class Dispatcher:
         self.owner = uuid.uuid4().hex
         #: How many URLs the engine still takes; None if it did not say.
         self.left: int | None = None
-        self.now = Stopwatch(submissions().db).now
+        self.now = Stopwatch(ledger()).now
 
     def run(self) -> None:
         """Submit batches until nothing is due, or the engine needs a pause."""
@@ -203,14 +196,16 @@ class Dispatcher:
         """Return whether the engine will find the ownership proof."""
         proof, state = self.engine.proof(self.state.host), self.state
         digest = digest_of(proof) if proof else ""
-        if state.verified == digest and not state.problem:
+        # What the engine itself says: only its next answer mends that.
+        is_said = bool(state.problem) and state.problem == state.message
+        if state.verified == digest and (is_said or not state.problem):
             return True
         force, result = self.options.force, CheckResult.good("")
         if proof:
             result = asking.verify(self.engine, self.origin, force=force)
         now = self.now()
         if result.is_good:
-            fixed = bool(state.problem)
+            fixed = bool(state.problem) and not is_said
             _retrying(lambda: states().verified(state.pk, digest, now, fixed=fixed))
             if fixed:
                 state.failures = 0
@@ -254,7 +249,7 @@ class Dispatcher:
             try:
                 answer, said = self._submit(batch)
             except NoThread:
-                self._put_back_untried([batch, *batches], RESTART)
+                self._put_back_untried([batch, *batches], _RESTART)
                 raise
             if answer.outcome == Outcome.EXHAUSTED:
                 batches = self._wait_for_quota([*batches, batch], answer, said)
@@ -275,7 +270,7 @@ class Dispatcher:
                     batches = self._wait_for_quota(batches, answer, said)
                 continue
             if answer.outcome == Outcome.DEFERRED:
-                wait = min(AWAY, answer.retry_after or PAUSE)
+                wait = min(_AWAY, max(PAUSE, answer.retry_after or 0.0))
                 self._put_back(batch, wait, deferred=True, **said)
                 continue
             wait = self._postpone(batch, answer, said)
@@ -302,6 +297,7 @@ class Dispatcher:
             kinds=[str(row.kind) for row in rows],
             tags=_tags(rows),
             deferred=[row.url for row in rows if row.deferred],
+            throttled=self._is_throttled_for_others(),
             id=digest_of(" ".join(map(_identity, rows))),
         )
         started = time.monotonic()
@@ -317,6 +313,14 @@ class Dispatcher:
         self.result.note = said["message"]
         self.options.progress(self.result)
         return answer, said
+
+    def _is_throttled_for_others(self) -> bool:
+        """Return whether the last answer was 429, though little had been sent."""
+        if self.state.status != 429 or not self.state.failures:
+            return False
+        alias, host = self.engine.alias, self.state.host
+        over = submissions().filter(engine=alias, host=host, due_at=None)
+        return _retrying(lambda: over.order_by()[:LITTLE].count()) < LITTLE
 
     # Answers
 
@@ -372,11 +376,13 @@ class Dispatcher:
         now = self.now()
         wait = pause(self.state.failures)
         if answer.retry_after is not None and answer.retry_after > 0:
-            # Zero, or a date that is past by our clock, would have us retry at once,
-            # for as long as the engine says so.
-            wait = min(AWAY, answer.retry_after)
+            # Zero, or a date that is past by our clock, would have us retry at once.
+            # Whoever fails again, in spite of the wait, gets a longer one.
+            least = wait if self.state.failures else 0.0
+            wait = max(least, min(_AWAY, answer.retry_after))
         self.state.failures += 1
         pk, failures, last = self.state.pk, self.state.failures, _last(said)
+        last["problem"] = said["message"] if _waits_for_somebody(answer) else ""
         _retrying(lambda: states().pause(pk, now + wait, now, failures, **last))
         over = [row for row in rows if _is_over(row, now)]
         if over:
@@ -398,7 +404,8 @@ class Dispatcher:
 
         Return the batches for which a quota of URLs does not matter.
         """
-        now, wait = self.now(), min(AWAY, answer.retry_after or RENEWED_IN)
+        now = self.now()
+        wait = min(_AWAY, max(PAUSE, answer.retry_after or RENEWED_IN))
         self.state.failures, self.state.exhausted_until = 0, now + wait
         pk, last = self.state.pk, _last(said)
         _retrying(lambda: states().exhausted(pk, now + wait, now, **last))
@@ -467,6 +474,14 @@ def _is_over(row: Submission, now: float) -> bool:
     return row.attempts >= ATTEMPTS and now - row.created_at > GIVE_UP
 
 
+def _waits_for_somebody(answer: Answer) -> bool:
+    """Return whether an engine is unavailable until somebody acts: it refuses a key."""
+    status = answer.status
+    if answer.outcome != Outcome.UNAVAILABLE or status is None:
+        return False
+    return status < 500 and status not in _PASSING
+
+
 def _last(said: dict[str, Any]) -> dict[str, Any]:
     """Return what the engine's state shows of its last answer."""
     return {"status": said["status"], "message": said["message"]}
@@ -483,4 +498,4 @@ def _origin(site: SiteAddress, host: str) -> str:
 
 
 def _retrying(action: Callable[[], Result]) -> Result:
-    return retrying(submissions().db, action)
+    return retrying(ledger(), action)

@@ -25,7 +25,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.site import parse_base_url
 
 #: The most characters of an alias, for the tables.
-MAX_ALIAS = 100
+_MAX_ALIAS = 100
 
 _KEYS = ("BACKEND", "OPTIONS")
 
@@ -47,8 +47,8 @@ def backend(alias: str) -> type[Engine]:
     Raises ``ConfigurationError`` if its entry in the settings names none.
     """
     here = "ENGINES", alias
-    if not 0 < len(str(alias)) <= MAX_ALIAS:
-        raise refusal(f"needs a name of 1 to {MAX_ALIAS} characters.", *here)
+    if not 0 < len(str(alias)) <= _MAX_ALIAS:
+        raise refusal(f"needs a name of 1 to {_MAX_ALIAS} characters.", *here)
     example = '{"BACKEND": "dotted.path", "OPTIONS": {…}}'
     entry = options_of(get_settings().ENGINES[alias], _KEYS, "keys", example, *here)
     if "BACKEND" not in entry:

@@ -53,6 +53,9 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         """
         Claim what is due of some submissions, until a time.
 
+        What a process had claimed that was killed is sent as it may have been sent
+        then; what happened since is sent after it.
+
         What somebody else has claimed meanwhile is left out. Raises ``RuntimeError``
         within a transaction: the claim must be committed before anything is sent.
         """
@@ -63,7 +66,6 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                     claimed_by=owner,
                     due_at=until,
                     sent_at=now,
-                    again="",
                     attempts=F("attempts") + 1,
                 )
 
@@ -110,20 +112,28 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
 
         What happened meanwhile counts, but nobody has heard yet that a URL was added.
         """
-        kinds = Submission.Kind
-        is_same = models.Q(again__in=["", kinds.REQUESTED])
-        is_same |= models.Q(kind=kinds.ADDED, again=kinds.CHANGED)
         with transaction.atomic(using=self.db):
             for some in _chunks(ids):
-                mine = self.filter(pk__in=some, claimed_by=owner)
-                mine.exclude(is_same).update(kind=F("again"))
-                mine.update(
+                self.filter(pk__in=some, claimed_by=owner).update(
+                    kind=_kind_now(),
                     state=Submission.State.PENDING,
                     due_at=due_at,
                     claimed_by="",
                     again="",
                     **answer,
                 )
+
+
+def _kind_now() -> models.Case:
+    """
+    Return what is to be said of a URL to which something happened meanwhile.
+
+    To be set before ``again``: MySQL assigns in this order, and reads what it assigned.
+    """
+    kinds = Submission.Kind
+    is_same = models.Q(again__in=["", kinds.REQUESTED])
+    is_same |= models.Q(kind=kinds.ADDED, again=kinds.CHANGED)
+    return models.Case(models.When(is_same, then=F("kind")), default=F("again"))
 
 
 def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -260,6 +270,7 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         paused = When(paused_until__gt=now, then=F("paused_until"))
         self.filter(pk=pk).update(
             answered_at=now,
+            problem="",
             failures=0,
             failing_since=0,
             paused_until=Case(paused, default=Value(0.0)),
@@ -272,6 +283,7 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         """
         Pause, at least until a time; a longer pause stays.
 
+        ``problem`` of the answer is what somebody has to act on; empty if it may pass.
         ``failures`` is one more than the caller knew of: several processes that fail
         at the same moment count as one.
         """
@@ -295,6 +307,7 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         """Store that the engine takes no more URLs until a time, at least."""
         self.filter(pk=pk).update(
             answered_at=now,
+            problem="",
             failures=0,
             failing_since=0,
             exhausted_until=Greatest("exhausted_until", Value(until)),
@@ -327,8 +340,6 @@ class EngineState(SiteRow):
     status = models.PositiveSmallIntegerField(_("status"), null=True, blank=True)
     message = models.TextField(_("message"), blank=True, default="")
     succeeded_at = models.FloatField(default=0)
-    #: When it was last asked what it says of the site's sitemaps.
-    asked_at = models.FloatField(default=0)
 
     objects = SiteManager.from_queryset(EngineStateQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
@@ -344,58 +355,3 @@ class EngineState(SiteRow):
 
     def __str__(self) -> str:
         return f"{self.engine} ({self.host})"
-
-
-class AnnouncedDocument(SiteRow):
-    """A document, and the version for which ``documents_changed`` was sent last."""
-
-    #: The name of its file, without ".gz".
-    document = models.CharField(max_length=200)
-    #: Empty: the document is gone.
-    version = models.CharField(max_length=64, blank=True)
-    #: When it is sent again, unless the process that has claimed it sends it; null if
-    #: it was sent.
-    announce_at = models.FloatField(null=True, blank=True)
-
-    class Meta:
-        app_label = "sitemaps_plus"
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site", "document"], name="sitemaps_plus_announced"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.document
-
-
-class SitemapReport(SiteRow):
-    """What an engine said of one of the site's sitemaps when it was last asked."""
-
-    engine = models.CharField(max_length=100)
-    location = models.TextField()
-    #: Of the location, for the index.
-    digest = models.CharField(max_length=32)
-    #: RFC 3339, as the engine writes it; empty if it is not known.
-    last_submitted = models.CharField(max_length=40, blank=True, default="")
-    last_downloaded = models.CharField(max_length=40, blank=True, default="")
-    is_pending = models.BooleanField(null=True)
-    errors = models.PositiveBigIntegerField(null=True)
-    warnings = models.PositiveBigIntegerField(null=True)
-    #: The number of entries by kind of content ("web", "image").
-    submitted = models.JSONField(default=dict, blank=True)
-    #: Why there is no report; empty if there is one.
-    problem = models.TextField(blank=True, default="")
-    #: Seconds since the epoch.
-    asked_at = models.FloatField()
-
-    class Meta:
-        app_label = "sitemaps_plus"
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site", "engine", "digest"], name="sitemaps_plus_report"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.engine}: {self.location}"

@@ -26,12 +26,14 @@ from django_sitemaps_plus.changes.url_changes import KEEP, ROWS
 from django_sitemaps_plus.db import database_time, delete_old, retrying
 from django_sitemaps_plus.engines.base import DOCUMENTS, Engine
 from django_sitemaps_plus.pagination.queries import (
+    ledger,
     of_sections,
     pages,
     row_of,
     sections,
 )
-from django_sitemaps_plus.publishing import index
+from django_sitemaps_plus.protocol.locations import is_location
+from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .engines import engines
@@ -84,7 +86,7 @@ def enqueue() -> int:
     sitemaps = sitemap_notices(site)
     done = 0
     while True:
-        taken = retrying(submissions().db, lambda: _enqueue_some(site, sitemaps))
+        taken = retrying(ledger(), lambda: _enqueue_some(site, sitemaps))
         done += taken
         if taken < CHUNK:
             return done
@@ -113,14 +115,15 @@ def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice]) -> int:
         # Read while nobody else queues them.
         some = list(_without_errors()[:CHUNK])
         if some:
-            notices = [notice_of(change, site) for change in some]
+            known = [change for change in some if is_location(change.location)]
+            notices = [_notice_of(change, site) for change in known]
             put([*notices, *sitemaps], now)
             rows = url_changes().filter(pk__in=[change.pk for change in some])
             rows.update(queued_at=now)
     return len(some)
 
 
-def notice_of(change: UrlChange, site: SiteAddress) -> Notice:
+def _notice_of(change: UrlChange, site: SiteAddress) -> Notice:
     """Return the notice of what happened to a URL."""
     of_location = notice(change.location, site, Kind(change.kind), change.section)
     return replace(of_location, late=change.late)
@@ -169,7 +172,7 @@ def request(
     done = 0
     while some := list(islice(rest, CHUNK)):
         notices = [notice(url, site, Kind.REQUESTED, section) for url, section in some]
-        retrying(submissions().db, partial(_put_now, notices, chosen))
+        retrying(ledger(), partial(_put_now, notices, chosen))
         done += len(some)
         progress(done)
     return done
@@ -269,7 +272,9 @@ def _wanted(engine: Engine, notices: Sequence[Notice]) -> dict[str, Notice]:
         if _takes(engine, item):
             digest = digest_of(item.url)
             former = wanted.get(digest)
-            kind = item.kind if former is None else _merged(engine, former.kind, item)
+            kind: Submission.Kind | None = item.kind
+            if former is not None:
+                kind = _merged(engine, former.kind, item)
             if kind:
                 wanted[digest] = replace(item, kind=kind)
             else:
@@ -278,20 +283,23 @@ def _wanted(engine: Engine, notices: Sequence[Notice]) -> dict[str, Notice]:
 
 
 def _merged(
-    engine: Engine, former: str, item: Notice, *, is_heard: bool = False
+    engine: Engine,
+    former: str,
+    item: Notice,
+    *,
+    is_heard: bool = False,
 ) -> Submission.Kind | None:
     """
     Return what to tell an engine of a URL that waits as ``former``; None for nothing.
 
-    ``is_heard`` is whether it may have heard of that already. Then, and for an engine
-    that does not pass it on, the last event counts.
+    ``is_heard`` is whether it may have heard of ``former`` already. Then, and for an
+    engine that does not pass it on, the last event counts. So does "removed" always:
+    nobody knows whether whoever is notified has the URL from the sitemap.
     """
     if item.kind == Kind.REQUESTED or (former, item.kind) == (Kind.ADDED, Kind.CHANGED):
         return Kind(former)
     if is_heard or not engine.tells_kinds:
         return item.kind
-    if (former, item.kind) == (Kind.ADDED, Kind.REMOVED):
-        return None
     if former in (Kind.CHANGED, Kind.REMOVED) and item.kind == Kind.ADDED:
         # It was there before, for those who were notified.
         return Kind.CHANGED if engine.wants(item.section, Kind.CHANGED.value) else None
@@ -326,9 +334,13 @@ def _joins(row: Submission, engine: Engine, item: Notice) -> bool:
     row.section = item.section
     if row.state == State.SENDING:
         # It may have been sent before this change.
-        row.again = _merged(engine, row.again, item) or "" if row.again else item.kind
+        if row.again:
+            row.again = _merged(engine, row.again, item) or ""
+        else:
+            row.again = item.kind
         return True
-    kind = _merged(engine, row.kind, item, is_heard=row.attempts > 0)
+    is_heard = row.attempts > 0
+    kind = _merged(engine, row.kind, item, is_heard=is_heard)
     row.kind = kind or row.kind
     return kind is not None
 
@@ -376,7 +388,8 @@ def _due_times(
     since = now - max(intervals.values(), default=0.0)
     sent = sent_at(alias, list(notices), since) if notices else {}
     return {
-        digest: max(now, sent.get(digest, 0.0) + interval)
+        # A time that is still to come is that of a clock that was ahead.
+        digest: max(now, min(now, sent.get(digest, 0.0)) + interval)
         for digest, interval in intervals.items()
     }
 
@@ -406,7 +419,7 @@ def next_due() -> float | None:
     )
     if soonest is None:
         return None
-    return max(0.0, soonest - database_time(submissions().db))
+    return max(0.0, soonest - database_time(ledger()))
 
 
 def prune() -> int:

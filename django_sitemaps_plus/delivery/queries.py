@@ -11,10 +11,8 @@ from django.db.models.functions import Coalesce, Greatest
 from django_sitemaps_plus.db import DatabaseTime
 
 from .models import (
-    AnnouncedDocument,
     EngineState,
     EngineStateQuerySet,
-    SitemapReport,
     Submission,
     SubmissionQuerySet,
 )
@@ -23,11 +21,6 @@ from .models import (
 def submissions() -> SubmissionQuerySet:
     """Return the site's submissions, in the database for writing."""
     return Submission.objects.on_site()
-
-
-def announced() -> QuerySet[AnnouncedDocument]:
-    """Return what was announced of the site's documents."""
-    return AnnouncedDocument.objects.on_site()
 
 
 def states() -> EngineStateQuerySet:
@@ -99,8 +92,3 @@ def with_waiting(
 def _waiting(sections: Sequence[str]) -> SubmissionQuerySet:
     rows = of_engine().filter(due_at__isnull=False)
     return rows.filter(section__in=sections) if sections else rows
-
-
-def reports() -> QuerySet[SitemapReport]:
-    """Return what engines said of the site's sitemaps, in the database for writing."""
-    return SitemapReport.objects.on_site()

@@ -14,11 +14,12 @@ from itertools import islice
 
 from django_sitemaps_plus.changes.queries import location_digest, url_changes
 from django_sitemaps_plus.db import database_time
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.protocol.locations import local_path
-from django_sitemaps_plus.publishing import index
-from django_sitemaps_plus.publishing.documents import page_document
-from django_sitemaps_plus.publishing.listed import listed
 from django_sitemaps_plus.rendering.listing import locations_of
+from django_sitemaps_plus.serving import index
+from django_sitemaps_plus.serving.documents import page_document
+from django_sitemaps_plus.serving.listed import listed
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import outbox
@@ -27,7 +28,7 @@ from .outbox import Kind
 from .queries import states, submissions
 
 #: Changes of URLs that are read at a time.
-ROWS = 500
+_ROWS = 500
 #: URLs that a plan names as examples.
 SHOWN = 3
 
@@ -50,7 +51,7 @@ def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
         rows = url_changes().filter(pk__gt=last, at__gte=moment, on_hold=False)
         if sections:
             rows = rows.filter(section__in=sections)
-        some = list(rows.order_by("pk")[:ROWS])
+        some = list(rows.order_by("pk")[:_ROWS])
         for row in some:
             digest = location_digest(row.location)
             if digest not in seen:
@@ -100,7 +101,7 @@ def plan(
     What is asked for is not put into the outbox. What ``asked`` yields twice may be
     counted twice, so that memory does not grow with it.
     """
-    now = database_time(submissions().db)
+    now = database_time(ledger())
     plans: dict[tuple[str, str], Plan] = {}
     paused = set[tuple[str, str]]()
     for state in states().filter(engine__in=aliases):
@@ -116,7 +117,7 @@ def plan(
             *place, urls=due, postponed=count - due, examples=list(urls[:SHOWN])
         )
     rest = (outbox.notice(url, site, Kind.REQUESTED, section) for url, section in asked)
-    while some := list(islice(rest, ROWS)):
+    while some := list(islice(rest, _ROWS)):
         for alias in aliases:
             for item, due_at in outbox.new_of(alias, some, now):
                 place = alias, item.host

@@ -12,8 +12,17 @@ from collections.abc import Sequence
 
 from django_sitemaps_plus.protocol.errors import printable
 
-from .base import EXCERPT, Answer, Batch, CheckResult, Engine, Outcome, SitemapStatus
-from .errors import NoThread, NoToken, Refused, TransportError
+from .base import (
+    EXCERPT,
+    Answer,
+    Batch,
+    CheckResult,
+    Engine,
+    Outcome,
+    Refused,
+    SitemapStatus,
+)
+from .errors import NoThread, NoToken, TransportError
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -37,8 +46,12 @@ def submit(engine: Engine, batch: Batch) -> Answer:
     except Refused as error:
         answer = dataclasses.replace(error.answer, is_unsent=True)
     except (NoToken, TransportError) as error:
+        is_missing = isinstance(error, NoToken) and not error.may_pass
         answer = Answer(
-            outcome=Outcome.UNAVAILABLE, message=str(error), is_unsent=error.is_unsent
+            outcome=Outcome.UNAVAILABLE,
+            status=0 if is_missing else None,
+            message=str(error),
+            is_unsent=error.is_unsent,
         )
     except Exception as error:
         text = engine.redact(_text_of(error))

@@ -17,12 +17,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .errors import OptionError
+from .errors import EngineError, OptionError
 
 if TYPE_CHECKING:
     # Not urllib3, where nothing is sent.
     from .http import Response
 
+#: What is in the User-Agent of this package, also where it asks as a crawler does.
+OURS = "django-sitemaps-plus"
 #: The most characters of an answer's body that are stored.
 EXCERPT = 500
 #: What can happen to a URL.
@@ -58,7 +60,8 @@ class Answer:
     """An engine's answer to one submission."""
 
     outcome: Outcome
-    #: The HTTP status; None if there was no answer.
+    #: The HTTP status; None if there was no answer, 0 if something is missing here that
+    #: is needed to ask.
     status: int | None = None
     #: The beginning of the body; an engine may give all of it, with secrets.
     excerpt: str = ""
@@ -78,6 +81,19 @@ class Answer:
     #: How many URLs it takes after these; None if it does not say. If none, the next
     #: are submitted after ``retry_after``.
     left: int | None = None
+
+
+class Refused(EngineError):
+    """
+    A question was refused without whose answer nothing can be submitted.
+
+    ``answer`` says why, ``fix`` what to do about it.
+    """
+
+    def __init__(self, answer: Answer, fix: str) -> None:
+        super().__init__(answer.message)
+        self.answer = answer
+        self.fix = fix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +116,9 @@ class Batch:
     tags: Sequence[str] = ()
     #: The URLs that the engine has deferred before.
     deferred: Collection[str] = ()
+    #: Whether the last answer was 429, too, though the site has sent little: perhaps
+    #: because of others who share its address.
+    throttled: bool = False
     #: The same for each attempt to submit this and nothing else, and for nothing else.
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -114,10 +133,20 @@ class CheckResult:
     #: What to do next; empty if nothing is wrong.
     fix: str = ""
 
+    @property
+    def is_warning(self) -> bool:
+        """Whether something is to be done, though nothing is kept from working."""
+        return self.is_good and bool(self.fix)
+
     @classmethod
     def good(cls, text: str) -> CheckResult:
         """Return that nothing is wrong."""
         return cls(is_good=True, text=text)
+
+    @classmethod
+    def warning(cls, text: str, fix: str) -> CheckResult:
+        """Return what should be better, and what to do next."""
+        return cls(is_good=True, text=text, fix=fix)
 
     @classmethod
     def bad(cls, text: str, fix: str = "") -> CheckResult:
@@ -157,8 +186,6 @@ class Engine(ABC):
     takes_urls: ClassVar[bool] = False
     #: Whether it accepts sitemaps that changed.
     takes_sitemaps: ClassVar[bool] = False
-    #: Whether it accepts feeds that changed: those that ``feeds_of_site()`` names.
-    takes_feeds: ClassVar[bool] = False
     #: Whether it may be notified of documents with other bytes: sitemaps, for caches.
     takes_documents: ClassVar[bool] = False
     #: The most URLs per request.
@@ -216,6 +243,11 @@ class Engine(ABC):
         """Return whether an option is a text with more than spaces."""
         value: object = getattr(self, option)
         return isinstance(value, str) and bool(value.strip())
+
+    @property
+    def service(self) -> str:
+        """What receives its submissions; empty if no other engine may submit there."""
+        return ""
 
     def feeds_of_site(self) -> Sequence[str]:
         """Return the feeds to submit after a change: paths on the site, or URLs."""

@@ -8,7 +8,7 @@ Errors of the engines.
     │   └── MissingExtra                   a package that the engine needs is missing
     ├── NoThread                           this process can send nothing any more
     ├── NoToken                            an engine wants a token, and there is none
-    ├── Refused                            what had to be asked first was refused
+    ├── base.Refused                       what had to be asked first was refused
     └── TransportError                     a request that got no answer
 
 An engine's constructor raises ``OptionError``, and nothing else does. Its methods may
@@ -17,11 +17,6 @@ was sent.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .base import Answer
 
 
 class EngineError(Exception):
@@ -56,25 +51,20 @@ class NoThread(EngineError):
 
 
 class NoToken(EngineError):
-    """There is no access token; the message says why."""
+    """
+    There is no access token; the message says why.
+
+    ``may_pass``: whoever gives out tokens could not be asked just now.
+    """
+
+    def __init__(self, message: str, *, may_pass: bool = False) -> None:
+        super().__init__(message)
+        self.may_pass = may_pass
 
     #: Whether the engine cannot have received the request.
     is_unsent = True
     #: What to do about it.
     fix = "Check the option 'credentials'."
-
-
-class Refused(EngineError):
-    """
-    A question was refused without whose answer nothing can be submitted.
-
-    ``answer`` says why, ``fix`` what to do about it.
-    """
-
-    def __init__(self, answer: Answer, fix: str) -> None:
-        super().__init__(answer.message)
-        self.answer = answer
-        self.fix = fix
 
 
 class TransportError(EngineError):

@@ -29,9 +29,10 @@ from urllib3.exceptions import HTTPError
 from urllib3.response import HTTPResponse
 from urllib3.util import Retry
 
-from django_sitemaps_plus.protocol.crawlers import OURS
+from django_sitemaps_plus.protocol.elements import parts
 
 from .addresses import Target, is_private
+from .base import OURS
 from .errors import NoThread, TransportError
 
 #: The most bytes of a body that are read by default.
@@ -44,11 +45,11 @@ with contextlib.suppress(metadata.PackageNotFoundError):  # in a plain source tr
     USER_AGENT += f"/{metadata.version('django-sitemaps-plus')}"
 
 #: What a web page may begin with.
-_PAGE = re.compile(
-    r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|title|meta|script|body|form)\b",
-    re.IGNORECASE | re.DOTALL,
+_PAGE = frozenset(
+    ["!doctype", "html", "head", "title", "meta", "script", "body", "form"]
 )
-_PASSWORD = re.compile(rb"""<input\b[^>]*\btype\s*=\s*["']?password""", re.IGNORECASE)
+#: What no text has; in UTF-16 every other byte of a tag is one.
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 #: Whether urllib3 works for us: its warning of malformed headers contains the URL.
 _is_ours = ContextVar("_is_ours", default=False)
@@ -88,22 +89,34 @@ class Response:
 
     @property
     def is_success(self) -> bool:
-        """Whether the status is one of 200 to 299."""
-        return 200 <= self.status < 300
+        """Whether the status is one of 200 to 299, but for 206: a part of something."""
+        return 200 <= self.status < 300 and self.status != 206
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the body is text, and not encoded, which no request allows."""
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        return not self.body or (
+            encoding in ("", "identity") and not _CONTROL.search(self.body)
+        )
 
     @property
     def is_html(self) -> bool:
         """Whether the body is a web page."""
-        start = self.text.lstrip("\ufeff \t\r\n")
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        return bool(_PAGE.match(start)) or (
-            kind in ("text/html", "application/xhtml+xml") and start.startswith("<")
-        )
+        is_said = kind in ("text/html", "application/xhtml+xml")
+        text = self.text.lstrip("\ufeff \t\r\n")
+        tags = (one.tag for one in parts(text) if one.tag or one.text.strip())
+        return (is_said and text.startswith("<")) or next(tags, "") in _PAGE
 
     @property
     def is_login(self) -> bool:
         """Whether the body is a web page that asks for a password."""
-        return self.is_html and bool(_PASSWORD.search(self.body))
+        return self.is_html and any(
+            one.attributes.get("type", "").lower() == "password"
+            for one in parts(self.text)
+            if one.tag == "input"
+        )
 
 
 def send(

@@ -29,13 +29,22 @@ ENDPOINT = "https://api.indexnow.org/indexnow"
 #: Used in this order if the endpoint fails. https://www.indexnow.org/searchengines.json
 FALLBACKS = ("https://yandex.com/indexnow", "https://search.seznam.cz/indexnow")
 
+#: The hosts of all who take part, and share what any of them receives.
+PARTICIPANTS = frozenset(
+    [
+        *("api.indexnow.org", "www.bing.com", "bing.com", "yandex.com"),
+        *("search.seznam.cz", "searchadvisor.naver.com", "indexnow.yep.com"),
+        "indexnow.amazonbot.amazon",
+    ]
+)
+
 _LOCATION = re.compile(r"/[!-~]*")
 
 #: Seconds to wait after a 429 without ``Retry-After``: the least time between two
 #: submissions of the same URL.
-THROTTLED_FOR = 600.0
+_THROTTLED_FOR = 600.0
 #: The least seconds that engines have been seen to take to fetch a new key file.
-VALIDATED_IN = 120.0
+_VALIDATED_IN = 120.0
 #: Seconds to fetch our own key file or robots.txt.
 VERIFY_TIMEOUT = 5.0
 
@@ -101,16 +110,26 @@ class IndexNow(Engine):
             problem = f"is {location!r}; use a path, for example '/indexnow.txt'."
             raise OptionError("key_location", problem)
 
+    @property
+    def service(self) -> str:
+        """IndexNow, whichever participant it submits to; or an endpoint of its own."""
+        is_shared = _host(self.endpoint) in PARTICIPANTS
+        return self.name if is_shared else self.endpoint
+
     def submit(self, batch: Batch) -> Answer:
         """
         Submit URLs to the endpoint, or to the next one if it fails.
 
-        Throttling is final: the next one would count the same requests.
+        Throttling is final: the next one would count the same requests. But not if
+        the endpoint throttles again without a reason that is this site's: it counts
+        those of all who share an address.
         """
         host = _host(batch.origin)
         if not self._key_of(host):
             text = f"There is no key for {host}. {_CREATE}"
-            return Answer(outcome=Outcome.UNAVAILABLE, message=text, is_unsent=True)
+            return Answer(
+                outcome=Outcome.UNAVAILABLE, status=0, message=text, is_unsent=True
+            )
         if refusal := self._outside(batch):
             return refusal
         answers: list[Answer] = []
@@ -227,7 +246,7 @@ class IndexNow(Engine):
                 is_unsent=error.is_unsent,
             )
             return answer, False
-        return self._read(name, response, batch.origin)
+        return self._read(name, response, batch)
 
     def _payload(self, batch: Batch) -> dict[str, Any]:
         host = _host(batch.origin)
@@ -237,11 +256,11 @@ class IndexNow(Engine):
         return payload
 
     def _read(
-        self, name: str, response: http.Response, origin: str
+        self, name: str, response: http.Response, batch: Batch
     ) -> tuple[Answer, bool]:
         status, text = response.status, response.text.lower()
         wait: float | None = response.retry_after
-        outcome, message = explained(response, name, "the URLs")
+        outcome, message = explained(response, name, "the URLs", takes="JSON")
         is_final, is_divisible = outcome != Outcome.UNAVAILABLE, False
         if outcome == Outcome.ACCEPTED:
             wait = None
@@ -249,13 +268,15 @@ class IndexNow(Engine):
                 problem = "accepted the URLs; the key file has yet to be verified."
                 message = f"{name} {problem}"
         elif status == 403 and "siteverificationnotcompleted" in text:
-            is_final, wait = True, max(wait or 0.0, VALIDATED_IN)
+            # Nobody has to act.
+            outcome = Outcome.THROTTLED
+            is_final, wait = True, max(wait or 0.0, _VALIDATED_IN)
             message = (
                 f"{name} has not fetched the key file yet. This is normal for a new "
                 f"key, and takes a few minutes. {_SEE}"
             )
         elif status == 403:
-            message, is_final = self._forbidden(name, response, origin)
+            message, is_final = self._forbidden(name, response, batch.origin)
         elif status == 422 and any(words in text for words in _NOT_THE_URLS):
             outcome = Outcome.UNAVAILABLE
             message = f"{name} rejects the key, or where its file is (422)."
@@ -263,7 +284,7 @@ class IndexNow(Engine):
             # If the form of the request is wrong, it is so for every half.
             is_divisible = status != 400 or _NAMES_URLS in text
         elif outcome == Outcome.THROTTLED and wait is None:
-            wait = THROTTLED_FOR
+            is_final, wait = not batch.throttled, _THROTTLED_FOR
         answer = self._answer_to(
             response, outcome, message, retry_after=wait, is_divisible=is_divisible
         )

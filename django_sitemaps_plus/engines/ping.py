@@ -84,7 +84,7 @@ class Ping(Engine):
             "the sitemap",
             option="url",
             rejected=(400, 413, 414, 422),
-            pages=True,
+            takes="page",
         )
         return self._answer_to(response, outcome, message)
 

@@ -18,9 +18,8 @@ RETIRED = {
     # https://developers.google.com/search/blog/2023/06/sitemaps-lastmod-ping
     "Google": (
         rf"(www\.)?google(\.[a-z]{{2,3}}){{1,2}}{_PING}",
-        "Google retired its ping in 2023; it answers 404. Use the engine "
-        "django_sitemaps_plus.engines.google.SearchConsole, and the Sitemap line of "
-        "robots.txt.",
+        "Google retired its ping in 2023; it answers 404. Submit the sitemap in "
+        "Search Console, and name it in robots.txt.",
     ),
     # https://blogs.bing.com/webmaster/may-2022/
     # Spring-cleaning-Removed-Bing-anonymous-sitemap-submission

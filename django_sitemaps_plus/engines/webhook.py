@@ -21,12 +21,12 @@ from .base import Answer, Batch, Engine, secret
 from .errors import OptionError
 
 #: The header of the signature: ``t=<seconds since the epoch>,v1=<hexadecimal digits>``.
-HEADER = "X-Sitemaps-Plus-Signature"
+_HEADER = "X-Sitemaps-Plus-Signature"
 #: The header of the delivery's id, the same for each attempt. Its name is that of
 #: https://www.standardwebhooks.com.
 ID = "Webhook-Id"
 #: The shortest secret: half of what ``secrets.token_hex(16)`` gives.
-SHORTEST = 16
+_SHORTEST = 16
 
 _KINDS = ("added", "changed", "removed", "requested")
 
@@ -58,9 +58,14 @@ class Webhook(Engine):
         if not _is_secret(self.secret):
             raise OptionError(
                 "secret",
-                f"must be text of {SHORTEST} characters or more. Create one: "
+                f"must be text of {_SHORTEST} characters or more. Create one: "
                 'python -c "import secrets; print(secrets.token_hex(16))"',
             )
+
+    @property
+    def service(self) -> str:
+        """Its address."""
+        return self.url
 
     def submit(self, batch: Batch) -> Answer:
         """Send a batch, signed with its id and the time of the request."""
@@ -68,7 +73,7 @@ class Webhook(Engine):
         headers = {
             "Content-Type": "application/json",
             ID: batch.id,
-            HEADER: signature(self.secret, batch.id, int(time.time()), body),
+            _HEADER: signature(self.secret, batch.id, int(time.time()), body),
         }
         response = http.send(
             "POST",
@@ -98,7 +103,7 @@ def signature(secret: str, delivery: str, seconds: int, body: bytes) -> str:
 
 
 def _is_secret(value: object) -> bool:
-    return isinstance(value, str) and len(value) >= SHORTEST
+    return isinstance(value, str) and len(value) >= _SHORTEST
 
 
 def _document(batch: Batch) -> dict[str, object]:

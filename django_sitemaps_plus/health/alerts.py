@@ -13,36 +13,34 @@ from django.db.models import Count, Max, Min, QuerySet
 from django.urls import NoReverseMatch
 from django.utils.translation import gettext, ngettext
 
-from django_sitemaps_plus.audit.kinds import ERROR, WARNING
-from django_sitemaps_plus.audit.models import Audit
+from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes, url_changes
-from django_sitemaps_plus.changes.url_changes import KEEP
+from django_sitemaps_plus.changes.url_changes import FEW, KEEP
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import documents, guards, outbox, published
+from django_sitemaps_plus.db import tables_exist
+from django_sitemaps_plus.delivery import guards, outbox, workers
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.queries import states, submissions, with_waiting
-from django_sitemaps_plus.publishing import index, status
+from django_sitemaps_plus.pagination.lately import most_listed
+from django_sitemaps_plus.pagination.queries import ledger
+from django_sitemaps_plus.serving import index
+from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site
 
+from . import status
 from .answering import ROBOTS, others
-from .audits import Look, looks, named
 from .engines import LATE, EngineHealth, Health, all_engines
+from .levels import ERROR, NOTE, WARNING
+from .unlooked import is_audited, unaudited
 from .words import ago, number
 
-#: Seconds after which an audit says nothing of today.
-_FRESH = 30 * 86_400
-#: How an audit is run again, by its mode.
-_OPTIONS: dict[str, str] = {
-    Audit.Fetched.IN_PROCESS: " --fetch",
-    Audit.Fetched.LIVE: " --live",
-    Audit.Fetched.CRAWLED: " --live",
-}
-#: The level of what nobody has looked at: it may be in order.
-NOTE = "note"
+#: Seconds after which a quota that is renewed each day does not suffice.
+_QUOTA_DAY = 86_400
 #: Changes that are counted at most.
 MOST = 10_000
 #: Sections whose addresses are looked up, and addresses that an alert names.
@@ -66,7 +64,7 @@ class Alert:
     subject: Subject
     text: str
     #: ``ERROR``: something is not listed or not submitted until somebody acts.
-    #: ``NOTE``: nobody has looked.
+    #: ``NOTE``: nobody has looked, or has to act.
     level: str = ERROR
     #: Of which section, or of which engine by its alias; empty for the site.
     name: str = ""
@@ -96,11 +94,37 @@ def alerts(
     Of engines, only those of ``aliases`` if given. Raises ``ConfigurationError`` for
     settings that cannot be used.
     """
+    if missing := [*missing_tables()]:
+        return missing
+    result = own_alerts(subjects, aliases=aliases, refusal=refusal)
+    if Subject.AUDIT in subjects and (unlooked := unaudited()):
+        text = " ".join(unlooked)
+        result.append(Alert(subject=Subject.AUDIT, level=NOTE, text=text))
+    # Who may see nothing has nothing read.
+    said = of_apps() if subjects else ()
+    return result + [one for one in said if one.subject in subjects]
+
+
+def missing_tables() -> Iterator[Alert]:
+    """Yield that there are no tables, as W008 does, which runs under no server."""
+    if not tables_exist(ledger(), of_apps=True):
+        text = gettext("Tables of django_sitemaps_plus are missing.")
+        fix = tenants.migration(ledger())
+        yield Alert(subject=Subject.SECTIONS, text=text, fix=fix)
+
+
+def own_alerts(
+    subjects: Collection[Subject] = tuple(Subject),
+    *,
+    aliases: Collection[str] | None = None,
+    refusal: str | None = None,
+) -> list[Alert]:
+    """Return what ``alerts()`` does, where there are tables, without what apps say."""
     result: list[Alert] = []
     if Subject.SECTIONS in subjects:
-        result += [*_unserved(), *_answered_by_others()]
+        result += [*_uninstalled(), *_unserved(), *_answered_by_others()]
         result += section_alerts(registry.sources())
-        result += [*_unreported(), *away_alerts()]
+        result += _unreported()
     if Subject.ENGINES in subjects and engines():
         why = guards.refusal() if refusal is None else refusal
         chosen = [
@@ -108,20 +132,42 @@ def alerts(
             for one in all_engines(why)
             if aliases is None or one.state.engine in aliases
         ]
-        result += [*_refused(chosen, why), *engine_alerts(chosen), *_failed(chosen)]
+        result += [*_refused(chosen, why), *_engine_alerts(chosen), *_failed(chosen)]
         result += _unknown()
     if Subject.URLS in subjects:
         result += _on_hold()
-    if {Subject.AUDIT, Subject.CRAWLER} & set(subjects):
-        every = looks()
-        audited = [*_audited(every), *_unlooked(every)]
-        result += [alert for alert in audited if alert.subject in subjects]
     return result
+
+
+def of_apps(sections: Collection[str] | None = None) -> Iterator[Alert]:
+    """
+    Yield what apps say of some sections, or of the whole site.
+
+    One that cannot look is an error: nothing is green that nobody has looked at.
+    """
+    for one in hooks.alerts(sections):
+        is_failed = isinstance(one, hooks.Failed)
+        yield Alert(subject=Subject.SECTIONS, text=str(one)) if is_failed else one
 
 
 def errors(some: Iterable[Alert]) -> list[Alert]:
     """Return those alerts for which a command ends with 1."""
     return [alert for alert in some if alert.level == ERROR]
+
+
+def _uninstalled() -> Iterator[Alert]:
+    """Yield that who works in the background is missing, as E033 does."""
+    how = str(get_settings().BACKGROUND)
+    if how not in workers.WORKERS:
+        return
+    package = workers.missing_package(how)
+    if problem := f"No module named '{package}'" if package else workers.problem(how):
+        text = gettext(
+            "BACKGROUND is '%(how)s', which cannot be used, so nothing is done in the "
+            "background: %(problem)s"
+        )
+        text %= {"how": how, "problem": problem}
+        yield Alert(subject=Subject.SECTIONS, text=text)
 
 
 def _unserved() -> Iterator[Alert]:
@@ -163,11 +209,13 @@ def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
     """Yield which of some registered sections are not listed, or not as a whole."""
     stored = status.sums()
     for name in names:
-        if problem := status.problem_of(name):
+        if problem := why_unusable(name):
             text = gettext("Section '%(name)s' cannot be used: %(problem)s")
             yield _of_section(name, text, problem=problem)
         else:
             yield from _stored_alerts(source(name), stored.get(name))
+        if row := stored.get(name):
+            yield from _section_alerts(name, row)
 
 
 def _stored_alerts(section: SectionSource, row: status.Sums | None) -> Iterator[Alert]:
@@ -192,13 +240,16 @@ def _stored_alerts(section: SectionSource, row: status.Sums | None) -> Iterator[
         )
         counts = {"count": number(row.unbuilt), "all": number(row.pages)}
         yield _of_section(name, text, fix=build, **counts)
+    elif row.filled and not section.is_news:
+        yield from _vanished(name, row)
     if not row.wrong and row.bad > get_settings().MAX_BAD * row.items:
         text = gettext(
             "Section '%(name)s': %(count)s of its %(all)s rows are left out, more than "
             "MAX_BAD allows."
         )
         counts = {"count": number(row.bad), "all": number(row.items)}
-        yield _of_section(name, text, fix=f"manage.py check_sitemaps {name}", **counts)
+        fix = f"manage.py check_sitemaps {name}" if is_audited() else ""
+        yield _of_section(name, text, fix=fix, **counts)
     if row.lost:
         text = ngettext(
             "Section '%(name)s': the stored bytes of %(count)s page were missing or "
@@ -208,6 +259,34 @@ def _stored_alerts(section: SectionSource, row: status.Sums | None) -> Iterator[
             row.lost,
         )
         yield _of_section(name, text, WARNING, count=number(row.lost))
+
+
+def _section_alerts(name: str, row: status.Sums) -> Iterator[Alert]:
+    """Yield what is noted of a section itself, whether it has pages or not."""
+    if row.failure and changes(name).exists():
+        text = gettext(
+            "Section '%(name)s': its changes cannot be reported: %(problem)s"
+        )
+        yield _of_section(name, text, problem=row.failure)
+    if row.damaged_at > time.time() - status.LATELY:
+        text = gettext(
+            "Section '%(name)s': the page boundaries were damaged %(time)s, and the "
+            "section was divided anew."
+        )
+        yield _of_section(name, text, WARNING, time=ago(row.damaged_at))
+
+
+def _vanished(name: str, row: status.Sums) -> Iterator[Alert]:
+    """Yield that a section lists less than half of what it listed within a week."""
+    before = most_listed(row.listed, row.confirmed_at)
+    if before >= FEW and 2 * row.entries < before:
+        text = gettext(
+            "Section '%(name)s' lists %(count)s of last week's %(before)s URLs. Look "
+            "at what it leaves out, or confirm it."
+        )
+        counts = {"count": number(row.entries), "before": number(before)}
+        fix = f"manage.py ping_sitemaps --confirm --section {name}"
+        yield _of_section(name, text, fix=fix, **counts)
 
 
 def _of_section(
@@ -234,52 +313,6 @@ def _unreported() -> Iterator[Alert]:
         )
 
 
-def away_alerts() -> Iterator[Alert]:
-    """Yield what is old where caches, buckets and folders answer."""
-    yield from _unpublished()
-    yield from _unannounced()
-
-
-def _unpublished() -> Iterator[Alert]:
-    """Yield what is not in the storage of ``PUBLISH``, or not as it should be."""
-    found = published.state()
-    if found is None or (found.files and not found.failed):
-        return
-    text = gettext("Nothing was published to %(storage)s yet.")
-    if found.failed:
-        text = ngettext(
-            "%(count)s file could not be published to %(storage)s: %(error)s",
-            "%(count)s files could not be published to %(storage)s. One of them: "
-            "%(error)s",
-            found.failed,
-        )
-    values = {"count": number(found.failed), "storage": found.storage}
-    yield Alert(
-        subject=Subject.SECTIONS,
-        text=text % {**values, "error": found.error},
-        fix="manage.py build_sitemaps --publish",
-    )
-
-
-def _unannounced() -> Iterator[Alert]:
-    """Yield that receivers of ``documents_changed`` have not taken what changed."""
-    if count := documents.count_failed():
-        text = ngettext(
-            "%(count)s document changed, and a receiver of documents_changed failed: "
-            "caches may have the former one. The log says why; all receivers are "
-            "called again each minute.",
-            "%(count)s documents changed, and a receiver of documents_changed failed: "
-            "caches may have the former ones. The log says why; all receivers are "
-            "called again each minute.",
-            count,
-        )
-        yield Alert(
-            subject=Subject.SECTIONS,
-            text=text % {"count": number(count)},
-            waiting=count,
-        )
-
-
 def count_late_changes() -> int:
     """Return how many changes have waited for long to be reported, up to ``MOST``."""
     return unreported().filter(at__lt=time.time() - LATE)[:MOST].count()
@@ -302,7 +335,7 @@ def late_changes(count: int) -> str:
 
 
 def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
-    """Yield that nothing may be submitted: a warning while nothing waits."""
+    """Yield that nothing may be submitted, also while nothing waits."""
     if not refusal:
         return
     waiting = sum(one.waiting for one in chosen)
@@ -310,7 +343,6 @@ def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
     text = gettext("Search engines are not notified: %s") % refusal
     yield Alert(
         subject=Subject.ENGINES,
-        level=ERROR if waiting else WARNING,
         text=" ".join([text, *_what_waits(waiting)]),
         waiting=waiting,
     )
@@ -327,7 +359,7 @@ def _what_waits(count: int) -> Iterator[str]:
         yield text % {"count": number(count)}
 
 
-def engine_alerts(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
+def _engine_alerts(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
     """Yield the engines that cannot be notified, and those of which much is late."""
     for one in chosen:
         if one.is_failing:
@@ -347,6 +379,24 @@ def engine_alerts(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
                 waiting=one.waiting,
                 fix="manage.py ping_sitemaps",
             )
+        elif one.health is Health.EXHAUSTED and one.waiting:
+            yield from _without_quota(one)
+
+
+def _without_quota(one: EngineHealth) -> Iterator[Alert]:
+    """Yield that something has waited for a day for an engine's quota."""
+    if one.waiting_since < time.time() - _QUOTA_DAY:
+        text = gettext("The quota of %(engine)s is used up.")
+        waits = _what_waits(one.waiting)
+        began = gettext("It began %(time)s.") % {"time": ago(one.waiting_since)}
+        yield Alert(
+            subject=Subject.ENGINES,
+            level=NOTE,
+            name=one.state.engine,
+            text=" ".join([text % {"engine": one.state.engine}, *waits, began]),
+            since=one.waiting_since,
+            waiting=one.waiting,
+        )
 
 
 def _failing(one: EngineHealth) -> Alert:
@@ -443,53 +493,3 @@ def _on_hold() -> Iterator[Alert]:
             waiting=count,
             fix="manage.py ping_sitemaps --confirm",
         )
-
-
-def _audited(every: Sequence[Look]) -> Iterator[Alert]:
-    said: list[Audit] = []
-    for look in every:
-        is_crawl = look.mode == Audit.Fetched.CRAWLED
-        subject = Subject.CRAWLER if is_crawl else Subject.AUDIT
-        fix = f"manage.py check_sitemaps{_OPTIONS.get(look.mode, '')}"
-        if is_crawl and look.fetched_urls < look.urls:
-            fix = "manage.py ping_sitemaps --check"
-        level = ERROR if look.number_of(ERROR) else WARNING
-        if look.number_of(level):
-            text = gettext("The last audit of %(of)s found %(found)s (%(how)s).")
-            values = {"of": look.of, "found": look.found(level), "how": look.how}
-            yield Alert(
-                subject=subject,
-                level=level,
-                text=text % values,
-                since=look.audit.finished_at,
-                fix=fix,
-            )
-        # One audit may have looked in two ways.
-        if look.audit.missed and look.audit not in said:
-            said.append(look.audit)
-            fix = f"manage.py check_sitemaps{_OPTIONS.get(look.audit.fetched, '')}"
-            text = gettext(
-                "The last audit of %(of)s did not see everything: %(missed)s"
-            )
-            values = {"of": look.of, "missed": look.audit.missed}
-            # That this host has no IPv6, say, is no fault of the site.
-            level = NOTE if is_crawl else WARNING
-            yield Alert(subject=subject, level=level, text=text % values, fix=fix)
-
-
-def _unlooked(every: Sequence[Look]) -> Iterator[Alert]:
-    """Yield what no audit has looked at lately."""
-    fresh = [one for one in every if one.audit.finished_at > time.time() - _FRESH]
-    seen = {name for look in fresh for name in look.sections}
-    missing = [name for name in registry.sources() if name not in seen]
-    if missing:
-        text = gettext("No audit has looked at %s in the last 30 days.")
-        fix = "manage.py check_sitemaps"
-        text %= named(missing)
-        yield Alert(subject=Subject.AUDIT, level=NOTE, text=text, fix=fix)
-    if not any(look.mode == Audit.Fetched.CRAWLED for look in fresh):
-        text = gettext(
-            "Nobody has read the sitemaps as a crawler does in the last 30 days."
-        )
-        fix = "manage.py ping_sitemaps --check"
-        yield Alert(subject=Subject.CRAWLER, level=NOTE, text=text, fix=fix)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from django_sitemaps_plus import hooks
 from django_sitemaps_plus.delivery import guards
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.sitemaps.site import Site
 
-from .alerts import Alert, Subject, alerts, errors
+from .alerts import Alert, errors, missing_tables, of_apps, own_alerts
+from .unlooked import unaudited
 
+#: Seconds for each request, in all that is asked here: one answer is not both red and
+#: green.
+PATIENCE = 30.0
 #: What the results that concern the whole site are of.
 SITE = "site"
 
@@ -30,31 +35,34 @@ def check(
     # The admin imports this module when a process starts: not with it urllib3.
     from django_sitemaps_plus.engines import robots_check
 
-    from . import crawler
-
     found = [(SITE, one) for one in guards.check(force=force)]
     site = Site.current().address()
     if site is not None:
         origin = str(site.origin)
-        robots = robots_check.check(origin, timeout=5.0, private=force)
+        robots = robots_check.check(origin, timeout=PATIENCE, private=force)
         crawling = guards.forced(robots) if force else robots
         found.append((SITE, crawling))
         for alias in aliases:
             checked = asking.check(engines()[alias], origin, force=force)
             found += [(alias, one) for one in checked]
-    # What keeps all from being submitted is among the results; how the sitemaps arrive
-    # is looked at anew.
-    subjects = [subject for subject in Subject if subject is not Subject.CRAWLER]
-    found += map(_wrong, errors(alerts(subjects, aliases=aliases, refusal="")))
+    # What keeps all from being submitted is among the results.
+    missing = [*missing_tables()]
+    own = missing or errors(own_alerts(aliases=aliases, refusal=""))
+    found += map(_wrong, own)
     began = time.time()
     # A copy that is not to be looked at, as --force would: robots.txt closes it, or its
     # address is private. What fails is looked at.
     if site is not None and (crawling.is_good or not guards.forced(robots).is_good):
-        # Last: like any request for the sitemap, it builds what was never built.
-        arrived = crawler.check(site, private=force, closed=not robots.is_good)
-        found += [(SITE, one) for one in arrived]
-    former = errors(alerts([Subject.CRAWLER]))
+        # Last: who asks for the sitemap has what was never built be built.
+        closed = not robots.is_good
+        for one in hooks.checks(site, force=force, closed=closed):
+            is_failed = isinstance(one, hooks.Failed)
+            found.append((SITE, CheckResult.bad(str(one)) if is_failed else one))
+    # What was just looked at is among the results.
+    former = [] if missing else errors(of_apps())
     found += [_wrong(alert) for alert in former if alert.since < began]
+    if unlooked := unaudited():
+        found.append((SITE, CheckResult.warning(*unlooked)))
     return found
 
 

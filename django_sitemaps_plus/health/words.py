@@ -6,13 +6,28 @@ import datetime as dt
 import time
 
 from django.utils import formats, timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext
+
+from django_sitemaps_plus.protocol.dates import moment
 
 
 def number(value: int) -> str:
     """Return a whole number with the separators of the language."""
     return str(formats.number_format(value, force_grouping=True))
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Return a time as an engine writes it (RFC 3339); None for what is not one."""
+    try:
+        read = parse_datetime(text or "")
+    except ValueError:
+        return None
+    if read is None:
+        return None
+    aware: dt.datetime = read if read.tzinfo else read.replace(tzinfo=dt.UTC)
+    return aware.timestamp()
 
 
 def ago(seconds: float, units: int = 1) -> str:
@@ -27,7 +42,7 @@ def ago(seconds: float, units: int = 1) -> str:
     if age < 60:
         # For which timesince() says "0 minutes".
         return gettext("just now")
-    return gettext("%(time)s ago") % {"time": timesince(utc(seconds), depth=units)}
+    return gettext("%(time)s ago") % {"time": timesince(moment(seconds), depth=units)}
 
 
 def until(seconds: float) -> str:
@@ -38,14 +53,9 @@ def until(seconds: float) -> str:
     if left < 60:
         # For which timeuntil() says "0 minutes".
         return gettext("in under a minute")
-    return gettext("in %(time)s") % {"time": timeuntil(utc(seconds), depth=1)}
+    return gettext("in %(time)s") % {"time": timeuntil(moment(seconds), depth=1)}
 
 
 def datetime_of(seconds: float) -> str:
     """Return a time as Django shows datetimes."""
-    return str(formats.localize(timezone.localtime(utc(seconds))))
-
-
-def utc(seconds: float) -> dt.datetime:
-    """Return seconds since the epoch as a datetime with its zone."""
-    return dt.datetime.fromtimestamp(seconds, dt.UTC)
+    return str(formats.localize(timezone.localtime(moment(seconds))))

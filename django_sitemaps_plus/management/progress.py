@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django_sitemaps_plus.publishing.build import Progress
+from django_sitemaps_plus.building.build import Progress
 
 from .utils import SitemapsCommand
 

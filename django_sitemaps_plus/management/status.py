@@ -9,10 +9,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import override
 
-from django_sitemaps_plus.delivery import reports
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.published import State
-from django_sitemaps_plus.delivery.storages import place
 from django_sitemaps_plus.engines.base import SitemapStatus
 from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.engines import EngineHealth
@@ -115,25 +112,9 @@ def ago(seconds: float) -> str:
         return words.ago(seconds).replace("\xa0", " ") if seconds else ""
 
 
-def of_storage(state: State) -> Block:
-    """Return what was published."""
-    waiting = f"{state.failed:,} could not be put" if state.failed else ""
-    return Block(
-        f"Published to {state.storage}",
-        [
-            ("Place", place(state.storage)),
-            ("Files", f"{state.files:,}"),
-            ("Failed", waiting),
-            ("Puts", f"{state.puts_today:,} today, {state.puts:,} in 30 days"),
-            ("Last put", ago(state.put_at) or "never"),
-            ("Problem", state.error),
-        ],
-    )
-
-
 def _moment(text: str | None) -> str:
     """Return a time as an engine writes it (RFC 3339), as the others are printed."""
-    return ago(reports.seconds_of(text) or 0.0) or text or ""
+    return ago(words.seconds_of(text) or 0.0) or text or ""
 
 
 def _count(value: int | None) -> str:

@@ -17,6 +17,7 @@ from django.db import DatabaseError
 
 from django_sitemaps_plus.db import tables_are_missing
 from django_sitemaps_plus.exceptions import SitemapsPlusError
+from django_sitemaps_plus.pagination.deploys import as_command
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -68,8 +69,8 @@ class SitemapsCommand(BaseCommand):
     def handle(self, *, site: str, **options: Any) -> None:
         """Do the work for a site, or for each that this process has; end as it went."""
         self.is_quiet = options["verbosity"] == 0
-        with sentences(), polite_stop():
-            sites = _sites(site, options)
+        with sentences(), _polite_stop(), as_command():
+            sites = _sites(site, options, self.chosen)
             problems = [self._run_for(one, len(sites) > 1, options) for one in sites]
         if any(problems):
             raise CommandError("\n".join(filter(None, problems)), returncode=FAILED)
@@ -79,21 +80,24 @@ class SitemapsCommand(BaseCommand):
             if not is_one_of_many:
                 return self.run(**options)
             self.say(f"Site {site.label!r}:")
+            if site.tenant and site.base_url is None:
+                # Nobody reaches this tenant: there is nothing to do for it.
+                self.say(f"Skipped. {_unknown_address()}")
+                return ""
             try:
                 with sentences():
                     problem = self.run(**options)
             except CommandError as error:
-                is_misused = error.returncode == MISUSED
-                if is_misused and site.tenant and site.base_url is None:
-                    # Nobody reaches this tenant: there is nothing to do for it.
-                    self.say(f"Skipped. {error}")
-                    return ""
-                if is_misused or self.is_stopped:
+                if error.returncode == MISUSED or self.is_stopped:
                     raise
                 # The others are worked for.
                 problem = str(error)
             # Which of them is wrong, an exit code does not say.
             return f"Site {site.label}: {problem}" if problem else problem
+
+    def chosen(self, sites: list[Site], options: Mapping[str, Any]) -> list[Site]:
+        """Return the sites to work for, of all of this process."""
+        return sites
 
     def run(self, *args: Any, **options: Any) -> str:
         """Do the work; return what is wrong in the end, empty if nothing is."""
@@ -149,7 +153,7 @@ def sentences() -> Iterator[None]:
 
 
 @contextmanager
-def polite_stop() -> Iterator[None]:
+def _polite_stop() -> Iterator[None]:
     """Let SIGTERM end a command as Ctrl+C does, so that it gives its claims back."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
@@ -167,7 +171,11 @@ def _stop(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _sites(named: str, options: Mapping[str, Any]) -> list[Site]:
+def _sites(
+    named: str,
+    options: Mapping[str, Any],
+    chosen: Callable[[list[Site], Mapping[str, Any]], list[Site]],
+) -> list[Site]:
     """Return the sites to work for; raises ``CommandError`` if that is not clear."""
     if named:
         try:
@@ -185,6 +193,7 @@ def _sites(named: str, options: Mapping[str, Any]) -> list[Site]:
             f"{known_sites()}",
             returncode=MISUSED,
         )
+    sites = chosen(sites, options)
     if len(sites) > 1 and options.get("format") == "json":
         raise CommandError(
             f"--format json prints one object: say --site. {known_sites()}",
@@ -216,11 +225,12 @@ def site_address() -> SiteAddress:
     """Return the site's address; raises ``CommandError`` if it is not configured."""
     site = Site.current().address()
     if site is None:
-        raise CommandError(
-            f"The site's address is not known outside of a request. {address_advice()}",
-            returncode=MISUSED,
-        )
+        raise CommandError(_unknown_address(), returncode=MISUSED)
     return site
+
+
+def _unknown_address() -> str:
+    return f"The site's address is not known outside of a request. {address_advice()}"
 
 
 def sections(names: Iterable[str]) -> list[str]:

@@ -49,6 +49,8 @@ class Migration(migrations.Migration):
                 ("key", models.CharField(blank=True, default="", max_length=255)),
                 ("next_number", models.PositiveIntegerField(default=1)),
                 ("filled", models.BooleanField(default=False)),
+                ("damaged_at", models.FloatField(default=0)),
+                ("failure", models.TextField(blank=True, default="")),
                 ("is_index", models.BooleanField(default=False)),
                 (
                     "lease_owner",
@@ -59,14 +61,11 @@ class Migration(migrations.Migration):
                 ("digest", models.CharField(blank=True, default="", max_length=64)),
                 ("digest_since", models.FloatField(default=0)),
                 ("digest_seen", models.FloatField(default=0)),
+                ("digest_served", models.FloatField(default=0)),
                 ("ticked_at", models.FloatField(default=0)),
                 ("confirmed_at", models.FloatField(default=0)),
+                ("listed", models.JSONField(blank=True, default=dict)),
                 ("tended_at", models.FloatField(default=0)),
-                (
-                    "publish_by",
-                    models.CharField(blank=True, default="", max_length=32),
-                ),
-                ("publish_at", models.FloatField(default=0)),
             ],
             options={
                 "verbose_name": "section",
@@ -176,7 +175,6 @@ class Migration(migrations.Migration):
                     models.TextField(blank=True, default="", verbose_name="message"),
                 ),
                 ("succeeded_at", models.FloatField(default=0)),
-                ("asked_at", models.FloatField(default=0)),
             ],
             options={
                 "verbose_name": "search engine",
@@ -260,12 +258,6 @@ class Migration(migrations.Migration):
                 ("lost_at", models.FloatField(default=0)),
                 ("refreshed_at", models.FloatField(default=0)),
                 ("asked_at", models.FloatField(default=0)),
-                ("grace_until", models.FloatField(default=0)),
-                (
-                    "grace_checksum",
-                    models.CharField(blank=True, default="", max_length=64),
-                ),
-                ("grace_changed_at", models.FloatField(default=0)),
                 ("bad", models.PositiveIntegerField(default=0)),
                 ("problems", models.JSONField(blank=True, default=list)),
                 (
@@ -435,6 +427,7 @@ class Migration(migrations.Migration):
                 ("lastmod", models.CharField(blank=True, default="", max_length=40)),
                 ("title", models.CharField(blank=True, default="", max_length=200)),
                 ("at", models.FloatField()),
+                ("page", models.PositiveIntegerField(blank=True, null=True)),
                 ("late", models.BooleanField(default=False)),
                 ("missing", models.BooleanField(default=False)),
                 ("on_hold", models.BooleanField(default=False)),
@@ -509,100 +502,6 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.CreateModel(
-            name="Audit",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "site",
-                    models.CharField(
-                        blank=True,
-                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
-                        max_length=50,
-                    ),
-                ),
-                ("started_at", models.FloatField()),
-                ("finished_at", models.FloatField()),
-                ("sections", models.JSONField(default=dict)),
-                (
-                    "fetched",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("", "not fetched"),
-                            ("process", "fetched in process"),
-                            ("live", "fetched over HTTP"),
-                            ("crawl", "robots.txt and sitemaps read as a crawler"),
-                        ],
-                        default="",
-                        max_length=7,
-                    ),
-                ),
-                ("urls", models.PositiveBigIntegerField(default=0)),
-                ("fetched_urls", models.PositiveBigIntegerField(default=0)),
-                ("errors", models.PositiveBigIntegerField(default=0)),
-                ("warnings", models.PositiveBigIntegerField(default=0)),
-                ("counts", models.JSONField(default=dict)),
-                ("times", models.JSONField(default=dict)),
-                ("missed", models.TextField(blank=True, default="")),
-                ("remembered", models.JSONField(default=dict)),
-            ],
-            options={
-                "indexes": [
-                    models.Index(fields=["site", "id"], name="sitemaps_plus_audit_site")
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Finding",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("kind", models.CharField(max_length=30)),
-                ("level", models.CharField(max_length=7)),
-                (
-                    "section",
-                    models.CharField(
-                        blank=True, max_length=100, verbose_name="section"
-                    ),
-                ),
-                ("page", models.CharField(blank=True, max_length=120)),
-                ("row", models.CharField(blank=True, max_length=255)),
-                ("url", models.TextField(blank=True)),
-                ("digest", models.CharField(blank=True, max_length=32)),
-                ("text", models.TextField(blank=True, verbose_name="details")),
-                (
-                    "audit",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="findings",
-                        to="sitemaps_plus.audit",
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "finding",
-                "verbose_name_plural": "findings",
-                "indexes": [
-                    models.Index(fields=["digest"], name="sitemaps_plus_finding_url")
-                ],
-            },
-        ),
         migrations.AddIndex(
             model_name="page",
             index=models.Index(
@@ -614,216 +513,6 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 fields=("section", "number"), name="sitemaps_plus_page_number"
             ),
-        ),
-        migrations.CreateModel(
-            name="DailyCount",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "site",
-                    models.CharField(
-                        blank=True,
-                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
-                        max_length=50,
-                    ),
-                ),
-                ("day", models.DateField()),
-                (
-                    "topic",
-                    models.CharField(
-                        choices=[
-                            ("entries", "Entries"),
-                            ("submissions", "Submissions"),
-                            ("puts", "Puts"),
-                            ("reads", "Reads"),
-                        ],
-                        max_length=11,
-                    ),
-                ),
-                ("name", models.CharField(blank=True, max_length=100)),
-                ("outcome", models.CharField(blank=True, default="", max_length=8)),
-                ("number", models.BigIntegerField(default=0)),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("site", "day", "topic", "name", "outcome"),
-                        name="sitemaps_plus_daily_count",
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="PublishedFile",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "site",
-                    models.CharField(
-                        blank=True,
-                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
-                        max_length=50,
-                    ),
-                ),
-                ("name", models.CharField(max_length=300)),
-                (
-                    "digest",
-                    models.CharField(blank=True, default="", max_length=32),
-                ),
-                ("first_at", models.FloatField(default=0)),
-                ("put_at", models.FloatField(default=0)),
-                ("gone_since", models.FloatField(default=0)),
-                ("error", models.TextField(blank=True, default="")),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("site", "name"), name="sitemaps_plus_published"
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Read",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "site",
-                    models.CharField(
-                        blank=True,
-                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
-                        max_length=50,
-                    ),
-                ),
-                ("document", models.CharField(max_length=200)),
-                ("crawler", models.CharField(blank=True, max_length=40)),
-                ("full", models.PositiveBigIntegerField(default=0)),
-                ("unchanged", models.PositiveBigIntegerField(default=0)),
-                ("first_at", models.FloatField()),
-                ("last_at", models.FloatField()),
-            ],
-            options={
-                "verbose_name": "reader",
-                "verbose_name_plural": "readers",
-                "indexes": [
-                    models.Index(
-                        fields=["site", "last_at"], name="sitemaps_plus_read_last"
-                    ),
-                    models.Index(
-                        fields=["site", "crawler", "last_at"],
-                        name="sitemaps_plus_read_crawler",
-                    ),
-                ],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("site", "document", "crawler"),
-                        name="sitemaps_plus_reader",
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="SitemapReport",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "site",
-                    models.CharField(
-                        blank=True,
-                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
-                        max_length=50,
-                    ),
-                ),
-                ("engine", models.CharField(max_length=100)),
-                ("location", models.TextField()),
-                ("digest", models.CharField(max_length=32)),
-                (
-                    "last_submitted",
-                    models.CharField(blank=True, default="", max_length=40),
-                ),
-                (
-                    "last_downloaded",
-                    models.CharField(blank=True, default="", max_length=40),
-                ),
-                ("is_pending", models.BooleanField(null=True)),
-                ("errors", models.PositiveBigIntegerField(null=True)),
-                ("warnings", models.PositiveBigIntegerField(null=True)),
-                ("submitted", models.JSONField(blank=True, default=dict)),
-                ("problem", models.TextField(blank=True, default="")),
-                ("asked_at", models.FloatField()),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("site", "engine", "digest"),
-                        name="sitemaps_plus_report",
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="AnnouncedDocument",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "site",
-                    models.CharField(
-                        blank=True,
-                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
-                        max_length=50,
-                    ),
-                ),
-                ("document", models.CharField(max_length=200)),
-                ("version", models.CharField(blank=True, max_length=64)),
-                ("announce_at", models.FloatField(blank=True, null=True)),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("site", "document"), name="sitemaps_plus_announced"
-                    )
-                ],
-            },
         ),
         migrations.RunPython(
             store_bytes_apart, migrations.RunPython.noop, elidable=False

@@ -7,11 +7,9 @@ next page's. Bounds are only ever compared by the rows' own database.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from django.db import transaction
@@ -28,10 +26,15 @@ from django_sitemaps_plus.sitemaps.sections import (
 )
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
+from .cutting import filled_to, halves, tail
 from .models import Page, Section
+from .places import places
 from .queries import (
     LEASE,
     WAIT,
+    divide_anew,
+    has_first,
+    is_first,
     lease,
     ledger,
     lost,
@@ -42,9 +45,6 @@ from .queries import (
 )
 from .splits import GAP, create_pages
 
-#: Pages inside the range are filled to this share, so that a late commit or a row
-#: that is published again does not split them.
-FILL = 0.9
 #: Seconds between two writes of the bounds found so far.
 _WRITE_EVERY = 0.5
 
@@ -92,12 +92,32 @@ class KeyRange:
 
 
 def bounds_of(key: Key, page: Page) -> tuple[KeyValue | None, KeyValue | None]:
-    """Return the first key of a page and that of the next; None is no bound."""
-    upper = upper_of(page)
-    return (
-        None if page.lower is None else key.loads(page.lower),
-        None if upper is None else key.loads(upper),
-    )
+    """
+    Return the first key of a page and that of the next; None is no bound.
+
+    Raises ``Busy`` if they are damaged: the section is divided anew.
+    """
+    texts = page.lower, upper_of(page)
+    lower, upper = (None if text is None else key.read(text) for text in texts)
+    unread = [text for text in texts if text is not None and key.read(text) is None]
+    if unread or (lower is None) != is_first(page):
+        raise divide_anew(page.section, page)
+    return lower, upper
+
+
+def refuse_disorder(key_range: KeyRange, page: Page) -> None:
+    """
+    Raise ``Busy`` if the next page begins before a page: the section is divided anew.
+
+    To be asked of a page that has no rows: another one's bounds are in order.
+    """
+    texts = page.lower, upper_of(page)
+    lower, upper = texts
+    if lower is None or upper is None:
+        return
+    rows = key_range.rows(None, None)
+    if places(key_range.key, rows.db, [lower], [upper])[lower]:
+        raise divide_anew(page.section, page)
 
 
 @rendering_context(PLACEHOLDER_SITE)
@@ -115,8 +135,10 @@ def fill(
     """
     key_range = KeyRange.of(source)
     section = section_row(source.name, key_range.key)
-    if section.filled:
+    if section.filled and has_first(section):
         return section
+    if section.filled:
+        divide_anew(section)
     started = time.monotonic()
     asked = seconds is not None
     wait = 10 if seconds is None else min(seconds, WAIT)
@@ -139,9 +161,13 @@ class _Filling:
     progress: Progress | None
 
     def run(self) -> None:
-        size = max(1, math.floor(self.key_range.source.items_per_page * FILL))
+        size = filled_to(self.key_range.source.items_per_page)
         last = self._last_page()
-        start = None if last.lower is None else self.key_range.key.loads(last.lower)
+        start = None if last.lower is None else self.key_range.key.read(last.lower)
+        if last.lower is not None and start is None:
+            # It cannot be read: all begins anew.
+            ordered(self.section).delete()
+            last = self._last_page()
         before, pending = start, list[KeyValue]()
         written = time.monotonic()
         while (found := self.key_range.nth_key_after(start, size)) is not None:
@@ -203,23 +229,17 @@ def cuts(key_range: KeyRange, page: Page, fitting: int, most: int) -> list[KeyVa
     """
     Return the keys at which a page is cut of whose rows only ``fitting`` fit.
 
-    At the right edge a new page takes the tail, so that nothing moves as keys grow;
-    elsewhere the page is cut into as many equal pieces as it needs. ``most`` at most:
-    what is still too large is cut when it is built.
+    As ``cutting`` says, ``most`` times at most: what is still too large is cut when it
+    is built.
     """
     lower, upper = bounds_of(key_range.key, page)
     # How many bytes the rest has is not known: one long entry would else be reason
     # to cut thousands of pages.
-    size = max(1, math.floor(key_range.source.items_per_page * FILL))
+    limit = key_range.source.items_per_page
     if upper is None:
-        steps = [max(1, fitting), *[size] * (most - 1)]
+        steps = tail(limit, fitting, most)
     else:
-        count = key_range.count(lower, upper)
-        pieces = min(most + 1, max(2, math.ceil(count / size)))
-        ends = [count * piece // pieces for piece in range(pieces)]
-        # The first piece has to fit: what it has listed is known of it alone.
-        ends[1] = max(1, min(ends[1], fitting))
-        steps = [max(1, stop - start) for start, stop in pairwise(ends)]
+        steps = halves(limit, fitting, most, key_range.count(lower, upper))
     found: list[KeyValue] = []
     cut = lower
     for step in steps:

@@ -3,7 +3,9 @@ Which code is the newest, while old and new code run side by side.
 
 In a deploy both know the same section by different definitions. The newest one's
 counts: older code serves what is stored, and neither stores nor reports anything, or
-both would rebuild each other's pages all the time.
+both would rebuild each other's pages all the time. The newest is that of the process
+that was started last. But a command may be started at any time, on a host that was not
+updated yet: it never takes over from what servers use.
 
 Old code records nothing for what it does not know: a section that is new or has another
 name, a model that entries did not read before. So what was compared while it may have
@@ -13,6 +15,9 @@ run is compared once more.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 from django.db.models import F, Q
@@ -44,12 +49,36 @@ class Newest(Protocol):
     def digest_seen(self) -> float:
         """When code that has it said so."""
 
+    @property
+    def digest_served(self) -> float:
+        """When a server or a worker that has it said so."""
+
+
+_is_command = ContextVar("is_command", default=False)
+
+
+@contextmanager
+def as_command() -> Iterator[None]:
+    """Work as a command does, which is not there to stay."""
+    token = _is_command.set(True)
+    try:
+        yield
+    finally:
+        _is_command.reset(token)
+
 
 def is_outdated(section: Newest, digest: str) -> bool:
     """Return whether newer code than this runs, by its definition of a section."""
-    if section.digest in ("", digest) or section.digest_since <= STARTED:
+    if section.digest in ("", digest) or section.digest_since == STARTED:
         return False
-    return time.time() - section.digest_seen < IN_USE
+    if _is_command.get() and _is_recent(section.digest_served, IN_USE):
+        return True
+    return section.digest_since > STARTED and _is_recent(section.digest_seen, IN_USE)
+
+
+def _is_recent(at: float, seconds: float) -> bool:
+    # Also where the clock of whoever wrote it was ahead.
+    return abs(time.time() - at) < seconds
 
 
 def was_shared(section: Newest, digest: str, at: float, now: float) -> bool:
@@ -73,12 +102,31 @@ def shared(now: float) -> Q:
 
 def note_definition(pk: int, section: Newest, digest: str) -> None:
     """Note in the row ``pk`` that code with a definition, which is the newest, runs."""
-    now = time.time()
-    if section.digest == digest and now - section.digest_seen < SAY_AGAIN:
-        return
+    now, is_command = time.time(), _is_command.get()
     row = sections().filter(pk=pk)
-    if section.digest == digest:
+    if section.digest != digest:
+        unchanged = Q(digest=section.digest, digest_since=section.digest_since)
+        row.filter(unchanged).update(
+            digest=digest,
+            digest_since=STARTED,
+            digest_seen=now,
+            digest_served=0 if is_command else now,
+        )
+    elif is_command and not _is_recent(section.digest_seen, SAY_AGAIN):
         row.update(digest_seen=now)
-        return
-    unchanged = Q(digest=section.digest, digest_since=section.digest_since)
-    row.filter(unchanged).update(digest=digest, digest_since=STARTED, digest_seen=now)
+    elif not is_command and not _is_recent(section.digest_served, SAY_AGAIN):
+        row.update(digest_seen=now, digest_served=now)
+
+
+def note_in_use(digests: Mapping[str, str]) -> None:
+    """Note, as a server or worker, the definition that it has of each section."""
+    due = []
+    for row in sections().filter(name__in=list(digests)):
+        digest = digests[row.name]
+        if row.digest == digest:
+            due += [] if _is_recent(row.digest_served, SAY_AGAIN) else [row.pk]
+        elif row.digest and not is_outdated(row, digest):
+            note_definition(row.pk, row, digest)
+    if due:
+        now, same = time.time(), Q(pk__in=due, digest__in=[*digests.values()])
+        sections().filter(same).update(digest_seen=now, digest_served=now)

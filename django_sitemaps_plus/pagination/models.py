@@ -7,14 +7,16 @@ of the clock to winter makes two of them compare falsely.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.db import connections, models, transaction
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce, Greatest
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.db import DatabaseTime
+from django_sitemaps_plus.prepared import Prepared, Slot, Step, run_all, update
 from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteQuerySet, SiteRow
 
 
@@ -65,6 +67,10 @@ class Section(SiteRow):
     next_number = models.PositiveIntegerField(default=1)
     #: Whether the boundaries of all pages have been found.
     filled = models.BooleanField(default=False)
+    #: When they were last found damaged, and forgotten; 0: never.
+    damaged_at = models.FloatField(default=0)
+    #: Why its changes could not be reported; empty if the last ones were.
+    failure = models.TextField(default="", blank=True)
     #: Whether the section's address holds an index (it stays one for a while).
     is_index = models.BooleanField(default=False)
     #: Who changes the boundaries. The site's lease: who rebuilds pages at leisure.
@@ -77,15 +83,16 @@ class Section(SiteRow):
     digest = models.CharField(max_length=64, default="", blank=True)
     digest_since = models.FloatField(default=0)
     digest_seen = models.FloatField(default=0)
+    #: When a server or a worker last did; 0: only commands have.
+    digest_served = models.FloatField(default=0)
     #: Until when it was asked which items appeared or expired.
     ticked_at = models.FloatField(default=0)
     #: When somebody last confirmed that removed URLs were removed on purpose.
     confirmed_at = models.FloatField(default=0)
+    #: How many URLs it listed on the last days, by the date (see ``lately``).
+    listed = models.JSONField(default=dict, blank=True)
     #: The site's: when what is done once an hour was last done.
     tended_at = models.FloatField(default=0)
-    #: The site's: who publishes files, and until when; or when to do so again.
-    publish_by = models.CharField(max_length=32, default="", blank=True)
-    publish_at = models.FloatField(default=0)
 
     objects = SiteManager.from_queryset(SectionQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
@@ -114,12 +121,9 @@ class PageQuerySet(models.QuerySet["Page"]):
 
         Unless another is, or has looked at it since it was read.
         """
-        read = self.filter(
-            pk=page.pk, version=page.version, verified_at=page.verified_at
-        )
-        free = read.filter(building_until__lt=DatabaseTime())
+        read = {"version": page.version, "verified_at": page.verified_at}
         return bool(
-            free.update(building_by=owner, building_until=DatabaseTime() + seconds)
+            _CLAIM.run(self.db, pk=page.pk, owner=owner, seconds=seconds, **read)
         )
 
     def claim_new(self, found: Sequence[Page], owner: str, seconds: float) -> bool:
@@ -151,17 +155,50 @@ class PageQuerySet(models.QuerySet["Page"]):
         """
         Write what was found out about ``page``, if nobody else did since it was read.
 
-        The version counts up where ``values`` has a checksum.
+        The version counts up where ``values`` has a checksum; the lastmod does not go
+        back.
         """
-        if "checksum" in values:
-            values["version"] = F("version") + 1
-        read = self.filter(pk=page.pk, version=page.version, read_at=page.read_at)
-        return bool(read.update(**values))
+        return any(run_all(self.db, [writing(page, values)]))
 
     def mark(self) -> int:
         """Have pages compared with their rows; returns how many."""
         # The version too: whoever is building one of them has read its rows already.
         return self.update(verified_at=0, version=F("version") + 1)
+
+
+def writing(page: Page, values: Mapping[str, Any]) -> Step:
+    """Return the step that writes a page: see ``PageQuerySet.write``."""
+    read = {"read_version": page.version, "read_read_at": page.read_at}
+    return Step(_WRITE, tuple(values), {"pk": page.pk, **read, **values})
+
+
+def _claim_query() -> Any:
+    read = Page.objects.filter(
+        pk=Slot("pk"), version=Slot("version"), verified_at=Slot("verified_at")
+    )
+    return update(
+        read.filter(building_until__lt=DatabaseTime()),
+        building_by=Slot("owner"),
+        building_until=DatabaseTime() + Slot("seconds", models.FloatField()),
+    )
+
+
+def _write_query(*names: str) -> Any:
+    read = Page.objects.filter(
+        pk=Slot("pk"), version=Slot("read_version"), read_at=Slot("read_read_at")
+    )
+    values: dict[str, Any] = {
+        name: Slot(name, Page._meta.get_field(name)) for name in names
+    }
+    if "lastmod" in values:
+        known = Coalesce(F("lastmod"), Value(0.0))
+        values["lastmod"] = Greatest(known, values["lastmod"])
+    if "checksum" in values:
+        values["version"] = F("version") + 1
+    return update(read, **values)
+
+
+_CLAIM, _WRITE = Prepared(_claim_query), Prepared(_write_query)
 
 
 class Page(models.Model):
@@ -212,11 +249,6 @@ class Page(models.Model):
     refreshed_at = models.FloatField(default=0)
     #: When a request last found it missing or stale.
     asked_at = models.FloatField(default=0)
-
-    #: After a split, what is served until ``grace_until``: the former bytes.
-    grace_until = models.FloatField(default=0)
-    grace_checksum = models.CharField(max_length=64, default="", blank=True)
-    grace_changed_at = models.FloatField(default=0)
 
     bad = models.PositiveIntegerField(default=0)
     #: The first bad rows: ``[[key, reason], …]``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator
@@ -13,11 +14,14 @@ from django.db.models import OuterRef, Q, Subquery
 
 from django_sitemaps_plus.db import is_deadlock
 from django_sitemaps_plus.exceptions import Busy
+from django_sitemaps_plus.prepared import Prepared, Slot, select
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .models import Page, PageQuerySet, Section, SectionQuerySet
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 #: Seconds after which the lease of a process that died can be taken; renewed meanwhile.
 LEASE = 15
@@ -112,6 +116,8 @@ def row_of(name: str, **defaults: Any) -> Section:
     Of several who create it at once, InnoDB may take some for deadlocked: these find
     it the next time. Raises that error where the transaction is not ours.
     """
+    for row in _SECTION.rows(ledger(), site=Site.current().key, name=name):
+        return Section.from_db(ledger(), _COLUMNS, row)
     rows = sections()
     for _ in range(_TRIES):
         try:
@@ -122,22 +128,58 @@ def row_of(name: str, **defaults: Any) -> Section:
     return rows.get(name=name)
 
 
+_COLUMNS = [field.attname for field in Section._meta.concrete_fields]
+
+
+def _section_query() -> Any:
+    rows = Section.objects.filter(site=Slot("site"), name=Slot("name"))
+    return select(rows.values_list(*_COLUMNS))
+
+
+_SECTION = Prepared(_section_query)
+
+
 def is_filled(section: Section, source: SectionSource) -> bool:
     """Return whether the boundaries of all pages are known, and found for this key."""
     return section.filled and section.key == source.signature
 
 
-def void(section: Section, signature: str = "") -> None:
+def void(section: Section, signature: str = "", *, damaged: bool = False) -> None:
     """
     Forget boundaries found for another key than ``signature``; the numbers go on.
 
+    ``damaged``: forget these because of damage, unless others were found meanwhile.
     Raises ``Busy`` if another process is dividing the section.
     """
+    values: dict[str, Any] = {"key": signature, "filled": False}
     with lease(section) as owner, transaction.atomic(using=ledger()):
         held = sections().filter(pk=section.pk, lease_owner=owner)
-        if held.update(key=signature, filled=False):
+        if damaged:
+            held = held.filter(filled=True, next_number=section.next_number)
+            values["damaged_at"] = time.time()
+        if held.update(**values):
             pages().filter(section=section).delete()
     section.refresh_from_db(using=ledger())
+
+
+def divide_anew(section: Section, page: Page | None = None) -> Busy:
+    """
+    Have a section divided anew whose boundaries are damaged, perhaps at a page.
+
+    Returns the error for whoever asked for them.
+    """
+    logger.error(
+        "The page boundaries of the section %r are damaged%s. It is divided anew.",
+        section.name,
+        f" at page {page}" if page else "",
+    )
+    void(section, section.key, damaged=True)
+    return Busy(f"The section {section.name!r} is being divided anew.")
+
+
+def has_first(section: Section) -> bool:
+    """Return whether one page of a section, and only one, has no lower bound."""
+    return pages().filter(section=section, lower=None).count() == 1
 
 
 @contextmanager
@@ -199,12 +241,13 @@ def ordered(section: Section) -> PageQuerySet:
 
 
 def with_uppers(rows: PageQuerySet) -> PageQuerySet:
-    """Let pages know the lower bound of the page that follows, by ``upper_of``."""
-    following = pages().filter(
-        section=OuterRef("section"), position__gt=OuterRef("position")
-    )
+    """Let pages know their neighbours: by ``upper_of`` and ``is_first``."""
+    siblings = pages().filter(section=OuterRef("section"))
+    following = siblings.filter(position__gt=OuterRef("position"))
     found: PageQuerySet = rows.annotate(
-        upper=Subquery(following.order_by("position").values("lower")[:1])
+        upper=Subquery(following.order_by("position").values("lower")[:1]),
+        # In their order, or PostgreSQL reads the whole table for the first page.
+        first=Subquery(siblings.order_by("position").values("pk")[:1]),
     )
     return found
 
@@ -216,7 +259,17 @@ def upper_of(page: Page) -> str | None:
     As it was when the page was read, where it was read ``with_uppers``: a page that
     was divided since has another version.
     """
-    if "upper" not in vars(page):
-        page = with_uppers(pages()).get(pk=page.pk)
-    upper: str | None = vars(page)["upper"]
+    upper: str | None = _with_neighbours(page)["upper"]
     return upper
+
+
+def is_first(page: Page) -> bool:
+    """Return whether no page of its section comes before a page."""
+    return bool(_with_neighbours(page)["first"] == page.pk)
+
+
+def _with_neighbours(page: Page) -> dict[str, Any]:
+    if "upper" not in vars(page):
+        found: Any = with_uppers(pages())
+        vars(page).update(found.values("upper", "first").get(pk=page.pk))
+    return vars(page)

@@ -19,6 +19,18 @@ _MINUTE = timedelta(minutes=1)
 # https://www.w3.org/TR/xmlschema-2/#dateTime-timezones
 _MAX_OFFSET = timedelta(hours=14)
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The first and the last second that are a date in each zone.
+EARLIEST = (datetime.min.replace(tzinfo=UTC) + timedelta(days=1)).timestamp()
+LATEST = (datetime.max.replace(tzinfo=UTC) - timedelta(days=1)).timestamp()
+
+
+def moment(seconds: float) -> datetime:
+    """Return the time so many seconds after the epoch; the nearest that is a date."""
+    # Not a number is below all of them.
+    seconds = seconds if seconds >= EARLIEST else EARLIEST
+    return _EPOCH + timedelta(seconds=min(seconds, LATEST))
+
 
 def w3c(value: date | datetime | str, zone: tzinfo) -> str:
     """Write a date as W3C Datetime, to the second, with its offset.

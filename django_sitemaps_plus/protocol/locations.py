@@ -217,6 +217,11 @@ def absolute(location: object, origin: Origin) -> str:
     return resolve(location, str(origin))
 
 
+def is_location(text: str) -> bool:
+    """Return whether a text may be a path of the site or a whole URL."""
+    return text.isprintable() and text.startswith(("/", "http://", "https://"))
+
+
 def resolve(location: object, prefix: str | None) -> str:
     """Do what ``absolute`` does, with any text in front of a path.
 

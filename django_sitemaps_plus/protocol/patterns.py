@@ -27,10 +27,11 @@ def matcher(given: Iterable[Pattern]) -> Callable[[str], bool]:
 def _matcher(given: tuple[Pattern, ...]) -> Callable[[str], bool]:
     texts = [one for one in given if isinstance(one, str)]
     begins = tuple(quote(one) for one in texts if "*" not in one)
-    searches = [one.search for one in given if not isinstance(one, str)]
-    globs = "|".join(_glob(one) for one in texts if "*" in one)
-    if globs:
-        searches.append(re.compile(globs, re.DOTALL).match)
+    searches: list[Callable[[str], object]] = [
+        glob(quote(one)) if isinstance(one, str) else one.search
+        for one in given
+        if not isinstance(one, str) or "*" in one
+    ]
 
     def matches(path: str) -> bool:
         return path.startswith(begins) or any(search(path) for search in searches)
@@ -38,9 +39,29 @@ def _matcher(given: tuple[Pattern, ...]) -> Callable[[str], bool]:
     return matches
 
 
-def _glob(pattern: str) -> str:
-    parts = (re.escape(quote(part)) for part in pattern.split("*"))
-    return rf"(?:{'.*'.join(parts)})\Z"
+def glob(pattern: str) -> Callable[[str], bool]:
+    """Return what tells whether a whole path is as a pattern: ``*`` is any characters.
+
+    Each part is looked for where the one before ends. No other place can be better, so
+    that nothing is looked for twice, as regular expressions do.
+    """
+    first, *parts = pattern.split("*")
+    if not parts:
+        return pattern.__eq__
+    last = parts.pop()
+
+    def matches(path: str) -> bool:
+        if not (path.startswith(first) and path.endswith(last)):
+            return False
+        at, end = len(first), len(path) - len(last)
+        for part in parts:
+            at = path.find(part, at, end)
+            if at < 0:
+                return False
+            at += len(part)
+        return at <= end
+
+    return matches
 
 
 def problem_of(pattern: object) -> str:

@@ -17,6 +17,7 @@ from decimal import Decimal
 from .errors import EntryError, PageFull, excerpt
 from .limits import MAX_ROBOTS_BYTES
 from .locations import quote, resolve
+from .patterns import glob
 from .values import matches, number, several
 
 # Wider than the product token of the RFC, which has no digits: AI2Bot is a crawler.
@@ -30,12 +31,19 @@ _WHOLE_SITE = frozenset({"/", "/*", "*"})
 #: model's prompt, and to train models. https://contentsignals.org and
 #: https://datatracker.ietf.org/doc/draft-romm-aipref-contentsignals
 SIGNALS = ("search", "ai-input", "ai-train")
+#: How far what is read may be used, as "use" in such a line says: not stored, excerpts
+#: with a link, or in full. Cloudflare's managed robots.txt has it, since August 2026:
+#: https://developers.cloudflare.com/changelog/post/2026-08-31-crawl-content-use/
+USES = ("immediate", "reference", "full")
 #: The categories of Content-Usage lines: to be found by a search, to be the input of a
 #: generative model, and to train one.
 #: https://datatracker.ietf.org/doc/html/draft-ietf-aipref-vocab-08 (2026-09-13)
 USAGES = ("search", "ai-use", "train-ai")
-#: What may be done with content, by the name of the signal or category.
-Permissions = tuple[tuple[str, bool], ...]
+#: What may be done with content, by the name of the signal or category; and "use".
+Permissions = tuple[tuple[str, bool | str], ...]
+#: What begins the name of a group that no crawler has: one of usage, for all of them.
+#: https://datatracker.ietf.org/doc/draft-kelley-aipref-training-preference-signal
+_USAGE_GROUP = "__usage_"
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,11 @@ def robots_txt(
 
 def _urls(word: str, urls: Sequence[str]) -> str:
     return "".join(f"{word}: {resolve(url, None)}\n" for url in urls)
+
+
+def decode(body: bytes) -> str:
+    """Return the text of anybody's robots.txt: as much as every crawler reads."""
+    return body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace")
 
 
 def read(text: str) -> list[Group]:
@@ -125,7 +138,7 @@ def not_repeated(groups: Sequence[Group]) -> dict[str, list[str]]:
 
     By the crawler's name. It follows the groups that name it, and no others:
     https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1. A site that is closed to all
-    but some is meant to be.
+    but some is meant to be. A group of usage is of no crawler.
     """
     rules: dict[str, list[str]] = {}
     statements: dict[str, dict[tuple[str, ...], str]] = {}
@@ -143,7 +156,7 @@ def not_repeated(groups: Sequence[Group]) -> dict[str, list[str]]:
             *(line for what, line in said.items() if what not in statements[key]),
         ]
         for key, own in rules.items()
-        if not _WHOLE_SITE.intersection(own)
+        if not (_WHOLE_SITE.intersection(own) or key.startswith(_USAGE_GROUP))
     }
     return {name: missing for name, missing in found.items() if missing}
 
@@ -162,12 +175,14 @@ def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
     ordered = sorted((len(rule), allows, rule) for rule, allows in known if rule)
     rules = [(_match(rule), allows) for _, allows, rule in reversed(ordered)]
     # Most paths match no rule that disallows, which is found out at once.
-    disallowed = [_pattern(rule) for _, allows, rule in ordered if not allows]
-    may_be = re.compile("|".join(disallowed) or r"(?!)", re.DOTALL).match
+    disallowed = [rule for _, allows, rule in ordered if not allows]
+    begins = tuple(rule.removesuffix("$") for rule in disallowed if "*" not in rule)
+    globs = [_match(rule) for rule in disallowed if "*" in rule]
 
     def is_forbidden(path: str) -> bool:
         path = octets(path)
-        return may_be(path) is not None and not next(
+        may_be = path.startswith(begins) or any(match(path) for match in globs)
+        return may_be and not next(
             (allows for match, allows in rules if match(path)), True
         )
 
@@ -187,16 +202,9 @@ def _octet(found: re.Match[str]) -> str:
     return character if character in _UNRESERVED else found[0].upper()
 
 
-def _match(rule: str) -> Callable[[str], object]:
-    """Return what matches the paths that a rule is about."""
-    return re.compile(_pattern(rule), re.DOTALL).match
-
-
-def _pattern(rule: str) -> str:
-    """Return the pattern of the paths that a rule is about."""
-    parts = map(re.escape, rule.removesuffix("$").split("*"))
-    end = r"\Z" if rule.endswith("$") else ""
-    return ".*?".join(parts) + end
+def _match(rule: str) -> Callable[[str], bool]:
+    """Return what tells whether a rule is about a path."""
+    return glob(rule[:-1] if rule.endswith("$") else f"{rule}*")
 
 
 def _lines(group: Group) -> Iterator[str]:
@@ -222,12 +230,13 @@ def _lines(group: Group) -> Iterator[str]:
         yield f"Crawl-delay: {seconds}\n"
 
 
-def _signal(*given: tuple[str, bool]) -> str:
-    said = (f"{name}={'yes' if may else 'no'}" for name, may in given)
+def _signal(*given: tuple[str, bool | str]) -> str:
+    words: dict[bool | str, str] = {True: "yes", False: "no"}
+    said = (f"{name}={words.get(value, str(value))}" for name, value in given)
     return f"Content-Signal: {', '.join(said)}"
 
 
-def _usage(path: str, *given: tuple[str, bool]) -> str:
+def _usage(path: str, *given: tuple[str, bool | str]) -> str:
     """Write a line of preferences: a dictionary of RFC 9651, after the path if any."""
     said = ", ".join(f"{name}={'y' if may else 'n'}" for name, may in given)
     return " ".join(

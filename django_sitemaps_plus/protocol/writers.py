@@ -63,7 +63,7 @@ def index_header(*, stylesheet: str = "") -> bytes:
 
 
 URLSET_FOOTER: Final = b"</urlset>\n"
-INDEX_FOOTER: Final = b"</sitemapindex>\n"
+_INDEX_FOOTER: Final = b"</sitemapindex>\n"
 
 # https://www.rfc-editor.org/info/bcp47, by its shape.
 _LANGUAGE_TAG = re.compile(r"x-default|[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
@@ -179,7 +179,7 @@ class IndexWriter(_Writer):
 
     def __init__(self, sink: Callable[[bytes], object], *, header: bytes) -> None:
         """``header`` is what ``index_header`` returned."""
-        super().__init__(sink, header, INDEX_FOOTER, MAX_INDEX_ENTRIES, MAX_BYTES)
+        super().__init__(sink, header, _INDEX_FOOTER, MAX_INDEX_ENTRIES, MAX_BYTES)
 
     def add(
         self, location: str, lastmod: date | datetime | str | None, zone: tzinfo
@@ -196,7 +196,14 @@ class IndexWriter(_Writer):
         self, location: str, lastmod: date | datetime | str | None, zone: tzinfo
     ) -> None:
         """Do what ``add`` does, for a location that ``locations.resolve`` returned."""
-        xml = f"<sitemap><loc>{escape(location)}</loc>"
-        if lastmod is not None:
-            xml += f"<lastmod>{date_text(lastmod, zone, 'lastmod')}</lastmod>"
-        self.add_xml(f"{xml}</sitemap>\n".encode())
+        text = None if lastmod is None else date_text(lastmod, zone, "lastmod")
+        self.add_xml(sitemap_xml(location, text).encode())
+
+
+def sitemap_xml(location: str, lastmod: str | None = None) -> str:
+    """Return a sitemap in an index, by an address that ``locations.resolve`` returned.
+
+    ``lastmod`` is a W3C Datetime.
+    """
+    dated = "" if lastmod is None else f"<lastmod>{lastmod}</lastmod>"
+    return f"<sitemap><loc>{escape(location)}</loc>{dated}</sitemap>\n"

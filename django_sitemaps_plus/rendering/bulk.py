@@ -75,7 +75,7 @@ def fill(
         for literal, filled in tail:
             add(literal, filled)
         for language, link in links:
-            add(alternate_start(language) + ORIGIN_MARK, link)
+            add(_alternate_start(language) + ORIGIN_MARK, link)
             add('"/>')
         add("", images)
         add("</url>\n")
@@ -114,7 +114,7 @@ def row_by_row(
     return [template % row for row in rows]
 
 
-def alternate_start(language: str) -> str:
+def _alternate_start(language: str) -> str:
     """Return an alternate's link up to its address."""
     start, _, _ = alternate_xml(language, f"{ORIGIN_MARK}/").rpartition(ORIGIN_MARK)
     return start

@@ -41,7 +41,6 @@ Media: TypeAlias = dict[str, Sequence[Any]]
 #: Reasons to omit a tag that are reported of a page, and what each begins with.
 MOST_OMITTED, OMITTED = 20, "listed without "
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 _ESCAPED = "&<>'\""
 _TWO_DIGITS = tuple(f"{number:02}" for number in range(60))
@@ -135,7 +134,7 @@ class RouteLocations:
 
     def picked(self, places: Sequence[int]) -> RouteLocations:
         """Return the locations of some rows."""
-        columns = [picked(column, places) for column in self.columns]
+        columns = [_picked(column, places) for column in self.columns]
         return RouteLocations(self.route, columns)
 
 
@@ -160,7 +159,7 @@ class TextLocations:
 
     def picked(self, places: Sequence[int]) -> TextLocations:
         """Return the locations of some items."""
-        return replace(self, values=picked(self.values, places))
+        return replace(self, values=_picked(self.values, places))
 
 
 class GivenLocations(TextLocations):
@@ -298,7 +297,7 @@ class Constant(Sequence[Any]):
         return self.value
 
 
-def picked(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
+def _picked(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
     """Return some values of a column, by index."""
     if isinstance(column, Constant):
         return replace(column, length=len(places))
@@ -342,7 +341,7 @@ class Batch:
         renumbered = {place: new for new, place in enumerate(places)}
 
         def some(column: Sequence[Any]) -> Sequence[Any]:
-            return picked(column, places)
+            return _picked(column, places)
 
         return replace(
             self,
@@ -368,7 +367,7 @@ class Batch:
         # Languages that share their columns still do.
         columns = {id(media): media for media in self.media.values()}
         some = {
-            identity: {name: picked(column, places) for name, column in media.items()}
+            identity: {name: _picked(column, places) for name, column in media.items()}
             for identity, media in columns.items()
         }
         return {language: some[id(media)] for language, media in self.media.items()}
@@ -422,11 +421,6 @@ def escape_joined(joined: str) -> str:
 def latest_believed() -> dt.datetime:
     """Return the latest lastmod that is believed: somebody's clock may be ahead."""
     return dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
-
-
-def moment(seconds: float) -> dt.datetime:
-    """Return the time so many seconds after the epoch."""
-    return _EPOCH + dt.timedelta(seconds=seconds)
 
 
 def epoch(value: Any) -> float | None:

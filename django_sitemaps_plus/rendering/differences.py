@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from .listing import END, Listing, entry_of, listing_of
+from .listing import END, Listing, entries_of, listing_of
 
-#: Locations above which taking both texts apart costs less than to look for each.
-MOST = 16
 #: Entries of one block of those into which a block that differs is cut.
-FEW = 32
+_FEW = 32
 #: Blocks in a row of which the former text has none, after which all the rest differs.
-TRIES = 8
+_TRIES = 8
 
 
 def differing(former: bytes, blocks: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -28,8 +26,8 @@ def differing(former: bytes, blocks: Sequence[bytes]) -> Iterator[tuple[bytes, b
     """
     position, pending = 0, list[bytes]()
     for block in blocks:
-        found = -1 if len(pending) > TRIES else position
-        if 0 < len(pending) <= TRIES:
+        found = -1 if len(pending) > _TRIES else position
+        if 0 < len(pending) <= _TRIES:
             # Where this block's first entry is, the former text goes on as the new.
             found = former.find(block[: block.index(END) + len(END)], position)
         if found < 0 or not former.startswith(block, found):
@@ -57,21 +55,13 @@ def listings(
         for old, new in differing(part, _finer(changed)):
             unlike = listing_of(old).items() ^ listing_of(new).items()
             wanted |= {item for item, _ in unlike}
-    text = b"".join(blocks)
-    if len(wanted) > MOST:
-        return listing_of(former), listing_of(text)
-    return _entries(former, wanted), _entries(text, wanted)
+    return entries_of(former, wanted), entries_of(b"".join(blocks), wanted)
 
 
 def _finer(text: bytes) -> list[bytes]:
     """Return a text in blocks of a few entries."""
     entries = text.split(END)[:-1]
     return [
-        END.join([*entries[start : start + FEW], b""])
-        for start in range(0, len(entries), FEW)
+        END.join([*entries[start : start + _FEW], b""])
+        for start in range(0, len(entries), _FEW)
     ]
-
-
-def _entries(text: bytes, wanted: Iterable[bytes]) -> Listing:
-    found = ((item, entry_of(text, item)) for item in wanted)
-    return {item: rest for item, rest in found if rest is not None}

@@ -18,7 +18,6 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_sitemaps_plus.conf import get_settings
@@ -34,12 +33,16 @@ from django_sitemaps_plus.sitemaps.leaving_out import patterns_of
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
-    database_of,
     items_of,
     object_path_reason,
     source,
 )
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    Site,
+    default_language,
+    rendering_context,
+)
 
 from .related_rows import statements_of
 from .row_path import RowPlan
@@ -95,13 +98,8 @@ def _definition(
         digest=f"{version()}{digest}",
         clock=clock or (has_moments and not is_keyed),
         ticks=has_moments and is_keyed,
-        database=_database(section),
+        database=section.database,
     )
-
-
-def _database(section: SectionSource) -> str:
-    items = None if section.contrib_pages else section.sitemap.items()
-    return database_of(items) if isinstance(items, QuerySet) else DEFAULT_DB_ALIAS
 
 
 def definition(section: SectionSource) -> Definition:
@@ -133,8 +131,8 @@ def _description(section: SectionSource) -> list[Any]:
         sitemap.i18n,
         sitemap.alternates,
         sitemap.x_default,
-        object_path_reason(sitemap),
-        django_settings.LANGUAGE_CODE,
+        section.by_position or object_path_reason(sitemap),
+        default_language(),
         django_settings.TIME_ZONE,
         django_settings.USE_TZ,
     ]

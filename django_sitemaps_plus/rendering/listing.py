@@ -52,14 +52,19 @@ def parts_of(body: bytes) -> list[tuple[str, str, str, str, str, str]]:
     return _ENTRY.findall(body.decode())
 
 
-def entry_of(text: bytes, location: bytes) -> bytes | None:
-    """Return the rest of the last entry that lists a location; None if none does."""
-    start = START + location + b"</loc>"
-    at = text.rfind(start)
-    if at < 0:
-        return None
-    at += len(start)
-    return text[at : text.index(END, at)]
+def entries_of(text: bytes, locations: Collection[bytes]) -> Listing:
+    """Return what a text lists of some locations, given as they are written."""
+    if len(locations) > _FEW:
+        every = listing_of(text)
+        return {item: every[item] for item in locations if item in every}
+    found = Listing()
+    for location in locations:
+        start = START + location + b"</loc>"
+        # The last one, as in a listing.
+        if (at := text.rfind(start)) >= 0:
+            at += len(start)
+            found[location] = text[at : text.index(END, at)]
+    return found
 
 
 def locations_of(body: bytes) -> list[bytes]:
@@ -73,7 +78,9 @@ def listed_of(body: bytes, locations: Collection[str], origin: str) -> set[str]:
     if len(texts) > _FEW:
         return {texts[text] for text in texts.keys() & set(locations_of(body))}
     return {
-        location for text, location in texts.items() if START + text + b"</loc>" in body
+        location
+        for text, location in texts.items()
+        if body.find(START + text + b"</loc>") >= 0
     }
 
 

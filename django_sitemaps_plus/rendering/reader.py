@@ -51,7 +51,11 @@ from django_sitemaps_plus.sitemaps.sections import (
     overridden,
     repeats,
 )
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    SiteAddress,
+    default_language,
+    rendering_context,
+)
 
 from .bulk import Texts
 from .columns import (
@@ -98,14 +102,18 @@ class Reader:
         """Return the serializer for this reader's batches."""
         sitemap = self.sitemap
         patterns = () if self.lists_all else patterns_of(sitemap)
-        x_default = sitemap.i18n and sitemap.alternates and sitemap.x_default
+        x_default = None
+        if sitemap.i18n and sitemap.alternates and sitemap.x_default:
+            # Contrib's views look for LANGUAGE_CODE itself.
+            is_live = self.source.is_live
+            x_default = django_settings.LANGUAGE_CODE if is_live else default_language()
         return Serializer(
             origin=self.site.origin,
             zone=timezone.get_default_timezone(),
             folder=self.site.folder,
             latest=latest_believed().strftime("%Y-%m-%dT%H:%M:%S"),
             alternates=bool(sitemap.i18n and sitemap.alternates),
-            x_default=django_settings.LANGUAGE_CODE if x_default else None,
+            x_default=x_default,
             leaves_out=matcher(patterns) if patterns else None,
             is_news=isinstance(sitemap, NewsSitemap),
             raises=self.raises,

@@ -106,7 +106,7 @@ class RowPlan:
         expressions = declared_expressions(sitemap)
         form = "python"
         if alias("lastmod") in expressions:
-            expressions, form = textual(queryset, expressions)
+            expressions, form = _textual(queryset, expressions)
         names = [*key.names, *expressions]
         selected = queryset.annotate(**expressions).values_list(*names)
         statement, converters = compiled(selected)
@@ -241,7 +241,7 @@ class RowPlan:
         )
 
 
-def textual(
+def _textual(
     queryset: QuerySet[Any], expressions: dict[str, Any]
 ) -> tuple[dict[str, Any], str]:
     """

@@ -99,8 +99,9 @@ def moments(sitemap: AnySitemap) -> dict[str, Any]:
 def section_title(sitemap: AnySitemap) -> str:
     """Return what people call a section, if its class says it; else ""."""
     title = getattr(sitemap, "title", None)
-    # A method, of an item, is another package's or the project's own.
-    return "" if title is None or callable(title) else str(title)
+    # A method or a column, of an item, is another package's or the project's own.
+    is_none = title is None or callable(title) or is_expression(title)
+    return "" if is_none else str(title)
 
 
 def item_title(sitemap: AnySitemap) -> dict[str, Any]:

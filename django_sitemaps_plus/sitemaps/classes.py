@@ -9,6 +9,7 @@ are built straight from database rows (see ``rendering``).
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -36,6 +37,9 @@ from .leaving_out import is_evaluated, listed
 from .literal_paths import is_literal
 from .routes import Route
 
+#: When this process first imported this: before classes that inherit from it exist.
+IMPORTED_AT = time.time()
+
 
 class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     """
@@ -50,14 +54,13 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     model: ClassVar[type[Model] | None] = None
 
     #: What people call the section: a text, translated or not. ``/llms.txt`` lists the
-    #: sections that have one; the site map for people shows others by their model's
-    #: ``verbose_name_plural``, or by their name.
+    #: sections that have one.
     title: ClassVar[Any] = None
     #: What the section has, for ``/llms.txt``.
     section_description: ClassVar[str] = ""
 
     #: What people call an item: a text, a method of the item, or an expression. By
-    #: default feeds show its URL, and the site map for people its ``str()``.
+    #: default feeds show its URL.
     item_title: ClassVar[Any] = None
 
     #: The column that divides the section into pages: NOT NULL, unique, immutable.

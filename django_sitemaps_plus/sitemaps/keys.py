@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import django
+from django.core.exceptions import ValidationError
 from django.db.models import (
     BooleanField,
     F,
@@ -74,7 +76,11 @@ class RowComparison(Func):
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 #: The maximum length of a signature: that of the ledger's column.
-SIGNATURE = 255
+_SIGNATURE = 255
+
+
+#: A whole number as ``Key.dumps`` writes it.
+_WHOLE = re.compile(r'\["(-?[0-9]{1,20})"\]', re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -91,8 +97,11 @@ class Key:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether this is one whole number, as most keys are."""
-        return len(self.fields) == 1 and isinstance(self.fields[0], IntegerField)
+        """Whether this is one whole number, as most keys are, and Python's own."""
+        plain = IntegerField.to_python
+        return len(self.fields) == 1 and (
+            getattr(type(self.fields[0]), "to_python", None) is plain
+        )
 
     def order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return ``queryset`` ordered by key, whatever order it had."""
@@ -105,7 +114,7 @@ class Key:
     def signature(self) -> str:
         """What the stored bounds depend on: with another signature they are invalid."""
         text = ",".join(_described(field) for field in self.fields)
-        if len(text) <= SIGNATURE:
+        if len(text) <= _SIGNATURE:
             return text
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -132,6 +141,16 @@ class Key:
             field.to_python(part)
             for field, part in zip(self.fields, parts, strict=True)
         )
+
+    def read(self, text: str) -> KeyValue | None:
+        """Return the same; None for what ``dumps`` did not write for such a key."""
+        if self.is_whole and (match := _WHOLE.fullmatch(text)):
+            return (int(match[1]),)
+        try:
+            value = self.loads(text)
+        except (ValueError, TypeError, ArithmeticError, ValidationError):
+            return None
+        return None if None in value else value
 
     def from_(self, value: KeyValue, vendor: str) -> Q:
         """Rows at ``value`` or after it."""

@@ -54,7 +54,7 @@ class Related:
     def is_plain(self) -> bool:
         """Whether a related row gives the value of an expression, as it is."""
         value = self.value.loc if isinstance(self.value, Image) else self.value
-        return is_slot(value)
+        return _is_slot(value)
 
     def rows(
         self, items: QuerySet[Any], names: Sequence[str], condition: Q | None = None
@@ -153,7 +153,7 @@ def _moved(expression: Any, start: str) -> Any:
 # Slots
 
 
-def is_slot(value: object) -> bool:
+def _is_slot(value: object) -> bool:
     """Return whether ``value`` stands for values that are read: an expression."""
     if isinstance(value, (type, Related)):
         return isinstance(value, Related)
@@ -162,14 +162,14 @@ def is_slot(value: object) -> bool:
 
 def slots(declared: Any) -> list[Any]:
     """Return the expressions and the ``Related`` in what a class declares."""
-    if is_slot(declared):
+    if _is_slot(declared):
         return [declared]
     return [slot for part in _parts(declared) for slot in slots(part)]
 
 
 def is_composed(declared: Any) -> bool:
     """Return whether ``declared`` has slots, and is not an expression itself."""
-    if is_slot(declared):
+    if _is_slot(declared):
         return isinstance(declared, Related)
     return bool(slots(declared))
 
@@ -197,7 +197,7 @@ def filler(
     ``places`` counts the slots; a dict is read as a ``kind``. The result is None for
     a row that has no image, video or article.
     """
-    if is_slot(declared):
+    if _is_slot(declared):
         return itemgetter(next(places))
     if isinstance(declared, Image):
         return filler(declared.loc, places, kind)

@@ -17,9 +17,10 @@ from django_sitemaps_plus.protocol.limits import NEWS_DAYS
 from .attributes import is_expression
 from .classes import Sitemap, unqueryable
 from .leaving_out import listed
+from .registry import instance, registry
 
 #: How long an article is news.
-NEWS_AGE = dt.timedelta(days=NEWS_DAYS)
+_NEWS_AGE = dt.timedelta(days=NEWS_DAYS)
 
 _MOMENT = "sitemaps_plus_publication_date"
 #: Languages of which the code of ISO 639 is not what news sitemaps want.
@@ -42,8 +43,8 @@ class NewsSitemap(Sitemap):
 
     #: When an article was published: the column of a date or a datetime.
     publication_date: ClassVar[Any] = None
-    #: The title of an article.
-    title: ClassVar[Any] = F("title")
+    #: The title of an article: an expression, or a constant.
+    item_title: ClassVar[Any] = F("title")
     #: The name of the publication; by default that of ``PUBLICATION_NAME``.
     publication_name: ClassVar[Any] = None
     #: Its language; by default ``PUBLICATION_LANGUAGE``, or that of ``LANGUAGE_CODE``.
@@ -60,7 +61,7 @@ class NewsSitemap(Sitemap):
             or settings.PUBLICATION_LANGUAGE
             or language_of(django_settings.LANGUAGE_CODE),
             publication_date=self.publication_date,
-            title=self.title,
+            title=self.item_title,
         )
 
     @property
@@ -73,7 +74,7 @@ class NewsSitemap(Sitemap):
         """When an article is no news any more."""
         if not is_expression(self.publication_date):
             return None
-        return self.publication_date + NEWS_AGE
+        return self.publication_date + _NEWS_AGE
 
     def listed_items(self) -> Any:
         """
@@ -95,11 +96,31 @@ class NewsSitemap(Sitemap):
         dated = listed(items.all()).alias(**{_MOMENT: self.publication_date})
         column = dated.query.annotations[_MOMENT].output_field
         now = timezone.now()
-        since: dt.date = now - NEWS_AGE
+        since: dt.date = now - _NEWS_AGE
         until: dt.date = now
         if isinstance(column, DateField) and not isinstance(column, DateTimeField):
-            since, until = day_of(now - NEWS_AGE), day_of(now)
+            since, until = day_of(now - _NEWS_AGE), day_of(now)
         return dated.filter(**{f"{_MOMENT}__gt": since, f"{_MOMENT}__lte": until})
+
+
+def separate_news() -> list[str]:
+    """
+    Return the sections of news, which are sitemaps of their own beside the site's.
+
+    None where there are no other sections. A class that cannot be created is not known.
+    """
+    sources = registry.sources()
+    names = [name for name, given in sources.items() if _is_news(given)]
+    return names if len(names) < len(sources) else []
+
+
+def _is_news(given: Any) -> bool:
+    if isinstance(given, type):
+        return issubclass(given, NewsSitemap)
+    try:
+        return isinstance(instance(given), NewsSitemap)
+    except Exception:  # a factory may raise whatever it likes
+        return False
 
 
 def day_of(moment: dt.datetime) -> dt.date:

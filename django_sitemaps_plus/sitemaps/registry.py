@@ -62,7 +62,7 @@ class Registry:
         Raises ``ConfigurationError`` for a name that cannot be part of an address, or
         that another sitemap already has.
         """
-        check_name(name)
+        _check_name(name)
         registered = self._sources.setdefault(site, {})
         taken = registered.get(name)
         if taken is not None and _identity(taken) != _identity(source):
@@ -189,7 +189,7 @@ class Registry:
         self._listeners.append(listener)
 
 
-def check_name(name: object) -> None:
+def _check_name(name: object) -> None:
     """Raise ``ConfigurationError`` for a name that cannot be part of an address."""
     if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name):
         raise ConfigurationError(
@@ -286,7 +286,7 @@ def load(path: str | None, where: str) -> dict[str, Any]:
             f"{type(error).__name__}: {error}"
         ) from error
     for name in sections:
-        check_name(name)
+        _check_name(name)
     return sections
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.signals import setting_changed
-from django.db import connections, router
+from django.db import DEFAULT_DB_ALIAS, connections, router
 from django.db.models import QuerySet
 from django.utils import translation
 
@@ -27,12 +27,12 @@ from .registry import AnySitemap, instance, registry
 from .site import PLACEHOLDER_SITE, Site, SiteAddress, rendering_context
 
 #: In place of a key's signature, where pages are counted.
-BY_POSITION = "by position"
+_BY_POSITION = "by position"
 #: What makes pages in contrib's classes, down to their host and scheme.
 _HOOKS = ("get_urls", "_urls", "_items", "paginator", "get_domain", "get_protocol")
 #: How many entries a page has where its class does not say: a change of one rewrites
 #: them all. Where an address has several pages, it joins them while they are few.
-PAGE_ENTRIES = 10_000
+_PAGE_ENTRIES = 10_000
 #: The modules of classes for the content of other packages.
 _READY_MADE = "django_sitemaps_plus.contrib."
 _OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap, NewsSitemap)
@@ -48,6 +48,8 @@ class SectionSource:
     #: Why the section cannot be paged by key; empty if it can.
     by_position: str = ""
     languages: tuple[str | None, ...] = (None,)
+    #: The database in which its rows are written, as far as one can see.
+    database: str = DEFAULT_DB_ALIAS
     #: Whether it was given to a view, and is built for one request.
     is_live: bool = False
     #: Whether ``items()`` is asked once: for one request, or one build of all pages.
@@ -71,7 +73,7 @@ class SectionSource:
     @property
     def signature(self) -> str:
         """What its pages are divided by: boundaries found for another are void."""
-        return BY_POSITION if self.key is None else self.key.signature
+        return _BY_POSITION if self.key is None else self.key.signature
 
     @property
     def contrib_pages(self) -> bool:
@@ -94,9 +96,9 @@ class SectionSource:
         return in_order(items)
 
     @property
-    def reports_removed(self) -> bool:
-        """Whether URLs that it lists no longer are removed: no news is no news."""
-        return not isinstance(self.sitemap, NewsSitemap)
+    def is_news(self) -> bool:
+        """Whether it lists what is listed elsewhere too, as long as it is news."""
+        return isinstance(self.sitemap, NewsSitemap)
 
     @property
     def limit(self) -> int:
@@ -108,7 +110,7 @@ class SectionSource:
         most = self.most_in_one_file
         if self.key is None or overridden(self.sitemap, "limit"):
             return most
-        return min(most, max(PAGE_ENTRIES, entries_per_item(self.sitemap)))
+        return min(most, max(_PAGE_ENTRIES, entries_per_item(self.sitemap)))
 
     @property
     def most_in_one_file(self) -> int:
@@ -154,20 +156,25 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
 
     Raises ``ConfigurationError`` if ``page_by`` cannot divide it into pages.
     """
-    reason, key = _paging(sitemap)
+    # Asked once: items() may take many statements where it returns a list.
+    hook = _hook(sitemap)
+    items = None if hook else items_of(sitemap)
+    reason, key = (hook, None) if hook else _paging(sitemap, items)
     languages: tuple[str | None, ...] = (None,)
+    is_query = isinstance(items, QuerySet)
     if sitemap.i18n:
         languages = tuple(sitemap._languages())
     return SectionSource(
-        name=name, sitemap=sitemap, key=key, by_position=reason, languages=languages
+        name=name,
+        sitemap=sitemap,
+        key=key,
+        by_position=reason,
+        languages=languages,
+        database=database_of(items) if is_query else DEFAULT_DB_ALIAS,
     )
 
 
-def _paging(sitemap: AnySitemap) -> tuple[str, Key | None]:
-    hook = _hook(sitemap)
-    if hook:
-        return hook, None
-    items = items_of(sitemap)
+def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:
     if not isinstance(items, QuerySet):
         return f"items() returns {type(items).__name__}, not a queryset", None
     if is_evaluated(items):

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.apps import apps
 from django.conf import settings as django_settings
+from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
@@ -372,12 +373,30 @@ def _configured_prefix() -> str:
     return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
+def default_language() -> str:
+    """
+    Return the language of the site's URLs where nothing asks for another.
+
+    As Django finds it for a request: of ``LANGUAGE_CODE`` "en-us" that is "en" if
+    ``LANGUAGES`` has only that, unless the default language has no prefix.
+    """
+    code = django_settings.LANGUAGE_CODE
+    try:
+        supported = translation.get_supported_language_variant(code)
+    except LookupError:
+        return code  # Django's own check says so
+    if supported == code:
+        return code
+    is_used, has_prefix = is_language_prefix_patterns_used(Site.current().urlconf)
+    return code if is_used and not has_prefix else supported
+
+
 @contextmanager
 def rendering_context(site: SiteAddress, language: str | None = None) -> Iterator[None]:
     """
     Set the context in which entries are built, by a request, thread or command alike.
 
-    Language ``LANGUAGE_CODE`` (or the entry's), time zone ``TIME_ZONE``, urlconf
+    Language ``default_language`` (or the entry's), time zone ``TIME_ZONE``, urlconf
     the site's (``ROOT_URLCONF``), script prefix of ``site``; never the request's.
     """
     former_prefix, former_urlconf = get_script_prefix(), get_urlconf()
@@ -386,7 +405,7 @@ def rendering_context(site: SiteAddress, language: str | None = None) -> Iterato
     set_urlconf(Site.current().urlconf)
     try:
         with (
-            translation.override(language or django_settings.LANGUAGE_CODE),
+            translation.override(language or default_language()),
             timezone.override(timezone.get_default_timezone()),
         ):
             yield

@@ -167,7 +167,7 @@ def migration(using: str) -> str:
     if configured() is not None and apps.is_installed("django_tenants"):
         return "manage.py migrate_schemas"
     named = "" if using == DEFAULT_DB_ALIAS else f" --database {using}"
-    return f"manage.py migrate sitemaps_plus{named}"
+    return f"manage.py migrate{named}"
 
 
 def tables_missing(using: str) -> str:

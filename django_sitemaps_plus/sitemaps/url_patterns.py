@@ -34,7 +34,7 @@ _SAFE_BYTES = bytes(
 )
 SEPARATOR = b"\n"
 SAFE_OR_SEPARATOR = _SAFE_BYTES + SEPARATOR
-find_unsafe = re.compile(f"[^{re.escape(_SAFE_BYTES.decode())}]").search
+_find_unsafe = re.compile(f"[^{re.escape(_SAFE_BYTES.decode())}]").search
 
 #: reverse() passes its keyword arguments to a method with these parameters, and
 #: raises TypeError for a URL parameter of the same name.
@@ -157,7 +157,7 @@ class Form:
         url = self.template % texts
         if self.search(url) is None:
             return None
-        if find_unsafe(url):
+        if _find_unsafe(url):
             url = quote(url, safe=SAFE)
         return escape_leading_slashes(url)
 

@@ -48,6 +48,11 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.staticfiles",
     "django_sitemaps_plus",
+    "django_sitemaps_plus.contrib.audit",
+    "django_sitemaps_plus.contrib.insight",
+    "django_sitemaps_plus.contrib.webmasters",
+    "django_sitemaps_plus.contrib.edge",
+    "django_sitemaps_plus.contrib.formats",
     "unicode_book",
 ]
 
@@ -66,7 +71,7 @@ if "EXAMPLE_INDEXNOW" in os.environ:
     }
 if "EXAMPLE_SEARCH_CONSOLE" in os.environ:
     ENGINES["google"] = {
-        "BACKEND": "django_sitemaps_plus.engines.google.SearchConsole",
+        "BACKEND": "django_sitemaps_plus.contrib.webmasters.google.SearchConsole",
         "OPTIONS": {
             "site": f"{BASE_URL}/",
             "endpoint": os.environ["EXAMPLE_SEARCH_CONSOLE"],
@@ -84,8 +89,6 @@ HUBS = list(filter(None, os.environ.get("EXAMPLE_HUBS", "").split(",")))
 SITEMAPS_PLUS = {
     "BASE_URL": BASE_URL,
     "ENGINES": ENGINES,
-    # The site map for people at /sitemap/, in the layout of all other pages.
-    "HTML_SITEMAP": "unicode_book/site_map_base.html",
     "ROBOTS": [{"user_agent": "*", "disallow": ["/search/?"]}],
     # Beside XML: /sitemap.txt, /sitemap.atom, /sitemap.rss and /sitemap-recent.xml
     "FORMATS": {"text": {}, "feeds": {"hubs": HUBS}, "recent": {}},

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import escape
 from io import StringIO
 from urllib.parse import unquote, urlsplit
@@ -331,6 +331,7 @@ class SitemapTests(TestCase):
         lines = self.client.get("/sitemap-note.txt").getvalue().decode().split()
         self.assertEqual(list(map(unquote, lines)), addresses)
         note = Note.objects.earliest("pk")
+        note.updated += timedelta(minutes=1)
         note.save()
         self.entries("/sitemap-note.xml")  # builds the page, and reports what changed
         for address in ("/sitemap.atom", "/sitemap.rss", "/sitemap-note.atom"):

@@ -9,11 +9,14 @@ stands for a part of the code, and both change together:
 - ``commit`` and ``hint``: a project's transaction, and the INSERT that follows it
   (``changes/recorder``);
 - ``report``, ``look_up`` and ``write_report``: ``changes/reporting``;
-- ``build`` and ``write``: ``publishing/pages.build``, a split included;
+- ``build`` and ``write``: ``building/pages.build``, a split included;
 - ``known`` and ``difference``: ``changes/events.take`` and ``Comparison``;
 - ``may_be_here``: ``changes/url_changes.reported_by_others``;
-- ``is_elsewhere``: ``changes/url_changes.listed_by_others``;
-- ``search``: ``publishing/elsewhere``.
+- ``is_elsewhere``: ``changes/url_changes.said_listed``;
+- ``take_back``: ``changes/url_changes._take_back``;
+- ``was_added``: ``changes/url_changes.added_since``;
+- ``search``: ``building/elsewhere``;
+- ``unchanged``: ``changes/reporting.unchanged``, in worlds where entries have dates.
 
 A second section has keys from ``SECTION`` on, and may list what the first one lists.
 
@@ -86,8 +89,16 @@ class Rules:
     searches_others: bool = True
     #: ... nor one that another section told of last.
     hears_others: bool = True
-    #: A section that tells so, because it is missing there, does not list it.
+    #: A page that tells so, because it is missing there, does not list it.
     trusts_listings_only: bool = True
+    #: Who misses a URL takes back what the page itself said of it.
+    takes_back: bool = True
+    #: ... also long before.
+    takes_back_by_page: bool = True
+    #: ... even where another page has become of a part of it.
+    hands_on: bool = True
+    #: ... and where nobody else of the section lists it, what all of these said.
+    takes_all_back: bool = True
     #: A row that is left out for a fault may have the URL that is missing.
     doubts_with_faults: bool = True
     #: ... but for one that had none when the page was built before.
@@ -96,6 +107,17 @@ class Rules:
     doubts_reports_with_faults: bool = True
     #: What was told as changed, and was not listed before, is told as added.
     completes_added: bool = True
+    #: What a build told as added before the hint came is not told as added again.
+    hears_builds: bool = True
+    #: ... nor is what was reported as added while a build read its rows.
+    hears_reports: bool = True
+    #: Where entries have dates, a save that is as its page lists it is told all the
+    #: same if anybody told of the URL since the page was read.
+    doubts_told: bool = True
+    #: ... or if its row was looked up since, and was not so.
+    doubts_looked_up: bool = True
+    #: ... or if the page is being built.
+    doubts_while_built: bool = True
 
 
 @dataclass(frozen=True)
@@ -124,8 +146,9 @@ class Change:
     is_reported: bool = False
     #: What was reported; None if the key was not listed.
     entry: State | None = None
-    #: Whether it was told as added.
+    #: Whether it was told as added, or not told because the page lists the same.
     is_added: bool = False
+    is_same: bool = False
     #: Just before the look, and in the transaction of the report.
     looked_at: int = 0
     told_at: int = 0
@@ -143,6 +166,8 @@ class Page:
     events_at: int = -1
     #: The keys of rows that were left out for a fault.
     faulty: frozenset[int] = frozenset()
+    #: How many are building it.
+    builders: int = 0
 
     @property
     def section(self) -> int:
@@ -162,8 +187,20 @@ class Event:
     seen: State | None = None
     #: Only for those who were not told of it as changed.
     is_late: bool = False
-    #: Told as changed, because it is missing and another section lists it.
+    #: Told as changed, because it is missing, and another page or section lists it; or
+    #: taken back.
     is_missing: bool = False
+    #: Of what is missing: the events that are taken back, and when the page was read:
+    #: what it told before is, too. None: all of the section.
+    own: frozenset[int] | None = None
+    read_at: int = -1
+    #: The page that told it.
+    page: Page | None = None
+
+    @property
+    def is_left_to_others(self) -> bool:
+        """Whether the URL is missing here, and the other section lists it."""
+        return self.is_missing and self.own is None and self.seen is None
 
 
 @dataclass
@@ -202,6 +239,8 @@ class Report:
     created: set[int]
     looked_at: int = 0
     looks: dict[int, State | None] = field(default_factory=dict)
+    #: By key, the page as it was stored then.
+    stored: dict[int, Page] = field(default_factory=dict)
 
     @property
     def changes(self) -> list[int]:
@@ -225,8 +264,17 @@ class Claim:
 class World:
     """Rows, the ledger's tables, and an engine that looks at the URLs it is told of."""
 
-    def __init__(self, rules: Rules, *, limit: int = 4, batch: int = 100) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        *,
+        limit: int = 4,
+        batch: int = 100,
+        is_dated: bool = False,
+    ) -> None:
         self.rules = rules
+        #: Whether another content has another entry, for its date.
+        self.is_dated = is_dated
         #: Entries of a page, and changes that one report takes.
         self.limit, self.batch = limit, batch
         self.clock = 0
@@ -244,6 +292,8 @@ class World:
         self.told: set[tuple[State | None, int]] = set()
         #: Of URLs where nothing was: the keys of pages that were read meanwhile.
         self.missed: dict[State, list[Range]] = {}
+        #: URLs of which nobody could know whether they are there, for a fault.
+        self.doubted: set[str] = set()
         #: What must never happen, as it happens.
         self.faults: list[str] = []
 
@@ -305,6 +355,8 @@ class World:
         if not report.newest:
             return
         yield from self.look_up(report)
+        report.stored = {key: replace(self.page_of(key)) for key in report.newest}
+        yield "read listings"
         section = section_of(min(report.newest))
         locks = yield from self.transaction(section, *report.changes)
         try:
@@ -361,27 +413,84 @@ class World:
             if first <= change.key < end
         ]
 
-    def write_report(self, report: Report, told_at: int) -> None:
-        """Write what was found, and tell of it."""
+    def page_of(self, key: int) -> Page:
+        """Return the page that owns a key."""
+        return max((p for p in self.pages if p.lower <= key), key=lambda p: p.lower)
+
+    def unchanged(self, report: Report, *, is_own: bool = False) -> set[int]:
+        """Return the keys of which nothing is told: their page lists the same."""
+        found = set()
+        for key, page in report.stored.items():
+            state = report.looks[key]
+            if not self.is_dated or state is None or key in report.created:
+                continue
+            is_same = (page.listing or {}).get(state.location) == state.hash
+            is_told = any(
+                event.at > page.read_at and event.at != page.events_at
+                for event in self.events.get(state.location, [])
+            )
+            was_looked_up = any(
+                change.key == key and change.is_reported and not change.is_same
+                for change in self.changes.values()
+            )
+            is_built = bool(page.builders) and not is_own
+            if is_same and not (
+                (is_told and self.rules.doubts_told)
+                or (was_looked_up and self.rules.doubts_looked_up)
+                or (is_built and self.rules.doubts_while_built)
+            ):
+                found.add(key)
+        return found
+
+    def is_new(self, key: int, state: State, report: Report) -> bool:
+        """Return whether a row's URL is told as added."""
+        events = self.events.get(state.location, [])
+        own = [event for event in events if event.section == section_of(key)]
+        is_known = any(map(self.says_listed, own))
+        if is_known and not self.rules.hears_builds:
+            is_known = False
+            if key in report.created and own[-1].kind == ADDED:
+                self.faults.append(f"{state.location} was told as added twice")
+        return key in report.created and not is_known
+
+    def write_report(
+        self, report: Report, told_at: int, *, is_own: bool = False
+    ) -> None:
+        """Write what was found, and tell of it; ``is_own``: by the page's build."""
+        same = self.unchanged(report, is_own=is_own)
         for key, number in report.newest.items():
+            state = report.looks[key]
             if number in self.changes:
                 change = self.changes[number]
-                change.is_reported, change.entry = True, report.looks[key]
+                change.is_reported, change.entry = True, state
+                if key in same and not is_own:
+                    change.entry = None
                 change.looked_at, change.told_at = report.looked_at, told_at
-                change.is_added = key in report.created
+                change.is_added = bool(state and self.is_new(key, state, report))
+                change.is_same = key in same
         for number in report.older:
             self.changes.pop(number, None)
         for key, state in report.looks.items():
-            if state is not None:
-                kind = ADDED if key in report.created else CHANGED
-                self.noted.add(state)
-                section = section_of(key)
-                self.tell(Event(told_at, kind, state.location, section, state))
+            if state is None:
+                continue
+            self.noted.add(state)
+            if key not in same:
+                kind = ADDED if self.is_new(key, state, report) else CHANGED
+                event = Event(told_at, kind, state.location, section_of(key), state)
+                self.tell(replace(event, page=self.page_of(key)))
 
     # Pages
 
     def build(self, page: Page) -> Steps:
         """Build a page, and tell what is different."""
+        page.builders += 1
+        try:
+            yield from self.build_claimed(page)
+        finally:
+            page.builders -= 1
+
+    def build_claimed(self, page: Page) -> Steps:
+        """Build a page that is claimed."""
         claim = Claim(page, replace(page), self.keys_of(page))
         early = None if self.rules.claims_first else self.read(claim.keys, self.tick())
         asked = [] if self.rules.awaits_reports else self.within(claim.keys)
@@ -389,6 +498,7 @@ class World:
         claim.changes = self.reported(claim.keys)
         report = self.unreported(claim.keys)
         yield from self.look_up(report)
+        report.stored = dict.fromkeys(report.newest, claim.former)
         yield "took changes"
         read_at = self.tick()
         claim.keys = self.keys_of(page)
@@ -403,7 +513,7 @@ class World:
             if self.stands(claim, report):
                 # At the same time: of these the page knows that they are its own.
                 claim.events_at = self.tick()
-                self.write_report(report, claim.events_at)
+                self.write_report(report, claim.events_at, is_own=True)
                 own = {n: self.changes[n] for n in report.newest.values()}
                 claim.changes.update(own)
                 if not self.rules.keeps_to_its_claim:
@@ -461,11 +571,9 @@ class World:
         at, section = claim.events_at, claim.page.section
         events = []
         for location in sorted(known.keys() - new.keys()):
-            is_here = self.may_be_here(location, known[location], claim, reading)
-            is_missing = not is_here and self.is_elsewhere(location, claim)
-            kind = CHANGED if is_here or is_missing else REMOVED
-            events.append(Event(at, kind, location, section, is_missing=is_missing))
-            if kind == REMOVED:
+            event = self.missing(location, known[location], claim, reading)
+            events.append(event)
+            if event.kind == REMOVED:
                 # What the other section tells in the meantime it cannot know.
                 self.check_removed(location, 1 - section)
         for location, state in sorted(new.items()):
@@ -508,12 +616,23 @@ class World:
         item.is_reported = True
         item.is_old = item.is_old or change.is_added
 
-    def may_be_here(
+    def missing(
         self, location: str, known: Known, claim: Claim, reading: Reading
-    ) -> bool:
-        """Return whether another row of the section may have a missing URL."""
+    ) -> Event:
+        """Return what to tell of a URL that is missing."""
+        event = Event(claim.events_at, CHANGED, location, claim.page.section)
         if self.may_be_faulty(known, claim.former, reading):
-            return True
+            self.doubted.add(location)
+            return event
+        if self.may_be_here(location, known, claim):
+            own = frozenset({*known.own, event.at})
+            return replace(event, is_missing=True, own=own, read_at=reading.read_at)
+        if self.is_elsewhere(location, claim):
+            return replace(event, is_missing=True)
+        return replace(event, kind=REMOVED)
+
+    def may_be_here(self, location: str, known: Known, claim: Claim) -> bool:
+        """Return whether another row of the section may have a missing URL."""
         return self.rules.doubts_removal and any(
             self.says_listed(event)
             and event.section == claim.page.section
@@ -523,16 +642,18 @@ class World:
         )
 
     def is_elsewhere(self, location: str, claim: Claim) -> bool:
-        """Return whether the other section lists a missing URL, or told of it last."""
+        """Return whether the other section lists a missing URL, or told so."""
         if self.rules.searches_others and location in claim.elsewhere:
             return True
         own = claim.page.section
-        events = self.events.get(location, [])
-        last = [event for event in events if event.section != own][-1:]
-        return self.rules.hears_others and any(map(self.says_listed, last))
+        return self.rules.hears_others and any(
+            self.says_listed(event)
+            for event in self.events.get(location, [])
+            if event.section != own
+        )
 
     def says_listed(self, event: Event) -> bool:
-        """Return whether an event says that the section lists the URL."""
+        """Return whether an event says that a page of the section lists the URL."""
         if event.is_missing and self.rules.trusts_listings_only:
             return False
         return event.kind != REMOVED
@@ -559,12 +680,24 @@ class World:
             since -= MARGIN
         was_removed = any(e.kind == REMOVED and e.at >= since for e in events[-1:])
         is_relisted = was_removed and self.rules.relists
+        if known is None and was_built and self.was_added(state.location, claim):
+            return CHANGED, False
         if known is None:
             return ADDED if was_built or is_relisted else None, False
         is_due = known.hash != state.hash or is_relisted
         if was_built and not known.is_old and self.rules.completes_added:
             return ADDED, not is_due
         return CHANGED if is_due else None, False
+
+    def was_added(self, location: str, claim: Claim) -> bool:
+        """Return whether the section told of a URL as added while a page was read."""
+        return self.rules.hears_reports and any(
+            event.kind == ADDED
+            and event.section == claim.page.section
+            and event.at > claim.former.read_at
+            and self.says_listed(event)
+            for event in self.events.get(location, [])
+        )
 
     # Writing
 
@@ -585,8 +718,20 @@ class World:
             piece.faulty = frozenset(own)
         self.note(claim, reading, events)
         for event in events:
-            self.tell(event)
+            self.tell(replace(event, page=claim.page))
+        self.hand_on(claim.page, pieces[1:])
         self.check_added(claim, reading)
+
+    def hand_on(
+        self, page: Page, pieces: Sequence[tuple[Page, Sequence[State]]]
+    ) -> None:
+        """Note that a new page tells what it lists from now on."""
+        for piece, rows in pieces if self.rules.hands_on else ():
+            for state in rows:
+                events = self.events.get(state.location, [])
+                for index, event in enumerate(events):
+                    if event.page is page:
+                        events[index] = replace(event, page=piece)
 
     def pieces(
         self, page: Page, rows: Sequence[State]
@@ -658,10 +803,35 @@ class World:
             return
         if event.kind == REMOVED:
             self.check_removed(event.location, event.section)
+        self.check_twice(event)
         self.told.add((event.seen, event.section))
         self.events.setdefault(event.location, []).append(event)
+        if event.is_missing or event.kind == REMOVED:
+            self.take_back(event)
         if not event.is_late:
             self.notify(event.location)
+
+    def take_back(self, missing: Event) -> None:
+        """Note that earlier events of a URL are true no longer."""
+        if not self.rules.takes_back:
+            return
+        own = missing.own
+        if own is None and not self.rules.takes_all_back:
+            own = frozenset([missing.at])
+        events = self.events[missing.location]
+        for index, event in enumerate(events):
+            is_own = own is None or event.at in own
+            if self.rules.takes_back_by_page and event.at < missing.read_at:
+                is_own = is_own or event.page is missing.page
+            if event.section == missing.section and is_own:
+                events[index] = replace(event, is_missing=True)
+
+    def check_twice(self, event: Event) -> None:
+        """Note what is told as added twice, though nothing happened in between."""
+        events = self.events.get(event.location, [])
+        own = [e for e in events if e.section == event.section and e.kind != CHANGED]
+        if event.kind == ADDED and own and own[-1].seen == event.seen:
+            self.faults.append(f"{event.location} was told as added twice")
 
     def notify(self, location: str) -> None:
         """Let the engine look at a URL at once."""
@@ -688,7 +858,7 @@ class World:
     def is_seen(self, location: str, now: State) -> bool:
         """Return whether the engine knows; of what was recorded it was told since."""
         view = self.views.get(location)
-        if view is None or now.hash is None or not now.is_recorded:
+        if self.is_dated or view is None or now.hash is None or not now.is_recorded:
             return (view and view.hash) == now.hash
         return view == now
 
@@ -720,11 +890,28 @@ class World:
             if events[-1].kind == REMOVED and self.urls[location].hash is not None
         ]
 
+    def lost_removals(self) -> list[str]:
+        """
+        Return the URLs that are gone, though the last word was another one.
+
+        But for those of faulty rows, and for those that both sections lost at the same
+        moment: each found that the other one lists it.
+        """
+        return [
+            location
+            for location, events in self.events.items()
+            if events[-1].kind != REMOVED
+            and self.urls[location].hash is None
+            and location not in self.doubted
+            and not {0, 1} <= {e.section for e in events if e.is_left_to_others}
+        ]
+
     def wrong(self) -> list[str]:
         """Return what is wrong at rest, but for what was only glimpsed."""
         glimpsed = self.glimpsed()
         return [
             *self.faults,
+            *(f"{u} is gone, and not told as removed" for u in self.lost_removals()),
             *(f"old view of {u}" for u in self.old_views() if u not in glimpsed),
             *(f"{u} is there, and told as removed" for u in self.false_removals()),
         ]

@@ -24,8 +24,12 @@ class Kind:
     has_late_looks: bool = True
     #: A second section may list rows of the first.
     has_sections: bool = True
+    #: Another content has another entry, for its date; some saves change nothing.
+    has_dates: bool = True
     #: Rows may get a fault, for which they are left out until it is mended.
     has_faults: bool = True
+    #: How much longer everybody is at work.
+    times: int = 1
 
 
 class RandomWorld(World):
@@ -34,12 +38,16 @@ class RandomWorld(World):
     def __init__(self, seed: int, rules: Rules, kind: Kind) -> None:
         self.random = rnd = random.Random(seed)  # noqa: S311 (nothing secret)
         super().__init__(
-            rules, limit=rnd.choice([2, 4, 8]), batch=rnd.choice([2, 5, 100])
+            rules,
+            limit=rnd.choice([2, 4, 8]),
+            batch=rnd.choice([2, 5, 100]),
+            is_dated=kind.has_dates and rnd.random() < 0.3,
         )
         self.kind = kind
         self.keys = range(rnd.choice([6, 12, 24, 40]))
         self.is_all_recorded = rnd.random() < 0.4
-        self.hashes = rnd.choice([1, 2, 10**9]) if kind.has_same_entries else 10**9
+        has_same = kind.has_same_entries and not self.is_dated
+        self.hashes = rnd.choice([1, 2, 10**9]) if has_same else 10**9
         self.drafts: dict[int, State] = {}
         #: Of which the engine was told, and has not looked at yet.
         self.unlooked: list[str] = []
@@ -60,7 +68,10 @@ class RandomWorld(World):
     def run(self) -> None:
         """Let all of them work, in any order, until everything is at rest."""
         rnd = self.random
-        users = [self.writer(rnd.choice([4, 12])) for _ in range(rnd.choice([2, 4]))]
+        times = self.kind.times
+        users = [
+            self.writer(times * rnd.choice([4, 12])) for _ in range(rnd.choice([2, 4]))
+        ]
         jobs = [self.reporter(), self.reporter(), self.builder(), self.builder()]
         jobs += users
         while jobs:
@@ -90,14 +101,14 @@ class RandomWorld(World):
 
     def reporter(self) -> Steps:
         """Report now and then."""
-        for _ in range(6):
+        for _ in range(6 * self.kind.times):
             ranges = [(0, SECTION), (SECTION, 2 * SECTION)]
             yield from self.report(self.random.choice(ranges[: 1 + self.has_sections]))
             yield "done"
 
     def builder(self) -> Steps:
         """Build one page after the other."""
-        for _ in range(8):
+        for _ in range(8 * self.kind.times):
             yield from self.build(self.random.choice(self.pages))
             yield "done"
 
@@ -125,6 +136,8 @@ class RandomWorld(World):
         some = self.random.sample(self.keys, self.random.choice([1, 1, 2, 3]))
         operations = [self.save, self.save, self.delete, self.unpublish, self.publish]
         operations += [self.change_slug, self.swap, self.hand_over]
+        if self.is_dated:
+            operations += [self.save_as_it_is] * 4
         if self.has_sections:
             operations += [self.feature, self.drop, self.feature, self.drop]
         if self.has_faults:
@@ -144,6 +157,11 @@ class RandomWorld(World):
             for key in keys
             if owners.get(location := locations.get(key, f"u{key}"), key) == key
         }
+
+    def save_as_it_is(self, keys: list[int]) -> dict[int, Row]:
+        """Save objects, but for what their entries say: a counter."""
+        here = [self.rows[key] for key in keys if key in self.rows]
+        return {x.key: (x.location, x.hash or 0, x.is_faulty) for x in here}
 
     def delete(self, keys: list[int]) -> dict[int, Row]:
         """Delete objects."""

@@ -13,6 +13,7 @@ import pytest
 from django.db import connections, transaction
 from django.db.models import F
 
+from django_sitemaps_plus import pagination
 from django_sitemaps_plus.changes import assignment
 from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.pagination.bounds import KeyRange, fill
@@ -97,12 +98,12 @@ def test_every_kind_of_key_finds_the_page_that_the_database_says(
     expected = {dumps(key): plain_owner(kind, found, key) for key in tested}
     expected |= {page.lower: page.number for page in found[1:] if page.lower}
     for bounds in (500, 4):  # at once; coarse, then fine
-        monkeypatch.setattr(assignment, "BOUNDS", bounds)
+        monkeypatch.setattr(pagination.places, "BOUNDS", bounds)
         Change.objects.update(page=None)
         assignment.assign(source, section("world"))
         assert dict(Change.objects.values_list("key", "page")) == expected
     # Some at a time, as of an object on which thousands of rows depend.
-    monkeypatch.setattr(assignment, "CHUNK", 10)
+    monkeypatch.setattr(pagination.places, "CHUNK", 10)
     assert assignment.pages_of(source, expected) == expected
     kind.empty()
 
@@ -144,6 +145,21 @@ def test_a_key_that_cannot_be_read_is_the_whole_section(site: Site) -> None:
     assert marked(site) == [1, 2, 3, 4]
     assert owners() == {'["5"]': 1}
     assert site.get(1).status_code == 200
+
+
+def test_only_a_change_of_one_key_is_assigned_to_a_page(site: Site) -> None:
+    """A range, or an object of another model, may concern any number of pages."""
+    record("site", 5, upto='["30"]')
+    record("site", 12)
+    record("site", 13, related="testapp.Category")
+    assign(site)
+    assert owners() == {'["12"]': 2}, "the others are compared, or of no account"
+    assert marked(site) == [1, 2, 3, 4]
+    Page.objects.update(verified_at=1)
+    record("site", 14, related="testapp.Category")
+    assign(site)
+    assert owners() == {'["12"]': 2}
+    assert marked(site) == []
 
 
 def test_a_section_that_is_not_filled_waits(site: Site) -> None:
@@ -204,6 +220,22 @@ def test_what_appears_and_expires_is_found_once_a_minute(register: Register) -> 
     assign(site)
     assert owners() == {'["12"]': 2}
     assert Change.objects.get().created, "it is added"
+
+
+def test_what_appears_after_a_clock_was_set_back_is_found(register: Register) -> None:
+    """Not only when it is again as late as it was by that clock."""
+    site = Site(register, appears=F("updated"), limit=10)
+    site.insert(range(20))
+    site.crawl()
+    Change.objects.all().delete()
+    Section.objects.update(ticked_at=time.time() + 3600)
+    assign(site)
+    assert section().ticked_at <= time.time()
+    moment = dt.datetime.now(dt.UTC)
+    KINDS["integers"].all().filter(id=12).update(updated=moment)
+    Section.objects.update(ticked_at=time.time() - 61)
+    assign(site)
+    assert owners() == {'["12"]': 2}
 
 
 def test_a_host_whose_clock_is_slow_makes_nothing_appear_too_late(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.db.models import F
+from django.test import Client
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.changes import hints
 from tests.conftest import Register
-from tests.support.fakes.ports import deaf
+from tests.support.fakes.ports import Proxy, deaf
+from tests.support.processes import within
 from tests.support.recorded import changes
 from tests.testapp.models import Elsewhere
 
@@ -140,3 +143,61 @@ if connection.vendor != "sqlite":
         assert record.exc_info is None
         hints.write_late()
         assert changes() == made
+
+    @pytest.fixture
+    def proxy(away: Away, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+        """The ledger's database behind a port that may hang."""
+        former = connection.settings_dict
+        default = {"postgresql": 5432, "mysql": 3306}[connection.vendor]
+        made = Proxy((former["HOST"], int(former["PORT"] or default)))
+        connection.close()
+        with monkeypatch.context() as patch:
+            options = dict(former["OPTIONS"])
+            options.pop("connect_timeout", None)
+            place = {"HOST": "127.0.0.1", "PORT": str(made.port), "OPTIONS": options}
+            for name, value in place.items():
+                patch.setitem(connection.settings_dict, name, value)
+            yield made
+            connection.close()
+        made.close()
+
+    @pytest.mark.parametrize("is_connected", [True, False])
+    def test_a_ledger_that_accepts_everything_and_answers_nothing_delays_one_save(
+        proxy: Proxy, caplog: pytest.LogCaptureFixture, is_connected: bool
+    ) -> None:
+        """Though neither the driver nor the network says that it hangs."""
+        assert changes() == []
+        if not is_connected:
+            connection.close()
+        begun = time.monotonic()
+        with proxy.hanging():
+            made = save(3)
+            assert time.monotonic() - begun < 3 * hints.PATIENCE
+            [record] = caplog.records
+            assert record.getMessage().startswith("Changes cannot be recorded: ")
+            # Nor does the background's thread hang.
+            hints.write_late()
+            assert time.monotonic() - begun < 6 * hints.PATIENCE
+        # What was sent may have come through: then it is recorded twice.
+        hints.write_late()
+        assert within(9, lambda: set(changes()) == set(made)), changes()
+        assert not hints._late
+
+    def test_a_slow_save_is_not_ended_and_nothing_is_left_of_the_bound(
+        proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(hints, "PATIENCE", 0.5)
+        made = save(1)
+        time.sleep(0.7)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        assert changes() == made
+
+    def test_a_request_waits_once_for_a_ledger_that_cannot_be_reached(
+        away: Away, client: Client
+    ) -> None:
+        with away():
+            begun = time.monotonic()
+            assert client.get("/sitemap-there-1.xml").status_code == 503
+            assert away.attempts == 1
+            assert time.monotonic() - begun < 4

@@ -9,10 +9,10 @@ from django.db.models import F
 from django.test import Client
 
 from django_sitemaps_plus import Route, Sitemap, touch
+from django_sitemaps_plus.building.page_writer import PageWriter
 from django_sitemaps_plus.changes import related
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.models import Change, Page, RelatedState, Section
-from django_sitemaps_plus.publishing.page_writer import PageWriter
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
 from tests.support.helpers import locations, told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import time
 from typing import Any
@@ -16,22 +17,24 @@ from django.utils import timezone
 from django.utils.translation import get_language
 
 from django_sitemaps_plus import NewsSitemap, Route, Sitemap, touch
+from django_sitemaps_plus.building import elsewhere
+from django_sitemaps_plus.building.refresh import refresh_all, report_all
 from django_sitemaps_plus.changes import reporting, url_changes
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.events import take
-from django_sitemaps_plus.changes.reporting import report
 from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
-from django_sitemaps_plus.publishing import elsewhere
-from django_sitemaps_plus.publishing.index import all_sources
-from django_sitemaps_plus.publishing.refresh import refresh_all, report_all
+from django_sitemaps_plus.prepared import run_all
 from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.serving.index import all_sources
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
-from tests.publishing.test_freshness import News
-from tests.support.helpers import PagesSitemap, locations
+from tests.storing.test_freshness import News
+from tests.support.factories import articles
+from tests.support.helpers import PagesSitemap, locations, run_command
 from tests.support.ledger_world import place
+from tests.support.outbox_world import use
 from tests.testapp.models import Article, ByPair
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -94,6 +97,161 @@ def news(request: Any, register: Register, client: Client) -> list[Article]:
 def rename(article: Article, slug: str) -> None:
     article.slug = slug
     article.save()
+
+
+# Saves that change nothing
+
+
+def dated(news: list[Article], client: Client) -> None:
+    """Give each article a lastmod, on a page that is built."""
+    Article.objects.update(updated=timezone.now() - dt.timedelta(days=1))
+    Page.objects.update(verified_at=0)
+    client.get("/sitemap-news-1.xml")
+    told()
+    for article in news:
+        article.refresh_from_db()
+
+
+def crawl() -> list[tuple[str, str]]:
+    """Ask for the page; return what that showed."""
+    Client().get("/sitemap-news-1.xml")
+    return told()
+
+
+@pytest.mark.parametrize("look", [report_now, crawl], ids=["reported", "built"])
+def test_a_save_that_changes_nothing_is_not_told(
+    news: list[Article], client: Client, look: Any
+) -> None:
+    """A counter of views, say; also not if a build comes before the report."""
+    dated(news, client)
+    [before] = Page.objects.values("lastmod", "checksum")
+    for _ in range(3):
+        for article in news:
+            article.weight = (article.weight or 0.0) + 1
+            article.save()
+        assert look() == []
+    assert Page.objects.values("lastmod", "checksum").get() == before
+    assert not Change.objects.exclude(loses_url=False).exists()
+    assert crawl() == []
+    news[0].updated = timezone.now()
+    news[0].save()
+    news[1].save()
+    assert look() == [("changed", "s0")]
+    assert not crawl()
+
+
+def test_a_save_is_told_where_a_row_does_not_say_when_it_changed(
+    news: list[Article], client: Client
+) -> None:
+    dated(news, client)
+    Article.objects.filter(pk=news[0].pk).update(updated=None)
+    Page.objects.update(verified_at=0)
+    client.get("/sitemap-news-1.xml")
+    told()
+    news[0].refresh_from_db()
+    for article in news:
+        article.save()
+    assert report_now() == [("changed", "s0")]
+
+
+def test_a_save_is_told_where_all_rows_have_one_lastmod(
+    register: Register, client: Client
+) -> None:
+    class Constant(News):
+        lastmod = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+    articles(3)
+    register("news", Constant)
+    client.get("/sitemap-news-1.xml")
+    Article.objects.first().save()  # type: ignore[union-attr]  # there are three
+    assert len(report_now()) == 1
+
+
+def test_what_comes_back_as_it_was_is_told(news: list[Article], client: Client) -> None:
+    """Whoever was told of it in between may have seen something else, or nothing."""
+    dated(news, client)
+    before = news[0].updated
+    news[0].updated = timezone.now()
+    news[0].save()
+    assert report_now() == [("changed", "s0")]
+    news[0].updated = before
+    news[0].save()
+    assert report_now() == [("changed", "s0")]
+    news[1].live = False
+    news[1].save()
+    assert report_now() == []
+    news[1].live = True
+    news[1].save()
+    assert report_now() == [("changed", "s1")]
+
+
+def test_a_save_while_its_page_is_built_is_told(
+    news: list[Article], client: Client
+) -> None:
+    """The build may have read the row before it was as it is listed."""
+    dated(news, client)
+    news[0].save()
+    Page.objects.update(building_by="somebody")
+    assert report_now() == [("changed", "s0")]
+
+
+def test_pages_are_read_only_for_rows_that_are_not_dated_anew(
+    news: list[Article], client: Client
+) -> None:
+    dated(news, client)
+    news[0].updated = timezone.now()
+    news[0].save()
+    with CaptureQueriesContext(connection) as captured:
+        assert report_now() == [("changed", "s0")]
+    assert not any("pagefile" in query["sql"] for query in captured.captured_queries)
+
+
+# What a build told before the signal did
+
+
+def test_what_a_build_told_as_added_is_not_added_again(
+    news: list[Article], client: Client
+) -> None:
+    """It ran between the commit and the note that follows it."""
+    Article.objects.bulk_create([Article(slug="new")])
+    Page.objects.update(verified_at=0)
+    client.get("/sitemap-news-1.xml")
+    assert told() == [("added", "new")]
+    new = Article.objects.get(slug="new")
+    Change.objects.create(section="news", key=f'["{new.pk}"]', created=True, at=0)
+    assert report_now() == [("changed", "new")]
+    assert crawl() == []
+    new.delete()
+    assert crawl() == [("removed", "new")]
+    Article.objects.create(slug="new")
+    assert report_now() == [("added", "new")]
+
+
+def test_what_is_reported_as_added_while_its_page_is_built_is_added_once(
+    news: list[Article], client: Client
+) -> None:
+    """The build knew of no change when it began, and has read the row."""
+    others: list[Any] = [lambda: Article.objects.create(slug="new"), report_now]
+    found: list[Any] = []
+
+    def meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+        if others and sql.startswith("SELECT") and "testapp_article" in sql:
+            here = [others.pop(0) for _ in range(len(others))]
+            found.extend(do() for do in here)
+        return execute(sql, *rest)
+
+    Page.objects.update(verified_at=0)
+    with connection.execute_wrapper(meanwhile):
+        client.get("/sitemap-news-1.xml")
+    assert found[1] == [("added", "new")]
+    assert told() == [("changed", "new")]
+    assert crawl() == []
+    # What was removed meanwhile is added once more.
+    Article.objects.filter(slug="new").delete()
+    assert crawl() == [("removed", "new")]
+    Article.objects.bulk_create([Article(slug="new")])
+    Page.objects.update(verified_at=0, read_at=0)
+    assert crawl() == [("added", "new")]
 
 
 # Reports
@@ -192,7 +350,7 @@ def test_one_query_for_five_hundred_keys(
     Article.objects.bulk_create(Article(slug=f"a{number}") for number in range(60))
     touch(Article.objects.all())
     with CaptureQueriesContext(connection) as captured:
-        assert report(source("news"), place()) == 60
+        assert report_all(all_sources(), place()) == 60
     asked = [q["sql"] for q in captured.captured_queries if "FROM " in q["sql"]]
     assert len([sql for sql in asked if "testapp_article" in sql]) == 3
     assert len(told()) == 60
@@ -247,7 +405,7 @@ def test_a_report_that_another_process_has_finished_first_is_no_event(
         found = look_up(*args)
         if not others:
             others.append(1)
-            report(source("news"), place())
+            report_all(all_sources(), place())
         return found
 
     monkeypatch.setattr(reporting, "look_up", slow)
@@ -272,8 +430,8 @@ def test_changes_are_taken_once(news: list[Article]) -> None:
     news[0].save()
     report_now()
     one, other = take("news", 1), take("news", 1)
-    assert one.finish()
-    assert not other.finish()
+    assert run_all("default", one.finishing()) == [one.count] == [1]
+    assert run_all("default", other.finishing()) == [0]
 
 
 # What a page would list
@@ -401,6 +559,54 @@ def test_a_url_that_another_page_lists_now_is_not_removed(
         ("changed", "s0"),
         ("removed", "more11"),
     ]
+
+
+def handed_over(client: Client, *sections: str) -> Article:
+    """Give a URL of each section's first page to an object on the second one."""
+    made = [Article.objects.create(slug=f"s{n}", title=f"T{n}") for n in range(15)]
+    report_now()
+    for path in [f"{name}-{number}" for name in sections for number in (1, 2)]:
+        assert client.get(f"/sitemap-{path}.xml").status_code == 200
+    told()
+    with transaction.atomic():
+        rename(made[0], "free")
+        rename(made[-1], "s0")
+    assert ("changed", "s0") in report_now()
+    return made[-1]
+
+
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_what_objects_of_two_pages_had_and_lost_is_removed(
+    register: Register, client: Client, order: tuple[int, int]
+) -> None:
+    """Neither page takes the other's word for it that the URL is still there."""
+    register("news", News)
+    rename(handed_over(client, "news"), "other")
+    report_now()
+    for number in order:
+        client.get(f"/sitemap-news-{number}.xml")
+    assert [kind for kind, slug in told() if slug == "s0"][-1] == "removed"
+
+
+def test_what_another_page_of_another_section_lists_is_changed(
+    register: Register, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first page has told that the URL is missing there, and no more."""
+    # Its pages are too large to be searched.
+    monkeypatch.setattr(elsewhere, "MOST", 0)
+    register("news", News)
+    register("featured", Featured)
+    last = handed_over(client, "news", "featured")
+    client.get("/sitemap-featured-2.xml")
+    told()
+    client.get("/sitemap-news-1.xml")
+    assert ("changed", "s0") in told()
+    Article.objects.filter(pk=last.pk).update(title="")
+    Page.objects.filter(section__name="featured").update(verified_at=0)
+    for number in (1, 2):
+        client.get(f"/sitemap-featured-{number}.xml")
+    found = [kind for kind, slug in told() if slug == "s0"]
+    assert set(found) == {"changed"}
 
 
 @pytest.mark.parametrize("ago", [0, 30])
@@ -547,6 +753,25 @@ def test_too_many_removed_urls_are_on_hold(news: list[Article], settings: Any) -
     ], "it is listed again"
     UrlChange.objects.filter(kind="added").delete()
     assert on_hold(news[3]) == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("listed", "deleted", "is_held"),
+    [(40, 40, True), (40, 37, True), (21, 11, True), (20, 10, False), (10, 9, False)],
+)
+def test_a_small_section_that_loses_most_of_its_urls_is_on_hold(
+    register: Any, settings: Any, listed: int, deleted: int, is_held: bool
+) -> None:
+    """By a few pages, and by rows that nobody deletes one by one."""
+    use(settings, one="Few")
+    register("news", type("Few", (News,), {"limit": 8}))
+    rows = articles(listed)
+    run_command("build_sitemaps")
+    Article.objects.filter(pk__in=[row.pk for row in rows[:deleted]]).update(live=False)
+    Page.objects.update(verified_at=0)
+    rebuild()
+    held = UrlChange.objects.filter(kind="removed").values_list("on_hold", flat=True)
+    assert list(held) == [is_held] * deleted
 
 
 # Several sections

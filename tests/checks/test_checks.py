@@ -11,16 +11,20 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.apps.registry import Apps
 from django.contrib import admin
+from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sites.models import Site
 from django.core.checks import CheckMessage, Error, run_checks
 from django.core.checks import Warning as CheckWarning
+from django.core.management import call_command
 from django.db import connection, connections, models
 from django.db.models import F, Q, Value
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Random
 from django.db.models.signals import post_save
 from django.urls import include, path
+from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import get_language
 
@@ -28,12 +32,14 @@ from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.changes import receivers
 from django_sitemaps_plus.models import EngineState
 from tests.checks.conftest import UseUrls
+from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
     remove_sites,
     run_command,
+    urlset,
 )
 from tests.testapp.models import DB_CASCADE, Article, Note, Sheet, Tag
 from tests.testapp.views import anything
@@ -255,6 +261,16 @@ def test_a_class_that_another_hosts_urlconf_lists_is_used(
     assert found() == []
     settings.BLOG_URLCONF = {"blog": "is something else"}
     assert only("W011")
+
+
+def test_a_class_may_be_of_a_urlconf_that_a_middleware_chooses(
+    sitemaps: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(apps.get_app_config("testapp"), "path", str(tmp_path))
+    (tmp_path / "urls_blog.py").write_text("raise LookupError  # is not imported\n")
+    assert only("W011")
+    (tmp_path / "urls_blog.py").write_text("from .sitemaps import Forgotten\n")
+    assert found() == []
 
 
 def test_methods_and_expressions_of_an_evaluated_queryset_are_an_error(
@@ -527,15 +543,15 @@ def test_what_cannot_work_is_named_with_its_remedy(
 def test_a_class_of_several_sections_is_named_once(register: Any) -> None:
     cls = declare(register, priority=7)
     register("again", cls)
-    text, _ = only("E011")
-    assert text == "priority = 7 is not a number from 0 to 1."
+    text, _ = only("W019")
+    assert text == "priority = 7 is not a number from 0 to 1, and is left out."
 
 
 def test_what_cannot_be_shown_is_named_all_the_same(register: Any) -> None:
     declare(register, priority=10**5_000)
-    text, _ = only("E011")
+    text, _ = only("W019")
     assert text.startswith("priority = <int")
-    assert text.endswith("is not a number from 0 to 1.")
+    assert text.endswith("is not a number from 0 to 1, and is left out.")
 
 
 def test_a_constant_location_before_the_host_is_known(
@@ -710,8 +726,8 @@ LASTMOD = (
 MOMENT = 'to the date\'s field, for example F("publish_at"), or remove it.'
 LIMIT = "a sitemap may have from 1 to 50,000 URLs."
 WRONG: list[tuple[str, str, list[Any], str, str]] = [
-    ("E010", "changefreq", ["sometimes", "Weekly", 7], "not one of the", CHANGEFREQ),
-    ("E011", "priority", [7, -0.1, float("nan"), "high", True], "not a nu", PRIORITY),
+    ("W018", "changefreq", ["sometimes", "Weekly", 7], "not one of the", CHANGEFREQ),
+    ("W019", "priority", [7, -0.1, float("nan"), "high", True], "not a nu", PRIORITY),
     ("E012", "lastmod", ["soon", "2026-02-30", "2026-01"], "not a date", LASTMOD),
     ("E012", "lastmod", ["2026-01-02T03:04", 1_767_225_600], "not a date", LASTMOD),
     ("E020", "appears", ["updated"], "not an expression.", f"Set appears {MOMENT}"),
@@ -727,13 +743,32 @@ WRONG: list[tuple[str, str, list[Any], str, str]] = [
         for value in values
     ],
 )
-def test_an_impossible_constant_is_refused(
+def test_an_impossible_constant_is_named(
     register: Any, number: str, name: str, value: Any, problem: str, hint: str
 ) -> None:
     declare(register, **{name: value})
     text, shown = only(number)
     assert text.startswith(f"{name} = {value!r} is {problem}")
     assert shown == hint
+
+
+@pytest.mark.django_db
+def test_tags_that_cannot_be_do_not_stop_a_class_of_contrib_s(
+    register: Any, client: Any
+) -> None:
+    class Weekly(ContribSitemap):
+        changefreq = "Weekly"
+        priority = 7
+
+        def items(self) -> Any:
+            return Article.objects.order_by("pk")
+
+    register("article", Weekly)
+    articles(1)
+    assert [number for number, *_ in found()] == ["W018", "W019"]
+    call_command("migrate", verbosity=0)
+    (entry,) = urlset(client.get("/sitemap-article-1.xml"))
+    assert (entry.changefreq, entry.priority) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -779,7 +814,7 @@ def test_items_that_raise_hide_no_other_section(
         "The items of section 'article' cannot be read: FieldError: Cannot resolve"
     )
     assert first[2].startswith("Correct items(); it is called without a request")
-    assert second[0] == "E011"
+    assert second[0] == "W019"
 
 
 def test_items_are_counted_only_where_the_database_may_be_asked(register: Any) -> None:
@@ -937,7 +972,7 @@ def test_missing_tables_are_named_for_their_database_unless_it_is_migrated(
     finally:
         with connection.schema_editor() as editor:
             editor.create_model(EngineState)
-    hint = "'manage.py migrate sitemaps_plus' creates them."
+    hint = "'manage.py migrate' creates them."
     assert silent == []
     text = "The tables of django_sitemaps_plus are missing."
     assert (messages, elsewhere) == ([("W008", text, hint)], [])
@@ -1054,5 +1089,55 @@ def test_items_that_ask_the_database_are_checked_only_where_it_may_be_asked(
     register("eager", type("Eager", (Sitemap,), {"items": items, "priority": 5}))
     assert found() == []
     assert asked == []
-    assert only("E011", ["default"])[0].startswith("priority = 5")
+    assert only("W019", ["default"])[0].startswith("priority = 5")
     assert asked
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_random"),
+    [
+        ({"items": lambda self: Article.objects.order_by("?")}, False),
+        ({"items": lambda self: Article.objects.order_by("?")[:5]}, True),
+        ({"items": lambda self: Article.objects.order_by(Random())[:5]}, True),
+        ({"items": lambda self: Article.objects.order_by(Random().desc())[:5]}, True),
+        ({"items": lambda self: Article.objects.order_by("slug", "?")[:5]}, True),
+        ({"items": lambda self: Article.objects.order_by("pk")[:5]}, False),
+        ({"items": lambda self: Article.objects.order_by(F("pk").desc())[:5]}, False),
+    ],
+)
+def test_a_random_order_is_named_where_it_divides_pages(
+    register: Register, attributes: dict[str, Any], is_random: bool
+) -> None:
+    register("article", type("Some", (ArticleSitemap,), attributes))
+    assert ("W025" in [one for one, _, _ in found()]) is is_random
+
+
+def test_a_random_order_of_the_model_is_named(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Some(ArticleSitemap):
+        def items(self) -> Any:
+            return Article.objects.all()[:5]
+
+    monkeypatch.setattr(Article._meta, "ordering", ["?"])
+    register("article", Some)
+    assert only("W025")[1] == "Order by a field, for example order_by('pk')."
+
+
+@pytest.mark.parametrize(
+    ("value", "is_now"),
+    [
+        (timezone.now, True),
+        (dt.datetime.now, True),
+        (lambda: timezone.now().replace(tzinfo=None), True),
+        (lambda: dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC), False),
+        (lambda: timezone.now() - dt.timedelta(days=1), False),
+        (lambda: timezone.now() + dt.timedelta(days=1), False),
+        (lambda: timezone.now().date(), False),
+    ],
+)
+def test_a_lastmod_of_the_start_is_named(
+    register: Register, value: Any, is_now: bool
+) -> None:
+    register("article", type("Some", (ArticleSitemap,), {"lastmod": value()}))
+    assert ("W026" in [one for one, _, _ in found()]) is is_now

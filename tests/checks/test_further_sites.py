@@ -23,7 +23,6 @@ SITES = {"blog": {"BASE_URL": BLOG, "URLCONF": "tests.support.blog_urls"}}
 
 class Posts(ArticleSitemap):
     location = Route("post", slug=F("slug"))
-    title = "Posts"
 
 
 @pytest.fixture
@@ -60,14 +59,3 @@ def test_what_holds_for_a_further_site_is_fine(
     assert found() == []
     settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "SITES": SITES, **wrong}
     assert [name for name, _, _ in found()] == [number]
-
-
-@pytest.mark.usefixtures("posts")
-def test_one_site_with_a_title_is_enough_for_llms_txt(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    llms = {"LLMS": {"title": "Example"}}
-    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "SITES": SITES, **llms}
-    assert found() == []
-    monkeypatch.setattr(Posts, "title", None)
-    assert [name for name, _, _ in found()] == ["W051"]

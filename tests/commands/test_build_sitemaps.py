@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.models import F
 from django.test import Client
 
-from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.building import new_pages
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.models import (
     Change,
@@ -25,10 +25,9 @@ from django_sitemaps_plus.models import (
     Section,
 )
 from django_sitemaps_plus.pagination import queries
-from django_sitemaps_plus.publishing import new_pages
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.registry import registry
-from tests.support.factories import NoteFactory, TagFactory, articles
+from tests.support.factories import TagFactory, articles
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
@@ -38,7 +37,7 @@ from tests.support.helpers import (
     use_backend,
 )
 from tests.support.processes import in_a_process
-from tests.testapp.models import Article, Note
+from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -84,31 +83,6 @@ def test_the_sections_are_built_in_their_order_and_once(register: Any) -> None:
     assert not Section.objects.filter(name="large").exists()
     assert done() == (
         f"{large} 3 built, 0 unchanged.\n{position}{article} 0 built, 1 unchanged.\n"
-    )
-
-
-class Notes(Sitemap):
-    model = Note
-    page_by = "number"
-    limit = 10
-
-    def location(self, item: Note) -> str:
-        return f"/notes/{item.number}/"
-
-
-def test_a_page_that_is_split_inside_waits_for_the_crawlers(
-    register: Any, settings: Any
-) -> None:
-    register("note", Notes)
-    for number in range(0, 200, 10):
-        NoteFactory(number=number)
-    done()
-    for number in range(1, 10):
-        NoteFactory(number=number)
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SPLIT_GRACE": 600}
-    assert done("--reconcile").endswith(
-        "\n  1 page split: for 10 minutes the left part serves its former bytes, so "
-        "that no crawler misses a URL.\n"
     )
 
 
@@ -513,7 +487,7 @@ def test_missing_tables_are_said(register: Any) -> None:
     assert result == (
         "",
         "CommandError: The tables of django_sitemaps_plus are missing: run 'manage.py "
-        "migrate sitemaps_plus'.\n",
+        "migrate'.\n",
         1,
     )
 

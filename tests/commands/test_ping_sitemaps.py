@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import html
 import json
 import re
 import socket
@@ -14,12 +13,10 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import F
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import touch
-from django_sitemaps_plus.audit import kinds
-from django_sitemaps_plus.audit.queries import store
 from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.engines.base import (
     Answer,
@@ -28,16 +25,9 @@ from django_sitemaps_plus.engines.base import (
     SitemapStatus,
 )
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.models import (
-    Audit,
-    Change,
-    EngineState,
-    Page,
-    Submission,
-    UrlChange,
-)
+from django_sitemaps_plus.models import Change, EngineState, Page, Submission, UrlChange
 from django_sitemaps_plus.testing import engines
-from tests.support.factories import articles
+from tests.support.factories import articles, dated_anew
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
@@ -257,13 +247,11 @@ def test_misuse_ends_with_two(
 def test_engines_that_take_no_urls_are_asked_for_none(
     settings: Any, asked: list[str]
 ) -> None:
-    bing = "django_sitemaps_plus.engines.bing.BingWebmaster"
-    options = {"site": BASE, "key": "a-key", "urls": False}
-    use(settings, one="Scripted", maps="Sitemaps", bing=(bing, options))
+    use(settings, one="Scripted", maps="Sitemaps")
     assert ping("--engine", "one", *asked)[2] == 0
-    out, err, code = ping("--engine", "maps", "--engine", "bing", *asked)
+    out, err, code = ping("--engine", "maps", *asked)
     assert (out, code) == ("", 2)
-    problem = "No URL of a page can be submitted to maps, bing. Leave out --url"
+    problem = "No URL of a page can be submitted to maps. Leave out --url"
     assert err.startswith(f"CommandError: {problem}")
 
 
@@ -358,7 +346,7 @@ def test_a_dry_run_counts_what_was_just_saved(settings: Any, register: Any) -> N
     rows = articles(12)
     run_command("build_sitemaps")
     Article.objects.create(slug="new")
-    rows[0].save()
+    dated_anew(rows[0]).save()
     rows[1].slug = "moved"
     rows[1].save()
     rows[7].delete()
@@ -378,12 +366,12 @@ def test_a_dry_run_counts_what_splits_a_page(settings: Any, register: Any) -> No
     rows = articles(3)
     run_command("build_sitemaps")
     Article.objects.bulk_create(Article(slug=f"new-{n}") for n in range(9))
-    rows[0].save()
+    dated_anew(rows[0]).save()
     touch(Article.objects.all())
     Article.objects.filter(pk=rows[1].pk).update(slug="updated")
-    assert planned() == {"urls": 13, "requests": 1}
+    assert planned() == {"urls": 12, "requests": 1}
     ping()
-    assert [len(urls) for urls in sent(engine)] == [13]
+    assert [len(urls) for urls in sent(engine)] == [12]
     assert Page.objects.count() > 1
 
 
@@ -394,7 +382,7 @@ def test_a_dry_run_leaves_out_what_is_on_hold(settings: Any, register: Any) -> N
     run_command("build_sitemaps")
     for row in rows[:3]:
         row.delete()
-    rows[5].save()
+    dated_anew(rows[5]).save()
     assert planned() == {"urls": 1, "requests": 1}
     ping()
     assert UrlChange.objects.filter(on_hold=True).count() == 3
@@ -434,7 +422,8 @@ def test_check_says_what_is_wrong_and_how_to_mend_it(
     out, err, code = ping("--check", "--force")
     assert (err, code) == ("", 0)
     found = [line.split()[:2] for line in out.splitlines()]
-    assert found == [*[["ok", "site:"]] * 4, ["ok", "one:"], ["ok", "site:"]]
+    # Behind them stands what apps looked at.
+    assert found[:5] == [*[["ok", "site:"]] * 4, ["ok", "one:"]]
     engine.findings.append(
         CheckResult(is_good=False, text="Not there.", fix="Deploy it.")
     )
@@ -569,10 +558,10 @@ def test_status_fails_where_something_is_late(settings: Any) -> None:
     assert code == 1
 
 
-def test_the_commands_and_the_admin_say_the_same(
-    settings: Any, register: Any, site: Mirror, admin_client: Client
+def test_status_and_check_say_the_same(
+    settings: Any, register: Any, site: Mirror
 ) -> None:
-    """Of sections, engines, URLs on hold and the last audit."""
+    """Of sections, engines and URLs on hold."""
     engine: Any = engines()["one"]
     register("article", ArticleSitemap)
     happened("/gone/", kind=Kind.REMOVED, on_hold=True)
@@ -580,28 +569,17 @@ def test_the_commands_and_the_admin_say_the_same(
     engine.findings.append(CheckResult(is_good=False, text="No key file."))
     with override_settings(ALLOWED_HOSTS=["*"]):
         ping("--force")
-    counts = {kinds.SESSION: {"article": 3}}
-    audit = Audit(started_at=1, finished_at=2, sections={"article": [9, 0]})
-    audit.counts = counts
-    store(audit, [])
     texts = [
         "Section 'article' was never built",
         "one cannot be notified: No key file.",
         "Section 'article': 1 removed URL is on hold until you confirm it",
-        "The last audit of article found 3 errors",
     ]
-    page = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    for said in (
-        ping("--status")[1],
-        " ".join(run_command("sitemap_report")[0].split()),
-        html.unescape(page),
-        ping("--check", "--force")[0],
-    ):
+    for said in (ping("--status")[1], ping("--check", "--force")[0]):
         for text in texts:
             assert text in said
 
 
-def test_with_nothing_to_do_it_takes_eight_statements(
+def test_with_nothing_to_do_it_takes_nine_statements(
     settings: Any, register: Any
 ) -> None:
     """However many sections and engines there are."""
@@ -614,7 +592,9 @@ def test_with_nothing_to_do_it_takes_eight_statements(
     ping()
     with CaptureQueriesContext(connection) as queries:
         assert ping() == ("No submission is due.\n", "", 0)
-    assert len(queries) <= 8, "\n".join(query["sql"] for query in queries)
+    # Apps are called within savepoints where a transaction is open, as in a test.
+    sql = [one["sql"] for one in queries if "SAVEPOINT" not in one["sql"]]
+    assert len(sql) <= 9, "\n".join(sql)
 
 
 def test_an_engine_whose_status_raises_is_shown(
@@ -703,10 +683,8 @@ def test_without_an_engine_to_use_or_an_address_it_fails(
     assert code == 2
     assert "No engine is configured: set SITEMAPS_PLUS['ENGINES']" in err
     # What needs attention, and how the sitemaps arrive, can be asked for without one.
-    out, err, code = ping("--status")
-    assert ("Nobody has read the sitemaps as a crawler" in out, err, code) == (
-        (True, "", 0)
-    )
+    _out, err, code = ping("--status")
+    assert (err, code) == ("", 0)
     out, _err, code = ping("--check")
     assert "The site's address is" in out
     assert code != 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +15,11 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps_plus import Route
-from django_sitemaps_plus.audit import kinds
-from django_sitemaps_plus.audit.queries import last_crawls
-from django_sitemaps_plus.health import crawler
-from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.contrib.audit import crawler
+from django_sitemaps_plus.contrib.audit.queries import last_crawls
+from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.sitemaps.site import Site
+from tests.contrib.audit import kinds
 from tests.support.factories import articles
 from tests.support.fakes.ports import free_port
 from tests.support.fakes.site import FakeSite
@@ -139,6 +140,13 @@ def test_nginx_that_only_passes_on_is_no_fault(
             id="a User-Agent refused",
         ),
         pytest.param(
+            "location = /sitemap.xml { return 496; }",
+            "",
+            kinds.REFUSED,
+            "answers 400: No required SSL certificate was sent, says the web server",
+            id="a client certificate",
+        ),
+        pytest.param(
             "location = /sitemap.xml { return 301 https://$host$request_uri; }",
             "",
             kinds.MOVED,
@@ -183,19 +191,24 @@ def test_what_nginx_is_told_to_do_is_found(
     assert text in str(found)
 
 
-def test_an_old_copy_in_the_cache_of_nginx_is_found(
-    mirror: Mirror, settings: Any, tmp_path: Path
+@pytest.mark.parametrize("key", ["", 'proxy_cache_key "$uri";'])
+def test_an_old_copy_in_the_cache_of_nginx_is_found_however_often_the_site_changes(
+    mirror: Mirror, settings: Any, tmp_path: Path, key: str
 ) -> None:
+    """Also one that is sent for an address with a query."""
     cache = (
-        "proxy_cache old; proxy_cache_valid 200 1d; "
+        f"proxy_cache old; proxy_cache_valid 200 1d; {key} "
         "proxy_ignore_headers Cache-Control Vary;"
     )
     with through(mirror, settings, tmp_path, location=cache):
+        mirror.spoil(headers={"Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"})
         assert look() == []
-        Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
-        run_command("build_sitemaps", "--reconcile")
+        for ago in (7_300, 60, 1):
+            Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
+            run_command("build_sitemaps", "--reconcile")
+            newest = UrlChange.objects.latest("pk").pk
+            UrlChange.objects.filter(pk=newest).update(at=time.time() - ago)
         mirror.record()
-        Page.objects.update(changed_at=Page.objects.get().changed_at - 7_300)
         found = look()
     assert {one for one, _ in found} == {kinds.OLD_COPY}
     assert "is an old copy: outdated for 2 hours" in str(found)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from django_sitemaps_plus.building.refresh import report_all
 from django_sitemaps_plus.changes.recorder import write_remembered
-from django_sitemaps_plus.publishing.index import all_sources
-from django_sitemaps_plus.publishing.refresh import report_all
+from django_sitemaps_plus.serving.index import all_sources
 from tests.compat.environments import environment
 from tests.compat.test_example import crawl
 from tests.conftest import Register

@@ -15,10 +15,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from django_sitemaps_plus.audit.queries import last_crawls
-from django_sitemaps_plus.delivery.publish import publish
-from django_sitemaps_plus.delivery.published import files
-from django_sitemaps_plus.health import crawler
+from django_sitemaps_plus.contrib.audit import crawler
+from django_sitemaps_plus.contrib.audit.queries import last_crawls
+from django_sitemaps_plus.contrib.edge.publish import publish
+from django_sitemaps_plus.contrib.edge.published import files
 from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
 from tests.support.factories import articles
@@ -119,9 +119,12 @@ def recipes() -> list[str]:
 
 def built(*arguments: str) -> str:
     """Build and publish; return what was printed."""
-    out, err, code = run_command("build_sitemaps", "--publish", *arguments)
-    assert (err, code) == ("", 0)
-    return out
+    said = ""
+    for command in (["build_sitemaps", *arguments], ["publish_sitemaps"]):
+        out, err, code = run_command(*command)
+        assert (err, code) == ("", 0)
+        said += out
+    return said
 
 
 def looked() -> list[tuple[str, str]]:

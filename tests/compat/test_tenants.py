@@ -235,7 +235,7 @@ def test_what_is_remembered_is_written_where_it_happened(
     listed(worker, "t001.example.com")
     listed(worker, "t002.example.com")
     worker("store_reads", tenant="t004")
-    assert rows(given, "read") == {"t001": 1, "t002": 1}
+    assert rows(given, "insight_read") == {"t001": 1, "t002": 1}
     for tenant in ("t001", "t002"):
         assert worker("schema_of_bytes", tenant=tenant) == tenant
 
@@ -316,7 +316,7 @@ def test_an_audit_stays_with_its_tenant_whatever_its_requests_make_current(
     )
     # Its page was never built.
     assert "Audit: 0 URLs" in done.stdout, done.stderr
-    assert rows(given, "audit") == {"t010": 1}
+    assert rows(given, "audit_audit") == {"t010": 1}
 
 
 def test_a_comparison_stays_with_its_tenant_too(

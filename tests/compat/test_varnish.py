@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from django_sitemaps_plus.models import AnnouncedDocument, Change
+from django_sitemaps_plus.contrib.edge.models import AnnouncedDocument
+from django_sitemaps_plus.models import Change
 from tests.delivery.conftest import keys, serve  # noqa: F401 (fixtures)
 from tests.support.fakes.ports import free_port
 from tests.support.processes import within
@@ -31,9 +32,9 @@ GUNICORN = "-m gunicorn tests.support.cached_app --bind 127.0.0.1:{port} --worke
 PLAIN = ["-c", "from tests.support.cached_app import serve; serve({port})"]
 #: What the settings are by default, whatever other tests have.
 AS_EVER = {
-    "delivery.background.IDLE": 10.0,
-    "publishing.refresh.AGAIN": 4.0,
-    "publishing.refresh.SELDOM": 60.0,
+    "delivery.thread.IDLE": 10.0,
+    "building.refresh.AGAIN": 4.0,
+    "building.refresh.SELDOM": 60.0,
 }
 INDEXES = "/sitemap.xml", "/sitemap-news.xml"
 PAGES = [f"/sitemap-news-{number}.xml" for number in range(1, 13)]

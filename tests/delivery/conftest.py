@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from tests.conftest import Register
-from tests.publishing.test_freshness import News
+from tests.storing.test_freshness import News
 from tests.support.servers import Server
 from tests.testapp.models import Article
 

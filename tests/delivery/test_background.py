@@ -17,7 +17,7 @@ from django.core import mail
 from django.db import connection
 from django.test import Client
 
-from django_sitemaps_plus.delivery import background as jobs
+from django_sitemaps_plus.delivery import thread as jobs
 from django_sitemaps_plus.models import (
     Change,
     EngineState,
@@ -29,7 +29,7 @@ from django_sitemaps_plus.models import (
 from tests.conftest import Register
 from tests.delivery.conftest import Serve
 from tests.engines.setups import KEY
-from tests.publishing.test_freshness import News
+from tests.storing.test_freshness import News
 from tests.support.fakes.ports import free_port
 from tests.support.helpers import run_command
 from tests.support.outbox_world import BASE, use
@@ -149,7 +149,7 @@ def gone(table: str) -> Iterator[None]:
 def test_the_thread_keeps_its_connection_for_short_waits(
     serve: Serve, keys: list[int], told: Told, longest: float
 ) -> None:
-    constants = {"delivery.background.CONNECTED": longest}
+    constants = {"delivery.thread.CONNECTED": longest}
     server = serve(constants=constants, ENGINES=told.engines)
     assert within(SOON, server.rests)
     before = server.thread()["opened"].count("default")
@@ -201,15 +201,15 @@ def is_running() -> bool:
 def own(monkeypatch: pytest.MonkeyPatch, register: Register) -> Iterator[Any]:
     """This process's background, as if it were no test's."""
     register("news", News)
-    jobs.background.arm()
+    jobs.background_thread.arm()
     monkeypatch.delattr(mail, "outbox")
-    yield jobs.background
-    jobs.background.stop()
-    jobs.background.arm()
+    yield jobs.background_thread
+    jobs.background_thread.stop()
+    jobs.background_thread.arm()
 
 
 def test_commands_and_tests_have_no_thread(
-    own: jobs.Background, client: Client, monkeypatch: pytest.MonkeyPatch
+    own: jobs.BackgroundThread, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert jobs.is_allowed()
     Article.objects.create(slug="b")
@@ -221,7 +221,7 @@ def test_commands_and_tests_have_no_thread(
     assert not is_running(), "this is a test"
 
 
-def test_the_thread_ends_with_its_process(own: jobs.Background) -> None:
+def test_the_thread_ends_with_its_process(own: jobs.BackgroundThread) -> None:
     own.request_started()
     Article.objects.create(slug="b")
     assert is_running()
@@ -237,7 +237,7 @@ def no_room(self: threading.Thread) -> None:
 
 
 def test_an_engine_is_not_blamed_where_no_thread_can_be_started(
-    own: jobs.Background, settings: Any, monkeypatch: pytest.MonkeyPatch
+    own: jobs.BackgroundThread, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests need one: their names are resolved there."""
     options = {"key": KEY, "endpoint": f"http://127.0.0.1:{free_port()}/"}
@@ -253,7 +253,7 @@ def test_an_engine_is_not_blamed_where_no_thread_can_be_started(
 
 @pytest.mark.parametrize("trouble", ["address", "threads"])
 def test_what_keeps_the_thread_from_starting_harms_nobody(
-    own: jobs.Background,
+    own: jobs.BackgroundThread,
     trouble: str,
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,

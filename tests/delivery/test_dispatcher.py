@@ -19,8 +19,7 @@ from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
 from django_sitemaps_plus.health.engines import Health, all_engines
 from django_sitemaps_plus.models import EngineState, Submission
 from django_sitemaps_plus.signals import submission_finished
-from tests.support.fakes.baidu import FakeBaidu
-from tests.support.fakes.faults import reply
+from tests.support.outbox_engines import OVER
 from tests.support.outbox_world import BASE, happened, later, rows, run, sent, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -145,6 +144,20 @@ def test_as_much_is_submitted_as_the_quota_allows_and_the_rest_waits(
     assert set(outcomes()) == {"accepted"}
 
 
+@pytest.mark.parametrize("outcome", [Outcome.EXHAUSTED, Outcome.DEFERRED])
+def test_an_engine_that_asks_for_a_second_is_left_alone_for_a_minute(
+    settings: Any, outcome: Outcome
+) -> None:
+    engine = use(settings, one="Scripted")
+    answer = dataclasses.replace(OVER, outcome=outcome, retry_after=1.0)
+    engine.answers.extend([answer] * 9)
+    happened("/a/")
+    for _ in range(9):
+        run()
+        later(30)
+    assert len(engine.sent) <= 5
+
+
 def test_a_quota_of_urls_does_not_hold_up_the_sitemap(settings: Any) -> None:
     engine = use(settings, one="Limited")
     urls(3)
@@ -177,37 +190,6 @@ def test_what_waits_for_a_quota_is_neither_late_nor_ever_given_up(
     assert (one.health, one.waiting, one.late) == (Health.EXHAUSTED, 4, 0)
     later(3601)
     assert all_engines("")[0].late == 4, "nobody asked for the quota again"
-
-
-def test_a_batch_over_the_quota_waits_for_the_next_day(settings: Any) -> None:
-    with FakeBaidu("t" * 16) as baidu:
-        options = {
-            "site": "www.example.com",
-            "token": baidu.token,
-            "endpoint": baidu.endpoint,
-        }
-        use(settings, it=("django_sitemaps_plus.engines.baidu.Baidu", options))
-        baidu.left = 0
-        urls(2_000)
-        for _ in range(5):
-            run()
-            assert 0 < rest() <= 86_400
-            later(86_400)
-        assert len(baidu.requests) == 10, "all of them, and one, each day"
-        baidu.fault = reply(500)
-        run()
-        later(3_700)
-        assert set(Submission.objects.values_list("state", flat=True)) == {"pending"}
-        baidu.fault, baidu.left, before = None, 1_990, len(baidu.requests)
-        run()
-        assert len(baidu.pushed) == 1_990
-        assert len(baidu.requests) - before == 3, "all, one, and as many as are left"
-        assert Submission.objects.filter(state="pending", attempts__lte=1).count() == 10
-        assert state().exhausted_until > 0, "and nothing more is asked"
-        later(86_400)
-        baidu.left = 100
-        run()
-    assert set(outcomes()) == {"accepted"}
 
 
 def test_what_was_not_received_loses_no_attempt(settings: Any) -> None:
@@ -310,6 +292,48 @@ def test_without_a_time_each_pause_is_longer(settings: Any) -> None:
     assert len(set(pauses)) == 12, "not all at the same moment"
     dispatcher.deliver()
     assert outcomes() == ["accepted"]
+
+
+def test_an_engine_that_says_retry_in_a_second_is_not_asked_each_second(
+    settings: Any,
+) -> None:
+    engine = use(settings, one="Scripted")
+    asked = [1.0] * 8 + [5000.0]
+    engine.answers.extend(dataclasses.replace(THROTTLED, retry_after=s) for s in asked)
+    happened("/a/")
+    outbox.enqueue()
+    pauses = []
+    for _ in asked:
+        dispatcher.deliver()
+        pauses.append(rest())
+        later(pauses[-1] + 1)
+    first, *others, last = pauses
+    assert first <= 1
+    assert all(60 <= pause <= 4500 for pause in others)
+    assert others[-1] > 10 * others[0]
+    assert 4990 < last <= 5000, "what it asks for, if that is longer"
+
+
+@pytest.mark.parametrize("little", [5, 4])
+def test_an_engine_that_throttles_a_site_that_sent_little_is_told_so(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, little: int
+) -> None:
+    """Then it may ask at another address: others share this one."""
+    monkeypatch.setattr(dispatcher, "LITTLE", little)
+    engine = use(settings, one="Scripted", two="Scripted")
+    urls(4)
+    run()
+    happened("/new/")
+    engine.answers.extend([DOWN, THROTTLED, THROTTLED])
+    for _ in range(5):
+        run()
+        later(3600)
+    told = [batch.throttled for batch in engine.sent]
+    is_little = little == 5
+    assert told == [False, False, False, is_little, is_little]
+    happened("/last/")
+    run()
+    assert not engine.sent[-1].throttled, "the one before was accepted"
 
 
 def test_a_pause_that_another_process_was_asked_for_counts(settings: Any) -> None:
@@ -463,6 +487,41 @@ def test_what_changes_while_it_is_sent_is_submitted_again(
     run()
     assert len(engine.sent) == 2
     assert len(engine.sent[1].urls) == 1
+
+
+@pytest.mark.parametrize(
+    ("former", "kinds", "last"),
+    [
+        ("added", ["changed", "removed"], ["removed"]),
+        ("removed", ["added"], ["added"]),
+        ("added", ["changed"], ["changed"]),
+        ("changed", [], []),
+    ],
+)
+def test_what_changes_after_its_sender_was_killed_is_sent_after_the_same_again(
+    settings: Any, former: Any, kinds: list[Any], last: list[str]
+) -> None:
+    """Whoever has heard it knows the request by its id."""
+    engine = use(settings, one=("Scripted", {"interval": 0}))
+    happened("/a/", kind=former)
+
+    def die(result: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(progress=die)
+    for kind in kinds:
+        happened("/a/", kind=kind)
+        outbox.enqueue()
+    later(1000)
+    run()
+    run()
+    assert [kind for batch in engine.sent for kind in batch.kinds] == [
+        *(former, former),
+        *last,
+    ]
+    assert engine.sent[0].id == engine.sent[1].id
+    assert outcomes() == ["accepted"] * (1 + len(last))
 
 
 def test_a_claim_outlasts_the_interval(settings: Any) -> None:

@@ -15,7 +15,13 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.delivery import workers
 from django_sitemaps_plus.delivery.engines import engines, known_files
 from django_sitemaps_plus.exceptions import ConfigurationError
-from tests.support.helpers import ArticleSitemap, remove_sites, use_backend
+from tests.conftest import Register
+from tests.support.helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    remove_sites,
+    use_backend,
+)
 from tests.support.outbox_world import BASE, use
 
 pytestmark = pytest.mark.django_db
@@ -23,6 +29,7 @@ pytestmark = pytest.mark.django_db
 ENGINES = "SITEMAPS_PLUS['ENGINES']"
 PATH = "tests.support.outbox_engines"
 KEY = "abcdef0123456789"
+SHIPPED = "django_sitemaps_plus.engines"
 
 
 def checked(settings: Any, **given: Any) -> dict[str, str]:
@@ -132,6 +139,65 @@ def test_checks_warn_of_no_address_and_of_workers_that_cannot_be_used(
     assert list(checked(settings, BACKGROUND=True, BASE_URL=None)) == ["W030"]
 
 
+HOOK = (
+    f"{SHIPPED}.webhook.Webhook",
+    {"url": "https://a.example/in/", "secret": "s" * 16},
+)
+NOW = (f"{SHIPPED}.indexnow.IndexNow", {"key": "abc12345"})
+
+
+def services(settings: Any, **given: Any) -> dict[str, str]:
+    use(settings, **given)
+    return checked(settings)
+
+
+def beside(engine: tuple[str, dict[str, Any]], **more: Any) -> tuple[Any, Any]:
+    """Return an engine with some options more."""
+    return engine[0], {**engine[1], **more}
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (NOW, beside(NOW, endpoint="https://indexnow.yep.com/indexnow", key="x" * 8)),
+        (beside(NOW, sections=["a"]), NOW),
+        (beside(NOW, events=["added"]), beside(NOW, exclude=["b"])),
+        (HOOK, HOOK),
+        (beside(HOOK, events=["documents"]), beside(HOOK, events=["documents"])),
+    ],
+)
+def test_a_service_that_is_notified_twice_is_a_warning(
+    settings: Any, register: Register, one: Any, two: Any
+) -> None:
+    register("a", ArticleSitemap)
+    register("b", PagesSitemap)
+    name = one[0].rpartition(".")[2]
+    assert services(settings, one=one, two=two) == {
+        "W034": "SITEMAPS_PLUS['ENGINES'] has 'one' and 'two', which notify the same "
+        f"service: {name} receives each URL twice."
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (NOW, beside(NOW, endpoint="http://127.0.0.1/indexnow")),
+        (beside(NOW, sections=["a"]), beside(NOW, sections=["b"])),
+        (beside(NOW, sections=["a"]), beside(NOW, exclude=["a"])),
+        (beside(NOW, events=["added"]), beside(NOW, events=["removed"])),
+        (HOOK, beside(HOOK, url="https://b.example/in/")),
+        (beside(HOOK, events=["added"]), beside(HOOK, events=["documents", "removed"])),
+        (NOW, HOOK),
+    ],
+)
+def test_services_that_are_notified_of_something_else_are_right(
+    settings: Any, register: Register, one: Any, two: Any
+) -> None:
+    register("a", ArticleSitemap)
+    register("b", PagesSitemap)
+    assert services(settings, one=one, two=two) == {}
+
+
 @pytest.mark.parametrize(
     ("backend", "does"),
     [("Immediate", "it runs it itself, at once."), ("Dummy", "it runs none.")],
@@ -150,7 +216,7 @@ def test_checks_warn_of_tasks_that_no_worker_gets(
 @pytest.mark.parametrize(
     ("url", "instead"),
     [
-        ("https://www.google.com/ping?sitemap=", "engines.google.SearchConsole"),
+        ("https://www.google.com/ping?sitemap=", "Search Console"),
         ("http://www.bing.com/webmaster/ping.aspx?siteMap=", "engines.indexnow"),
         ("http://submissions.ask.com/ping?sitemap=", "Remove it."),
         ("https://webmaster.yandex.ru/ping?sitemap=", "engines.indexnow"),

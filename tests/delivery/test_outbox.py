@@ -18,7 +18,6 @@ from django_sitemaps_plus.health.engines import all_engines
 from django_sitemaps_plus.models import EngineState, Page, Submission, UrlChange
 from tests.conftest import Register
 from tests.support.factories import articles
-from tests.support.fakes.yandex import FakeYandex
 from tests.support.helpers import ArticleSitemap, run_command
 from tests.support.ledger_world import age, place
 from tests.support.outbox_world import BASE, Kind, happened, later, rows, run, sent, use
@@ -208,22 +207,6 @@ def test_feeds_are_submitted_together_to_the_engine_that_names_them(
     later(601)
     run()
     assert len(feeds.sent) == 4
-
-
-def test_a_sitemap_may_have_a_longer_interval_than_urls(settings: Any) -> None:
-    path = "django_sitemaps_plus.engines.yandex.YandexWebmaster"
-    with FakeYandex("token") as yandex:
-        options = {"token": "token", "recrawl": True, "endpoint": yandex.endpoint}
-        use(settings, yandex=(path, options))
-        for _ in range(2):
-            happened("/a/")
-            run()
-            later(601)
-        assert yandex.calls.count("POST user-added-sitemaps") == 1
-        assert yandex.calls.count("POST queue") == 2
-        later(86_400)
-        run()
-        assert yandex.calls.count("POST user-added-sitemaps") == 2
 
 
 def test_many_changes_are_queued_by_few_statements(

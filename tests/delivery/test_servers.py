@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from django_sitemaps_plus.building.refresh import SELDOM
 from django_sitemaps_plus.models import Change, Submission, UrlChange
-from django_sitemaps_plus.publishing.refresh import SELDOM
 from tests.delivery.conftest import Serve
 from tests.engines.setups import KEY
 from tests.support.fakes.faults import Slow

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from django.db import connections, transaction
 
-from django_sitemaps_plus.delivery import reports, side_by_side
+from django_sitemaps_plus.delivery import side_by_side
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.side_by_side import AT_ONCE
-from django_sitemaps_plus.engines.base import SitemapStatus
-from django_sitemaps_plus.models import SitemapReport, Submission
+from django_sitemaps_plus.models import Submission
 from django_sitemaps_plus.sitemaps.site import Site, working_for
-from tests.support.outbox_engines import Few
 from tests.support.outbox_world import happened, run, sent, use
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -32,25 +30,6 @@ def test_a_slow_engine_does_not_hold_up_the_others(settings: Any) -> None:
     assert [result.accepted for result in report.results] == [4, 4, 4]
     assert [len(batch) for batch in sent(engines()["fast"])] == [3, 1]
     assert set(Submission.objects.values_list("state", flat=True)) == {"accepted"}
-
-
-def test_a_slow_engine_does_not_hold_up_what_the_others_say(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each answers when both were asked."""
-    use(settings, slow="Few", other="Few")
-    meet = threading.Barrier(2)
-
-    def status(self: Any, locations: Any) -> list[SitemapStatus]:
-        meet.wait(60)
-        return [SitemapStatus(location=one) for one in locations]
-
-    monkeypatch.setattr(Few, "status", status)
-    reports.ask()
-    assert set(SitemapReport.objects.values_list("engine", "problem")) == {
-        ("slow", ""),
-        ("other", ""),
-    }
 
 
 def test_each_thread_works_for_the_site_and_closes_its_connections() -> None:

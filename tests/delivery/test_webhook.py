@@ -54,9 +54,9 @@ def heard(receiver: FakeWebhook) -> list[str]:
     ("kinds", "said"),
     [
         ("added changed", ["added /a/"]),
-        ("added removed", []),
-        ("added changed removed", []),
-        ("added removed added changed", ["added /a/"]),
+        ("added removed", ["removed /a/"]),
+        ("added changed removed", ["removed /a/"]),
+        ("added removed added changed", ["changed /a/"]),
         ("added requested changed", ["added /a/"]),
         ("changed removed", ["removed /a/"]),
         ("removed added", ["changed /a/"]),
@@ -97,6 +97,33 @@ def test_nothing_is_heard_of_a_url_that_was_never_said_to_be_added(
     run()
     assert heard(receiver)[2:] == ["removed /a/"]
     assert receiver.strange == []
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_url_that_was_said_to_be_added_is_said_to_be_removed(
+    receiver: FakeWebhook, together: bool
+) -> None:
+    """Though it was deleted and created again, and so "added" once more, before."""
+    happen("added")
+    run()
+    happen("added removed", together=together)
+    # Of this it may know from the sitemap that stood before.
+    happen("added removed", "/never/", together=together)
+    run()
+    assert heard(receiver) == ["added /a/", "removed /a/", "removed /never/"]
+
+
+def test_what_is_removed_while_it_is_sent_as_added_is_said_to_be_removed(
+    receiver: FakeWebhook,
+) -> None:
+    happen("added")
+    rest = ["added removed"]
+
+    def change(result: Any) -> None:
+        happen(rest.pop() if rest else "", together=False)
+
+    run(progress=change)
+    assert heard(receiver) == ["added /a/", "removed /a/"]
 
 
 def test_what_may_have_been_heard_is_not_taken_back(receiver: FakeWebhook) -> None:

@@ -4,13 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from django_sitemaps_plus.engines import google_auth
 from tests.support.fakes.site import FakeSite
-
-#: The tests of an extra that is not installed, as in one environment of tox.
-collect_ignore = (
-    [] if google_auth.is_installed() else ["test_google.py", "test_google_indexing.py"]
-)
 
 
 @pytest.fixture

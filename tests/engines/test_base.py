@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import string
-import subprocess
-import sys
 import urllib.parse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -192,28 +189,3 @@ def test_a_memory_stores_its_own_batches() -> None:
     asking.submit(first, BATCH)
     assert first.sent == [BATCH]
     assert second.sent == []
-
-
-def test_without_google_auth_the_error_names_the_command() -> None:
-    code = """
-import sys
-sys.modules["google.auth"] = None
-from django_sitemaps_plus.engines.errors import MissingExtra
-from django_sitemaps_plus.engines.google import SearchConsole
-try:
-    SearchConsole(alias="google", site="sc-domain:example.com")
-except MissingExtra as error:
-    print(error.option, error.problem)
-"""
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=Path(__file__).parent.parent.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.stderr == ""
-    assert result.stdout == (
-        "BACKEND needs a package that is not installed: "
-        "pip install 'django-sitemaps-plus[google]'.\n"
-    )

@@ -1,10 +1,11 @@
-"""What every engine does. A new engine needs an entry in ``setups``."""
+"""What every engine does. A new engine needs an entry in its ``setups``."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import email.utils
+import gzip
 import inspect
 import time
 import urllib.parse
@@ -14,11 +15,13 @@ import pytest
 
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import EXCERPT, Answer, Outcome
-from tests.engines.setups import GOOGLE, REMOTE, SETUPS, STRICT, Setup, found
+from tests.engines.setups import Setup, found, named, own, setups
 from tests.support.fakes.faults import (
     Cut,
     Endless,
+    Fixed,
     Raw,
+    Reply,
     Slow,
     html,
     redirect,
@@ -27,7 +30,13 @@ from tests.support.fakes.faults import (
 from tests.support.fakes.server import FakeServer
 from tests.support.fakes.site import FakeSite
 
-ENGINES = found()
+ENGINES, SETUPS = found(), setups()
+REMOTE = [name for name in SETUPS if name not in ("console", "memory")]
+STRICT = named("STRICT")
+#: Those whose protocol says nothing of the body.
+FREE = [name for name in REMOTE if name not in STRICT]
+#: The option by which some prove who they are.
+PROOFS = {name: option for one in own() for name, option in one.PROOFS.items()}
 
 
 @contextlib.contextmanager
@@ -51,7 +60,7 @@ def submit(setup: Setup) -> Answer:
 
 
 def test_every_engine_has_a_setup() -> None:
-    known = {*SETUPS, *GOOGLE}
+    known = {*SETUPS, *named("ABSENT")}
     assert set(ENGINES) == known
 
 
@@ -59,7 +68,7 @@ def test_every_engine_has_a_setup() -> None:
 def test_an_engine_declares_what_it_accepts_and_its_options(name: str) -> None:
     engine = ENGINES[name]
     assert engine.name
-    assert engine.takes_urls or engine.takes_sitemaps or engine.takes_feeds
+    assert engine.takes_urls or engine.takes_sitemaps or hasattr(engine, "feeds")
     assert engine.max_urls >= 1
     assert engine.__doc__
     assert inspect.getdoc(inspect.getmodule(engine))
@@ -87,6 +96,9 @@ def test_an_engine_accepts_a_batch_and_answers_every_question(
 
 
 LOGIN = "<html><form><input name=password type='password'></form></html>"
+XHTML = f'<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x">{LOGIN}'
+DETAIL = '{"detail":"Authentication credentials were not provided."}'
+UNKNOWN = Outcome.UNAVAILABLE, 200
 FAULTS = {
     "503": (reply(503, "busy"), Outcome.UNAVAILABLE, 503),
     "404": (reply(404), Outcome.UNAVAILABLE, 404),
@@ -102,6 +114,15 @@ FAULTS = {
     "no success with 200": (reply(200, '{"success":0}'), Outcome.UNAVAILABLE, 200),
     "a status within": (reply(200, '{"code":401}'), Outcome.UNAVAILABLE, 200),
     "a word": (reply(200, '{"status":"error"}'), Outcome.UNAVAILABLE, 200),
+    "no result": (reply(200, '{"result":false}'), *UNKNOWN),
+    "a detail": (reply(200, DETAIL), *UNKNOWN),
+    "a firewall's words": (reply(200, "Access denied by firewall"), *UNKNOWN),
+    "NULs": (reply(200, "\0" * 99), *UNKNOWN),
+    "a page in UTF-16": (Fixed(Reply(body=LOGIN.encode("utf-16"))), *UNKNOWN),
+    "a page in gzip": (Fixed(Reply(body=gzip.compress(LOGIN.encode()))), *UNKNOWN),
+    "an encoding": (reply(200, "ok", content_encoding="br"), *UNKNOWN),
+    "XHTML": (reply(200, f'<?xml version="1.0"?>\n{XHTML}'), *UNKNOWN),
+    "a part": (reply(206, "ok"), Outcome.UNAVAILABLE, 206),
     "half of JSON": (reply(200, '{"success":1, "rem'), Outcome.UNAVAILABLE, 200),
     "an endless error": (Endless(status=500), Outcome.UNAVAILABLE, 500),
     "no answer": (Cut("answer"), Outcome.UNAVAILABLE, None),
@@ -119,6 +140,33 @@ def test_a_failure_is_an_answer(name: str, fault: str, site: FakeSite) -> None:
         assert (answer.outcome, answer.status) == (outcome, status)
         assert answer.message.endswith(".")
         assert not answer.is_unsent
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("", " \n", "{}", '{"success":true}', '{"ok":1,"errors":[],"failed":0}'),
+        *('{"code":200,"message":"OK"}', '{"urls":["https://a.example/error/"]}'),
+    ],
+)
+@pytest.mark.parametrize("name", FREE)
+def test_a_success_may_have_a_body_of_its_own(
+    name: str, body: str, site: FakeSite
+) -> None:
+    with set_up(name, site) as (setup, server):
+        server.fault = reply(200, body)
+        assert submit(setup).outcome is Outcome.ACCEPTED
+
+
+@pytest.mark.parametrize("body", ["ok", "Received https://a.example/error/", "danke"])
+def test_only_engines_without_a_promise_may_answer_in_words(
+    body: str, site: FakeSite
+) -> None:
+    for name in FREE:
+        with set_up(name, site) as (setup, server):
+            server.fault = reply(200, body)
+            is_accepted = submit(setup).outcome is Outcome.ACCEPTED
+            assert is_accepted == (name != "indexnow")
 
 
 @pytest.mark.parametrize("name", STRICT)
@@ -141,15 +189,13 @@ def test_a_web_page_is_known_without_its_type(name: str, site: FakeSite) -> None
             assert "answers with a web page (200)" in answer.message
 
 
-@pytest.mark.parametrize(("name", "proof"), [("bing", "key"), ("webhook", "secret")])
-def test_a_firewalls_page_does_not_reject_a_key(
-    name: str, proof: str, site: FakeSite
-) -> None:
+@pytest.mark.parametrize("name", sorted(PROOFS))
+def test_a_firewalls_page_does_not_reject_a_key(name: str, site: FakeSite) -> None:
     with set_up(name, site) as (setup, server):
         server.fault = html(403)
         message = submit(setup).message
     assert "answers with a web page (403), perhaps a firewall's: check " in message
-    assert message.endswith(f" and {proof!r}.")
+    assert message.endswith(f" and {PROOFS[name]!r}.")
 
 
 @pytest.mark.parametrize("name", REMOTE)

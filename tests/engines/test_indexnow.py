@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -92,7 +93,7 @@ def test_each_host_uses_its_key(site: FakeSite) -> None:
 def test_a_host_without_a_key_is_not_submitted(trusting: FakeIndexNow) -> None:
     client = engine(trusting, key="", keys={"shop.example.com": OTHER})
     answer = asking.submit(client, batch())
-    assert outcome(answer) == (Outcome.UNAVAILABLE, None)
+    assert outcome(answer) == (Outcome.UNAVAILABLE, 0)
     assert answer.is_unsent
     assert answer.message.startswith("There is no key for www.example.com. Create one")
     assert trusting.requests == []
@@ -288,7 +289,7 @@ def test_a_new_key_is_accepted_after_a_while(
 ) -> None:
     site.pages[f"/{KEY}.txt"] = KEY
     first = asking.submit(engine(bing), batch())
-    assert outcome(first) == (Outcome.UNAVAILABLE, 403)
+    assert outcome(first) == (Outcome.THROTTLED, 403), "nobody has to act"
     assert first.retry_after == 120.0
     assert "has not fetched the key file yet" in first.message
     assert first.message.endswith(SEE)
@@ -301,7 +302,7 @@ def test_a_new_key_has_two_minutes_at_least(asked: str, waits: float) -> None:
     with FakeIndexNow("bing") as server:
         server.fault = reply(403, "SiteVerificationNotCompleted", retry_after=asked)
         answer = asking.submit(engine(server), batch())
-    assert outcome(answer) == (Outcome.UNAVAILABLE, 403)
+    assert outcome(answer) == (Outcome.THROTTLED, 403)
     assert answer.retry_after == waits
 
 
@@ -387,6 +388,24 @@ def test_the_same_url_too_soon_waits_for_ten_minutes(site: FakeSite) -> None:
 
 
 # Fallbacks
+
+
+def test_a_fallback_is_used_if_the_endpoint_throttles_for_others() -> None:
+    """It counts the requests of all who share an address; the next one does not."""
+    with FakeIndexNow() as shared, FakeIndexNow() as other:
+        client = engine(shared, fallbacks=[other.url])
+        other.trust(HOST, KEY)
+        again = dataclasses.replace(batch(), throttled=True)
+        shared.fault = reply(429, retry_after="30")
+        assert outcome(asking.submit(client, again)) == (Outcome.THROTTLED, 429)
+        assert other.requests == [], "it says how long to wait"
+        shared.fault = reply(429)
+        answer = asking.submit(client, again)
+        assert outcome(answer) == (Outcome.ACCEPTED, 200)
+        assert "asks for fewer requests (429)." in answer.message
+        other.fault = reply(429)
+        answer = asking.submit(client, again)
+        assert (outcome(answer), answer.retry_after) == ((Outcome.THROTTLED, 429), 600)
 
 
 @pytest.mark.parametrize(

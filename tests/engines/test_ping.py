@@ -116,7 +116,7 @@ def test_a_repr_shows_the_url_without_a_token() -> None:
 # Retired addresses
 
 INDEXNOW = "django_sitemaps_plus.engines.indexnow.IndexNow"
-SEARCH_CONSOLE = "django_sitemaps_plus.engines.google.SearchConsole"
+SEARCH_CONSOLE = "Submit the sitemap in Search Console"
 
 
 @pytest.mark.parametrize(

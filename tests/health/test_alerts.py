@@ -2,57 +2,53 @@
 
 from __future__ import annotations
 
-import html
+import datetime as dt
+import importlib.util
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
-from django.test import Client
+from django.db import connection
 
-from django_sitemaps_plus.audit import kinds
+from django_sitemaps_plus import NewsSitemap
+from django_sitemaps_plus.delivery import workers
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.outbox import enqueue
 from django_sitemaps_plus.engines.base import Answer, Outcome
-from django_sitemaps_plus.health.alerts import alerts, errors
-from django_sitemaps_plus.health.metrics import metrics
+from django_sitemaps_plus.health.alerts import Subject, alerts, errors
+from django_sitemaps_plus.health.engines import Health, all_engines
+from django_sitemaps_plus.health.levels import ERROR, WARNING
 from django_sitemaps_plus.models import (
-    Audit,
     Change,
     EngineState,
     Page,
     Section,
     Submission,
 )
-from tests.health.conftest import audited
+from django_sitemaps_plus.pagination.lately import today
+from tests.health.conftest import Small
 from tests.support.helpers import run_command
 from tests.support.outbox_engines import Scripted
 from tests.support.outbox_world import happened, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
+#: Makes something wrong.
+Plant: TypeAlias = Callable[[Any], None]
+#: What the core looks at itself.
+OWN = [Subject.SECTIONS, Subject.ENGINES, Subject.URLS]
 
-def said(client: Client) -> tuple[str, tuple[str, int], tuple[str, int]]:
-    """Return what is red in the admin, what the commands say, and how these end."""
-    page = html.unescape(client.get("/admin/sitemaps_plus/").content.decode())
-    red = "".join(
-        one.partition("<")[0] for one in page.split('<li class="sitemaps-error">')[1:]
-    )
+
+def said() -> tuple[str, int]:
+    """Return what the commands say is wrong, and how they end."""
     _, status, code = run_command("ping_sitemaps", "--status")
-    status = " ".join(status.split())
-    report, _, report_code = run_command("sitemap_report")
-    shown = " ".join(report.replace("\xa0", " ").split())
-    return red.replace("\xa0", " "), (status, code), (shown, report_code)
+    return " ".join(status.split()), code
 
 
-def test_a_site_with_nothing_wrong_is_green(sound: None, admin_client: Client) -> None:
-    red, status, (report, code) = said(admin_client)
-    assert red == ""
-    assert status == ("", 0)
-    assert code == 0, report
-    for text in (report, run_command("ping_sitemaps", "--status")[0]):
-        assert "Not looked at" not in text
-        assert "Note" not in text
+def test_a_site_with_nothing_wrong_is_green(sound: None) -> None:
+    assert said() == ("", 0)
+    assert alerts(OWN) == []
 
 
 def fails(settings: Any) -> None:
@@ -75,6 +71,10 @@ def waits(engine: str) -> None:
 def cannot_send(settings: Any) -> None:
     settings.DEBUG = True
     waits("one")
+
+
+def cannot_send_what_is_saved_later(settings: Any) -> None:
+    settings.DEBUG = True
 
 
 def is_private(settings: Any) -> None:
@@ -103,6 +103,16 @@ def was_never_built(settings: Any) -> None:
     Section.objects.filter(name="article").update(key="another")
 
 
+def listed(ago: int, number: int, name: str = "article") -> None:
+    section, _ = Section.objects.get_or_create(name=name)
+    section.listed[str(today() - dt.timedelta(days=ago))] = number
+    section.save()
+
+
+def vanishes(settings: Any) -> None:
+    listed(3, 51)
+
+
 def is_not_included(settings: Any) -> None:
     settings.ROOT_URLCONF = "tests.support.without_sitemaps_urls"
 
@@ -126,130 +136,59 @@ def is_called_otherwise(settings: Any) -> None:
     use(settings, two="Few")
 
 
-@pytest.mark.parametrize(
-    ("plant", "text"),
-    [
-        (
-            fails,
-            "one cannot be notified: It sleeps. It began 42 minutes ago. 1 change ",
-        ),
-        (
-            cannot_send,
-            "Search engines are not notified: DEBUG is on: this is not a public site.",
-        ),
-        (is_private, "Search engines are not notified: "),
-        (was_not_reported, "1 change has waited for more than 15 minutes"),
-        (rows_are_left_out, "'article': 2 of its 25 rows are left out, more than MAX"),
-        (pages_are_not_built, "'article': 1 of its 3 pages were never built"),
-        (is_in_error, "Section 'article' is in error: No such column."),
-        (was_never_built, "Section 'article' was never built"),
-        (
-            is_not_included,
-            "No URLconf includes the addresses of the sitemaps. Add path(",
-        ),
-        (
-            is_answered_by_another_view,
-            "/sitemap.xml, /sitemap-article.xml, /sitemap-article-1.xml: "
-            "tests.testapp.views.anything (URL pattern '",
-        ),
-        (rejects, "one: 1 submission failed. The last one: https://www.example.com/b/"),
-        (
-            is_called_otherwise,
-            "one is not in SITEMAPS_PLUS['ENGINES'] any more, so nothing is sent to",
-        ),
-    ],
-)
-def test_each_wrong_is_red_everywhere(
-    sound: None,
-    admin_client: Client,
-    settings: Any,
-    plant: Callable[[Any], None],
-    text: str,
-) -> None:
+#: What can be wrong, and what is said of it.
+WRONGS: list[tuple[Plant, str]] = [
+    (
+        fails,
+        "one cannot be notified: It sleeps. It began 42 minutes ago. 1 change ",
+    ),
+    (
+        cannot_send,
+        "Search engines are not notified: DEBUG is on: this is not a public site.",
+    ),
+    (
+        cannot_send_what_is_saved_later,
+        "Search engines are not notified: DEBUG is on: this is not a public site.",
+    ),
+    (is_private, "Search engines are not notified: "),
+    (was_not_reported, "1 change has waited for more than 15 minutes"),
+    (rows_are_left_out, "'article': 2 of its 25 rows are left out, more than MAX"),
+    (pages_are_not_built, "'article': 1 of its 3 pages were never built"),
+    (is_in_error, "Section 'article' is in error: No such column."),
+    (was_never_built, "Section 'article' was never built"),
+    (
+        vanishes,
+        "Section 'article' lists 25 of last week's 51 URLs. Look at what it leaves "
+        "out, or confirm it: manage.py ping_sitemaps --confirm --section article",
+    ),
+    (
+        is_not_included,
+        "No URLconf includes the addresses of the sitemaps. Add path(",
+    ),
+    (
+        is_answered_by_another_view,
+        "/sitemap.xml, /sitemap-article.xml, /sitemap-article-1.xml: "
+        "tests.testapp.views.anything (URL pattern '",
+    ),
+    (rejects, "one: 1 submission failed. The last one: https://www.example.com/b/"),
+    (
+        is_called_otherwise,
+        "one is not in SITEMAPS_PLUS['ENGINES'] any more, so nothing is sent to",
+    ),
+]
+
+
+@pytest.mark.parametrize(("plant", "text"), WRONGS)
+def test_each_wrong_is_red(sound: None, settings: Any, plant: Plant, text: str) -> None:
     plant(settings)
-    red, (status, code), (report, report_code) = said(admin_client)
-    assert text in red
+    status, code = said()
     assert text in status
     assert code == 1
-    assert text in report
-    assert report_code == 1
-
-
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ({}, "article found 3 errors, URLs with a session id (what is listed)"),
-        (
-            {"fetched": "live", "fetched_urls": 25, "kind": kinds.FAILS},
-            "article found 3 errors, URLs that do not answer 200 (25 of 25 URLs "
-            "fetched over HTTP): manage.py "
-            "check_sitemaps --live",
-        ),
-        (
-            {"fetched": "crawl", "fetched_urls": 4, "urls": 4, "section": ""},
-            "The last audit of the site found 3 errors, URLs with a session id (4 of ",
-        ),
-    ],
-)
-def test_what_an_audit_found_is_not_hidden_by_one_that_looked_at_less(
-    sound: None, admin_client: Client, values: dict[str, Any], text: str
-) -> None:
-    audited(**{"kind": kinds.SESSION, **values})
-    # Another section, and a sample.
-    audited(sections={"other": [5, 0]})
-    audited(fetched="live", fetched_urls=2)
-    audited(fetched="crawl", fetched_urls=1, urls=4, sections={})
-    red, (status, code), (report, _) = said(admin_client)
-    if not values:
-        # The sample read all that is listed.
-        assert (red, code) == ("", 0)
-        return
-    assert text in red
-    assert text in status
-    assert text in report
-    assert code == 1
-
-
-@pytest.mark.parametrize("fetched", ["", "live", "crawl"])
-def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
-    sound: None, admin_client: Client, fetched: str
-) -> None:
-    of = "" if fetched == "crawl" else "article"
-    kind = kinds.EXPIRES if fetched == "crawl" else kinds.LOGIN_FORM
-    if not fetched:
-        kind = kinds.TRACKING
-    audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
-    page = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    assert "Nothing: all that was looked at is in order" not in page
-    status, _, code = run_command("ping_sitemaps", "--status")
-    text = f"found 3 warnings, {kinds.KINDS[kind].title}"
-    for where in (html.unescape(page), status):
-        assert text in " ".join(where.split())
-    assert code == 0
-
-
-def test_what_was_not_looked_at_is_said(sound: None, admin_client: Client) -> None:
-    long_ago = time.time() - 31 * 86_400
-    Audit.objects.update(finished_at=long_ago)
-    page = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    status, err, code = run_command("ping_sitemaps", "--status")
-    assert (err, code) == ("", 0)
-    report = run_command("sitemap_report")[0]
-    for text in (page, *(" ".join(some.split()) for some in (status, report))):
-        missing = "No audit has looked at article in the last 30 days: manage.py check_"
-        assert missing in text
-        assert "Nobody has read the sitemaps as a crawler does in the last 30" in text
-    audited(fetched="live", missed="It was stopped at page 2.")
-    out = " ".join(run_command("ping_sitemaps", "--status")[0].split())
-    assert "Warning: The last audit of article did not see everything: It" in out
-    audited(fetched="crawl", fetched_urls=1, urls=1, sections={}, missed="No IPv6.")
-    out = " ".join(run_command("ping_sitemaps", "--status")[0].split())
-    assert "Note: The last audit of the site did not see everything: No" in out
 
 
 def test_a_rejection_is_a_warning_once_the_engine_accepts_again(sound: None) -> None:
     rejects(None)
-    assert metrics().paused_engines == ("one",)
+    assert [one.health for one in all_engines("")] == [Health.REJECTING]
     out, _, _ = run_command("ping_sitemaps", "--status")
     assert "Health        rejects what is sent: No such key." in out
     happened("/c/")
@@ -257,7 +196,7 @@ def test_a_rejection_is_a_warning_once_the_engine_accepts_again(sound: None) -> 
     out, _, code = run_command("ping_sitemaps", "--status")
     assert "Warning: one: 1 submission failed. The last one:" in out
     assert code == 0
-    assert metrics().paused_engines == ()
+    assert [one.is_failing for one in all_engines("")] == [False]
 
 
 def test_an_engine_that_failed_may_be_taken_out(sound: None, settings: Any) -> None:
@@ -274,11 +213,246 @@ def test_who_answers_elsewhere_may_be_silenced(sound: None, settings: Any) -> No
     assert errors(alerts()) == []
 
 
-def test_bytes_that_were_damaged_are_a_warning(
-    sound: None, admin_client: Client
-) -> None:
+def test_bytes_that_were_damaged_are_a_warning(sound: None) -> None:
     Page.objects.filter(number=1).update(lost_at=time.time() - 60)
     out, _, code = run_command("ping_sitemaps", "--status")
     text = "Warning: Section 'article': the stored bytes of 1 page were missing"
     assert text in " ".join(out.split())
     assert code == 0, "they were built again"
+
+
+@pytest.mark.parametrize(("ago", "number"), [(0, 51), (1, 51), (7, 1000)])
+def test_a_section_that_lists_less_than_half_of_last_week_is_red_until_confirmed(
+    sound: None, ago: int, number: int
+) -> None:
+    listed(ago, number)
+    listed(2, 26)
+    (alert,) = errors(alerts())
+    assert f"lists 25 of last week's {number:,} URLs" in alert.text
+    assert alert.name == "article"
+    out, _, _ = run_command("ping_sitemaps", "--confirm", "--section", "article")
+    assert out == "Section 'article': 0 URLs will be submitted.\n"
+    assert errors(alerts()) == []
+
+
+def is_half_there(_: Any) -> None:
+    listed(3, 50)
+
+
+def was_longer_ago(_: Any) -> None:
+    listed(8, 1000)
+
+
+def was_confirmed_since(_: Any) -> None:
+    vanishes(None)
+    listed(2, 50)
+    Section.objects.update(confirmed_at=time.time() - 3 * 86_400)
+
+
+def was_another_section(_: Any) -> None:
+    listed(3, 1000, "former")
+
+
+def never_had_many(_: Any) -> None:
+    Page.objects.update(entries=1)
+    listed(3, 9)
+
+
+def is_yet_to_be_divided(_: Any) -> None:
+    vanishes(None)
+    Section.objects.update(filled=False)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        is_half_there,
+        was_longer_ago,
+        was_confirmed_since,
+        was_another_section,
+        never_had_many,
+        is_yet_to_be_divided,
+    ],
+)
+def test_a_section_that_lists_what_it_did_is_green(
+    sound: None, plant: Callable[[Any], None]
+) -> None:
+    plant(None)
+    assert errors(alerts()) == []
+
+
+def test_a_page_that_is_not_built_is_not_taken_for_an_empty_one(sound: None) -> None:
+    vanishes(None)
+    pages_are_not_built(None)
+    (alert,) = errors(alerts())
+    assert "1 of its 3 pages were never built" in alert.text
+
+
+def test_a_section_that_lost_what_few_urls_it_had_is_red(sound: None) -> None:
+    Page.objects.update(entries=0)
+    listed(3, 10)
+    (alert,) = errors(alerts())
+    assert "lists 0 of last week's 10 URLs" in alert.text
+
+
+def test_news_that_are_over_have_not_vanished(sound: None, register: Any) -> None:
+    class News(NewsSitemap, Small):
+        item_title = publication_name = publication_date = None
+
+    vanishes(None)
+    register("article", News)
+    assert not [one for one in alerts() if "last week" in one.text]
+
+
+def refuses(
+    status: int | None, outcome: Outcome = Outcome.UNAVAILABLE, path: str = "/b/"
+) -> None:
+    (engine,) = engines().values()
+    assert isinstance(engine, Scripted)
+    says = f"It says {status}."
+    engine.answers.append(Answer(outcome=outcome, status=status, message=says))
+    happened(path)
+    run()
+
+
+@pytest.mark.parametrize("status", [0, 200, 302, 401, 403, 404, 499])
+def test_what_only_a_person_can_mend_is_an_error_at_once(
+    sound: None, status: int
+) -> None:
+    """A key that is refused, a login page, an address that moved."""
+    refuses(status)
+    (alert,) = errors(alerts())
+    assert f"one cannot be notified: It says {status}. It began just now." in alert.text
+    out, _, code = run_command("ping_sitemaps", "--status")
+    assert f"needs attention: It says {status}." in " ".join(out.split())
+    assert code == 1
+    EngineState.objects.update(paused_until=0)
+    refuses(status, path="/c/")
+    assert EngineState.objects.get().failures == 2, "its pauses go on growing"
+    EngineState.objects.update(paused_until=0)
+    happened("/d/")
+    run()
+    assert errors(alerts()) == [], "it accepts again"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (None, Outcome.UNAVAILABLE),
+        (408, Outcome.UNAVAILABLE),
+        (500, Outcome.UNAVAILABLE),
+        (403, Outcome.THROTTLED),
+    ],
+)
+def test_what_passes_by_itself_is_an_error_after_a_while(
+    sound: None, status: int | None, outcome: Outcome
+) -> None:
+    refuses(status, outcome)
+    assert [one.level for one in alerts(OWN)] == [WARNING]
+    for seconds, level in ((890, WARNING), (910, ERROR)):
+        EngineState.objects.update(failing_since=time.time() - seconds)
+        assert [one.level for one in alerts(OWN)] == [level]
+
+
+def test_a_quota_that_does_not_suffice_is_noted_after_a_day(sound: None) -> None:
+    refuses(429, Outcome.EXHAUSTED)
+    day = 86_400
+    for seconds, count in ((day - 60, 0), (day + 60, 1)):
+        Submission.objects.filter(due_at__isnull=False).update(
+            created_at=time.time() - seconds
+        )
+        assert len(alerts(OWN)) == count
+    out, err, code = run_command("ping_sitemaps", "--status")
+    text = (
+        "Note: The quota of one is used up. 1 change or submission waits. It began 1 "
+        "day ago."
+    )
+    assert text in " ".join(out.replace("\xa0", " ").split())
+    assert (err, code) == ("", 0)
+    Submission.objects.filter(due_at__isnull=False).delete()
+    assert alerts(OWN) == [], "nothing waits"
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_table_that_is_missing_is_red(sound: None) -> None:
+    """No server runs the check of the database."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE sitemaps_plus_pagefile RENAME TO away")
+        try:
+            out = run_command("ping_sitemaps", "--status")
+        finally:
+            cursor.execute("ALTER TABLE away RENAME TO sitemaps_plus_pagefile")
+    assert out[1:] == (
+        "CommandError: Tables of django_sitemaps_plus are missing: manage.py migrate\n",
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "module", "problem"),
+    [
+        ("celery", "celery", "No module named 'celery'"),
+        ("tasks", "no.such.module", "ModuleNotFoundError: No module named 'no'"),
+    ],
+)
+def test_a_worker_that_is_not_installed_is_red(
+    sound: None,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    module: str,
+    problem: str,
+) -> None:
+    assert errors(alerts()) == []
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BACKGROUND": how}
+    if how == "celery":
+        find = importlib.util.find_spec
+        monkeypatch.setattr(
+            workers, "find_spec", lambda name: None if name == module else find(name)
+        )
+    else:
+        monkeypatch.setitem(workers.WORKERS, how, module)
+    (alert,) = errors(alerts())
+    assert alert.text == (
+        f"BACKGROUND is '{how}', which cannot be used, so nothing is done in the "
+        f"background: {problem}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({}, ""),
+        ({"failures": 1, "paused_until": 3 * 3600}, "3 hours"),
+        ({"problem": "No key.", "paused_until": 3 * 3600}, "3 hours"),
+        ({"exhausted_until": 5 * 3600}, "5 hours"),
+        (
+            {"failures": 1, "paused_until": 3 * 3600, "exhausted_until": 5 * 3600},
+            "5 hours",
+        ),
+    ],
+)
+def test_status_says_when_an_engine_is_tried_again(
+    sound: None, values: dict[str, Any], says: str
+) -> None:
+    later = time.time() + 60
+    EngineState.objects.update(
+        **{
+            name: later + value if name.endswith("until") else value
+            for name, value in values.items()
+        }
+    )
+    out = " ".join(run_command("ping_sitemaps", "--status")[0].split())
+    assert ("Next try" in out) is bool(says)
+    assert f"Next try in {says}" in out or not says
+
+
+def test_only_what_is_asked_for_is_looked_at(sound: None, settings: Any) -> None:
+    fails(settings)
+    assert [one.name for one in errors(alerts())] == ["one"]
+    assert errors(alerts([Subject.URLS])) == []
+    assert errors(alerts(aliases=["two"])) == []
+    (alert,) = errors(alerts(refusal="It rains."))
+    assert "Search engines are not notified: It rains. " in alert.text
+    settings.DEBUG = True
+    assert [one.name for one in errors(alerts(refusal=""))] == ["one"]

@@ -16,11 +16,11 @@ from django.db.backends.signals import connection_created
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from django_sitemaps_plus.building import pages
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination import splits
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import WAIT, section_row
-from django_sitemaps_plus.publishing import pages
 from tests.support.helpers import PagesSitemap
 from tests.support.ledger_kinds import Number
 from tests.support.ledger_site import Site
@@ -161,10 +161,9 @@ def test_whatever_happens_between_two_statements_harms_no_page(
 
 
 def test_whoever_asks_for_all_entries_gets_all_while_a_page_is_divided(
-    register: Register, settings: Any
+    register: Register,
 ) -> None:
     """Another process divides a page that was among them when they were listed."""
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SPLIT_GRACE": 0}
     register("first", PagesSitemap)
     site = Site(register)
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from django_sitemaps_plus.building import pages
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.pagination import bounds, splits
 from django_sitemaps_plus.pagination.queries import upper_of
-from django_sitemaps_plus.publishing import pages
 from django_sitemaps_plus.sitemaps import sections
 from tests.support.helpers import settle
 from tests.support.ledger_kinds import KINDS
@@ -93,7 +93,7 @@ def test_room_between_positions_never_runs_out(
     halvings = splits.GAP.bit_length()
     for number in range(900, 900 - 2 * halvings, -1):
         site.insert([number])
-        age(verified=True, grace=True)
+        age(verified=True)
         site.get(1)
     found = site.pages()
     assert found[-1].number == edge.number

@@ -13,7 +13,7 @@ from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.models import Change, Page, PageFile, Section
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import upper_of
-from django_sitemaps_plus.publishing.freshness import fresh_state
+from django_sitemaps_plus.storing.freshness import fresh_state
 from tests.support.ledger_kinds import KINDS, VENDOR, Kind
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import age

@@ -57,10 +57,7 @@ class Operations:
             world.get_unknown: 1,
             self.verify_a_page: 8,
             self.let_an_hour_pass: 5,
-            self.let_grace_pass: 5,
-            world.check_crawl: 5,
             self.change_the_code: 2,
-            self.change_grace: 1,
             world.fill_hurriedly: 1,
             self.lose_bytes: 2,
             self.die_in_a_request: 5,
@@ -168,29 +165,14 @@ class Operations:
         for page in self.plain.pages:
             page.stale = True
 
-    def let_grace_pass(self) -> None:
-        age(grace=True)
-        self.world.forget_crawl()
-        self.plain.end_grace()
-
     def change_the_code(self) -> None:
         self.world.deploy(self.rng.choice(["daily", "weekly", "monthly"]))
-
-    def change_grace(self) -> None:
-        self.plain.split_grace = not self.plain.split_grace
-        self.world.forget_crawl()
-        seconds = 3600 if self.plain.split_grace else 0
-        self.settings.SITEMAPS_PLUS = {
-            **self.settings.SITEMAPS_PLUS,
-            "SPLIT_GRACE": seconds,
-        }
 
     # Accidents
 
     def lose_bytes(self) -> None:
         if page := self._page():
             self.world.lose(page)
-            self.world.forget_crawl()
 
     def die_in_a_request(self) -> None:
         if page := self._page():

@@ -123,6 +123,8 @@ ALL = Group(("*",), disallow=("/cart/", "/search/"))
             {"A": ["/search/"]},
         ),
         ([Group(("*", "A"), disallow=("/cart/",))], {}),
+        # The usage that all crawlers look up is no crawler.
+        ([ALL, Group(("__usage_ai-training",), disallow=("/x/",))], {}),
         # Closed to all but some, as it is meant to be.
         ([Group(("*",), disallow=("/",)), Group(("A",), disallow=("",))], {}),
     ],

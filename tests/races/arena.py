@@ -14,7 +14,8 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from django_sitemaps_plus.models import Change, Page, UrlChange
+from django_sitemaps_plus.engines.base import EVENTS
+from django_sitemaps_plus.models import Change, UrlChange
 from tests.support.processes import within
 from tests.testapp.models import Article, Label
 
@@ -59,8 +60,8 @@ class Arena(Ground):
         self.lives: dict[str, int] = defaultdict(int)
         #: What runs, by its name: the role, how it was started, its process id.
         self.cast: dict[str, tuple[str, dict[str, Any], int]] = {}
-        grace = int(rules.grace)
-        super().__init__(folder, "race", options=options, SPLIT_GRACE=grace)
+        webhooks = ("all", *EVENTS)
+        super().__init__(folder, "race", options=options, webhooks=webhooks)
 
     # Before the race
 
@@ -180,10 +181,13 @@ class Arena(Ground):
         marks = set(Label.objects.values_list("name", flat=True))
         operations = committed(lines, marks, self.rules.ended)
         truth = Truth(operations, writer.all_rows())
-        found = Verdict(truth, self.events(), self.posts(), self.rules)
-        found.check_errors([*lines, *journal.read(self.folder, "worker")])
+        work = list(journal.read(self.folder, "worker"))
+        rounds = [line["looked"] for line in work if "looked" in line]
+        found = Verdict(truth, self.events(), self.posts(), self.rules, rounds)
+        found.check_errors([*lines, *work])
         found.check_events()
         found.check_posts(INTERVAL)
+        found.check_webhooks(self.heard())
         found.check_reading(journal.read(self.folder, "reader"))
         found.conclude()
         self._check_pages(truth)
@@ -191,15 +195,10 @@ class Arena(Ground):
 
     def _check_pages(self, truth: Truth) -> None:
         """Hold every page's bytes against the rows: entry by entry, in their order."""
-        self.let_grace_pass()
         for section in SECTIONS:
             found, expected = self.shown(section), truth.listed(section)
             lacking, extra = set(expected) - set(found), set(found) - set(expected)
             assert found == expected, (section, lacking, extra)
-
-    def let_grace_pass(self) -> None:
-        """Let the time be over for which pages show what they had before a split."""
-        Page.objects.filter(grace_until__gt=0).update(grace_until=1)
 
     def _check_nothing_to_mend(self, truth: Truth) -> None:
         """Comparing everything finds nothing that was not known."""

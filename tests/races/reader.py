@@ -93,8 +93,6 @@ class Noted(NamedTuple):
     number: int
     lower: float
     upper: float
-    #: Until when it shows what it had before it was split.
-    grace: float
     #: Until when somebody has it for building, and of when what is built is.
     building: float
     read_at: float
@@ -103,7 +101,7 @@ class Noted(NamedTuple):
 
 def noted(section: str) -> list[Noted] | None:
     """Return how the pages of a section stand; None if that is not to be had."""
-    columns = ("number", "lower", "grace_until", "building_until", "read_at", "entries")
+    columns = ("number", "lower", "building_until", "read_at", "entries")
     pages = Page.objects.filter(section__name=section).order_by("position")
     try:
         rows = list(pages.values_list(*columns))

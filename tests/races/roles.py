@@ -30,8 +30,10 @@ def be_worker(told: Told) -> None:
     """Do the background's work until the race is over."""
     journal = Journal(Path(told["folder"]), f"worker-{told['name']}")
     while not Path(told["stop"]).exists():
+        begun = time.time()
         try:
             wait = work()
+            journal.write(looked=[begun, time.time()])
         except Exception:
             # As the server's thread does, which looks again after a while.
             journal.write(at=time.time(), error=traceback.format_exc())

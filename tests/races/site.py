@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,15 +27,30 @@ class Trusted(IndexNow):
         return ""
 
 
-def settings_of(endpoint: str, **more: Any) -> dict[str, Any]:
-    """Return the site's ``SITEMAPS_PLUS``."""
+def settings_of(
+    endpoint: str, webhooks: Mapping[str, str] | None = None, **more: Any
+) -> dict[str, Any]:
+    """
+    Return the site's ``SITEMAPS_PLUS``.
+
+    ``webhooks`` has the addresses of webhooks, by what they are notified of: an event,
+    or ``"all"``.
+    """
     options = {"key": KEY, "endpoint": endpoint, "interval": INTERVAL}
     entry = {"BACKEND": "tests.races.site.Trusted", "OPTIONS": options}
+    engines = {"fake": entry}
+    for event, url in (webhooks or {}).items():
+        # As docs/engines.md says it for a cache.
+        options = {"url": url, "secret": KEY, "interval": 0}
+        if event != "all":
+            options["events"] = [event]
+        backend = "django_sitemaps_plus.engines.webhook.Webhook"
+        engines[event] = {"BACKEND": backend, "OPTIONS": options}
     return {
         "BASE_URL": ORIGIN,
         "NOTIFY_AFTER": 0.5,
         "BACKGROUND": False,
-        "ENGINES": {"fake": entry},
+        "ENGINES": engines,
         **more,
     }
 

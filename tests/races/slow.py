@@ -31,7 +31,7 @@ def ground(folder: Path, sections: str, **more: Any) -> Iterator[Ground]:
     Article.objects.bulk_create(
         Article(pk=pk, slug=f"a{pk}", updated=FIRST) for pk in range(1, COUNT + 1)
     )
-    made = Ground(folder, sections, SPLIT_GRACE=0, **more)
+    made = Ground(folder, sections, **more)
     with made.stack:
         yield made
 

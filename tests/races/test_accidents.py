@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.db.models import F
 
 from django_sitemaps_plus.models import Page, PageFile, Section, UrlChange
+from django_sitemaps_plus.pagination.deploys import IN_USE
 from tests.support.processes import within
 from tests.testapp.models import Article
 
@@ -209,6 +210,30 @@ def test_old_and_new_code_side_by_side(definition: str, tmp_path: Path) -> None:
         assert locations(site.shown("news")) == expected()
         check_few_versions(before, site.versions(), len(saved))
         check_told_once(site, saved, definition)
+
+
+def test_a_command_of_old_code_leaves_the_site_to_servers_with_newer_code(
+    tmp_path: Path,
+) -> None:
+    """As cron starts it, again and again, on a host that was not updated yet."""
+    with ground(tmp_path, "lastmod") as site:
+        site.get("/sitemap-news.xml")
+        site.get(*site.pages("news"))
+        before, old = site.versions(), site.another(sections="old")
+        assert all(checksum for _, _, _, checksum, _ in before)
+        for command in ("build_sitemaps", "ping_sitemaps", "build_sitemaps"):
+            done = old.run("command", arguments=[command])
+            assert done["code"] == 0, done
+            is_told = "nothing was stored, because servers run other" in done["err"]
+            assert is_told == (command == "build_sitemaps"), done
+        assert site.versions() == before
+        assert not UrlChange.objects.exists()
+        # A quarter of an hour after the last server has ended.
+        long_ago = F("digest_served") - IN_USE
+        Section.objects.update(digest_served=long_ago, digest_seen=long_ago)
+        assert old.run("command", arguments=["build_sitemaps"])["err"] == ""
+        assert site.versions() != before
+        assert UrlChange.objects.exists()
 
 
 def check_few_versions(before: Sequence[Any], after: Sequence[Any], saves: int) -> None:

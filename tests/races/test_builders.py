@@ -36,7 +36,7 @@ def ground(folder: Path) -> Iterator[Ground]:
     Article.objects.bulk_create(
         Article(pk=pk, slug=f"a{pk}", updated=FIRST) for pk in range(1, COUNT + 1)
     )
-    made = Ground(folder, "slow", SPLIT_GRACE=0)
+    made = Ground(folder, "slow")
     with made.stack:
         made.manage("build_sitemaps", "--ledger")
         assert Page.objects.count() > COUNT // LIMIT

@@ -20,24 +20,18 @@ from .verdict import Rules
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
-#: By the database: the journal's kind, options of the processes' connections, and
-#: ``SPLIT_GRACE``.
-KINDS: dict[str, list[tuple[str, dict[str, Any], int]]] = {
+#: By the database: the journal's kind, and options of the processes' connections.
+KINDS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "sqlite": [
-        ("DELETE", {"timeout": 60}, 0),
-        ("WAL", {"timeout": 60, "transaction_mode": "DEFERRED"}, 3),
+        ("DELETE", {"timeout": 60}),
+        ("WAL", {"timeout": 60, "transaction_mode": "DEFERRED"}),
     ],
-    "postgresql": [("", {}, 3)],
-    "mysql": [("", {}, 3)],
+    "postgresql": [("", {})],
+    "mysql": [("", {})],
 }
 if THOROUGH:
-    KINDS["sqlite"] += [
-        (journal, given, 3 - n) for journal, given, n in KINDS["sqlite"]
-    ]
-    KINDS["postgresql"].append(("", {}, 0))
-    KINDS["postgresql"] += [("", {"isolation_level": level}, 3) for level in (3, 4)]
-    KINDS["mysql"].append(("", {}, 0))
-    KINDS["mysql"].append(("", {"isolation_level": "repeatable read"}, 3))
+    KINDS["postgresql"] += [("", {"isolation_level": level}) for level in (3, 4)]
+    KINDS["mysql"].append(("", {"isolation_level": "repeatable read"}))
 
 SECONDS, WRITERS = (90.0, 6) if THOROUGH else (5.0, 3)
 #: Seconds that a writer pauses at most.
@@ -94,9 +88,9 @@ def each_kind(*, first: bool = False) -> Any:
     """Run a test for each kind of connection there is, or for the first one."""
     kinds = KINDS[connection.vendor]
     kinds = kinds[:1] if first and not THOROUGH else kinds
-    names = [f"{journal}-{grace}-{len(given)}" for journal, given, grace in kinds]
+    names = [f"{journal}-{len(given)}" for journal, given in kinds]
     return pytest.mark.parametrize(
-        ("journal_mode", "options", "grace"),
+        ("journal_mode", "options"),
         kinds,
         ids=names,
         indirect=["journal_mode"],
@@ -105,12 +99,12 @@ def each_kind(*, first: bool = False) -> Any:
 
 @each_kind()
 def test_all_at_once(
-    journal_mode: None, options: dict[str, Any], grace: int, tmp_path: Path
+    journal_mode: None, options: dict[str, Any], tmp_path: Path
 ) -> None:
     """Nobody is killed: all is known, and told, without comparing anything."""
     deferred = "transaction_mode" in options
     errors = (*LOCKED, "database is locked") if deferred else LOCKED
-    rules = Rules(grace, errors=errors)
+    rules = Rules(errors=errors)
     with arena(tmp_path, writers=WRITERS, rules=rules, options=options) as race:
         race.start_writers(PAUSE)
         for number in (1, 2):
@@ -125,10 +119,10 @@ def test_all_at_once(
 
 @each_kind(first=True)
 def test_all_are_killed(
-    journal_mode: None, options: dict[str, Any], grace: int, tmp_path: Path
+    journal_mode: None, options: dict[str, Any], tmp_path: Path
 ) -> None:
     """Then a comparison finds what was not recorded, and all is as if nobody was."""
-    rules = Rules(grace, kills=True, errors=(*LOCKED, *ENDED, "database is locked"))
+    rules = Rules(kills=True, errors=(*LOCKED, *ENDED, "database is locked"))
     with arena(tmp_path, writers=WRITERS, rules=rules, options=options) as race:
         server = race.serve("gunicorn", "--workers", "2")
         race.start_writers(PAUSE)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from tests.support.fakes.webhook import Heard
+
 from .journal import Line
 from .reader import ADDRESS, Noted
-from .truth import LIMIT, NEVER, Entry, Span, Truth, Url, section_of
+from .truth import ALWAYS, LIMIT, NEVER, Entry, Span, Truth, Url, section_of
 
 #: Seconds by which the clocks of databases and processes may differ.
 CLOCKS = 0.02
@@ -45,8 +47,6 @@ class Event(NamedTuple):
 class Rules:
     """What a race allows."""
 
-    #: ``SPLIT_GRACE``.
-    grace: float
     #: Whether anybody is killed.
     kills: bool = False
     #: Parts of the texts of errors that processes may meet with.
@@ -68,8 +68,6 @@ class Look:
         self.is_index = any(isinstance(name, int) for name, _ in self.found)
         before, after = self._pages("before"), self._pages("after")
         self.pages = [*before.values(), *after.values()]
-        #: Those that may show what they had before they were split.
-        self.in_grace = [page for page in self.pages if page.grace > self.begun - 0.1]
         self.is_noted = None not in (line["before"], line["after"])
         #: From when on it may say what was: who finds a page being built gets what it
         #: had, and where processes and connections end, so may others.
@@ -97,7 +95,7 @@ class Look:
             return True
         if self.is_index or not own:
             return not self.is_noted
-        return bool(self.since < span.began.recorded or {*own} & {*self.in_grace})
+        return self.since < span.began.recorded
 
     def __str__(self) -> str:
         names = ("get", "status", "by", "sent", "tag", "modified", "quiet")
@@ -118,11 +116,16 @@ class Verdict:
         events: Sequence[Event],
         posts: dict[str, list[float]],
         rules: Rules,
+        rounds: Sequence[tuple[float, float]],
     ) -> None:
         self.truth, self.events, self.posts, self.rules = truth, events, posts, rules
+        #: From when to when a worker looked for changes.
+        self.rounds = rounds
         self.problems: dict[str, list[str]] = defaultdict(list)
         #: URLs in the gap, though there was an event.
         self.gaps: set[Url] = set()
+        #: What each webhook heard of each path.
+        self.heard: dict[str, dict[str, list[Heard]]] = {}
         self.by_url: dict[Url, list[Event]] = defaultdict(list)
         for event in events:
             self.by_url[event.section, event.location].append(event)
@@ -143,7 +146,13 @@ class Verdict:
         """Return what happened to a URL, what was recorded of it, and what was sent."""
         events = [f"{e.id} {e.kind} at {e.at:.3f}" for e in self.by_url.get(url, ())]
         posts = [f"{at:.3f}" for at in self.posts.get(url[1], ())]
-        return f"{self.truth.about(url)}\nevents: {events}\nposts: {posts}"
+        told = [
+            f"{webhook}: {[f'{one.kind} at {one.at:.3f}' for one in heard[url[1]]]}"
+            for webhook, heard in self.heard.items()
+            if url[1] in heard
+        ]
+        found = [self.truth.about(url), f"events: {events}", f"posts: {posts}", *told]
+        return "\n".join(found)
 
     # What was recorded of URLs, and what the engine was told
 
@@ -187,6 +196,42 @@ class Verdict:
         for url in self.truth.by_url:
             self._check_known(url, self.posts.get(url[1], ()), "submitted")
 
+    def check_webhooks(self, heard: dict[str, dict[str, list[Heard]]]) -> None:
+        """Who hears all knows what is listed; the others heard all of their kind."""
+        self.heard = heard
+        for url in self.truth.by_url:
+            self._check_heard(url, heard["all"].get(url[1], []))
+        for webhook in set(heard) - {"all"}:
+            for url, events in self.by_url.items():
+                last = max((e.at for e in events if e.kind == webhook), default=None)
+                told = [one.at for one in heard[webhook].get(url[1], ())]
+                if last is not None and max(told, default=-math.inf) < last - CLOCKS:
+                    self.wrong(f"{webhook}, and nobody told", url[1], url)
+            for location, found in heard[webhook].items():
+                if {one.kind for one in found} != {webhook}:
+                    url = section_of(location), location
+                    self.wrong(f"told who hears of {webhook} alone", found, url)
+        for location in set(heard["all"]) - {url for _, url in self.truth.by_url}:
+            self.wrong("told, and was never listed", heard["all"][location])
+
+    def _check_heard(self, url: Url, heard: Sequence[Heard]) -> None:
+        """What is listed was last told as that, and what is gone as removed."""
+        spans, entry = self.truth.by_url[url], self.truth.last_entry(url)
+        # What there was at the beginning is listed without a word.
+        is_first = min(span.began for span in spans) == ALWAYS
+        last = heard[-1].kind if heard else "changed" if is_first else "removed"
+        if (last == "removed") != (entry is None):
+            at = heard[-1].at if heard else -math.inf
+            if entry is not None or not self._is_gap(url, at):
+                self.wrong(f"last told {last}, and is {entry}", url[1], url)
+        is_plain = not is_first and all(
+            before.key == after.key and before.ended == after.began
+            for before, after in pairwise(spans)
+        )
+        added = {one.id for one in heard if one.kind == "added"}
+        if is_plain and len(added) > 1:
+            self.wrong("created once, and told added twice", url[1], url)
+
     def _check_known(self, url: Url, told: Sequence[float], what: str) -> None:
         """Whoever looked when it was last told of has seen how it is now."""
         # Or as it was before the race.
@@ -225,8 +270,7 @@ class Verdict:
         for span in spans:
             earlier = [other for other in spans if other.began < span.began]
             others = [other for other in earlier if other.key != span.key]
-            is_short = span.ended.last - span.began.first < LATE
-            is_back = bool(others) or (bool(earlier) and is_short)
+            is_back = bool(others) or (bool(earlier) and not self._is_seen(span))
             if not is_back or not span.may_be(last - CLOCKS, last + CLOCKS):
                 continue
             if any(span.began.first <= at <= span.ended.last for at in events):
@@ -234,6 +278,14 @@ class Verdict:
                 return len(self.gaps) <= 1 + len(self.truth.operations) // RARE
             return True
         return False
+
+    def _is_seen(self, span: Span) -> bool:
+        """Tell whether somebody surely looked while a row was as in a span."""
+        if span.ended.last - span.began.first < LATE:
+            return False
+        # On a busy machine it may be many seconds before a worker's turn comes.
+        since, until = span.began.recorded, span.ended.first
+        return any(since <= begun and ended <= until for begun, ended in self.rounds)
 
     # What the processes met with
 
@@ -260,11 +312,6 @@ class Verdict:
                 self._check_page(look)
         self._check_tags(looks)
         self._check_index_times(looks)
-        self._check_splits(looks)
-        by_path: dict[str, list[Look]] = defaultdict(list)
-        for look in sorted(looks, key=lambda look: look.begun):
-            if look.number is not None and look.line["found"] is not None:
-                self._check_stays(by_path[look.line["get"]], look)
 
     def _check_status(self, look: Look) -> None:
         status = look.line["status"]
@@ -309,19 +356,17 @@ class Verdict:
         repeated = [entry for entry, n in Counter(look.found).items() if n > 1]
         if repeated or len(look.found) > LIMIT:
             self.wrong(what, f"{look}: {len(look.found)}, twice {repeated}")
-        # In its grace a page shows what was listed at any time before it was split.
-        since = -math.inf if look.in_grace else look.since
         for entry in look.found:
-            if not self.truth.may_be_listed(entry, since, look.ended):
+            if not self.truth.may_be_listed(entry, look.since, look.ended):
                 url = section, entry.location
                 self.wrong(what, f"{look}\n  it has {entry}", url)
         ranges = {(page.lower, page.upper) for page in look.pages}
         # Where one of the two is not known, it may have been split meanwhile.
         is_known = look.is_noted and len(ranges) == 1
-        if look.line["found"] is None or look.in_grace or not is_known:
+        if look.line["found"] is None or not is_known:
             return
         locations = {entry.location for entry in look.found}
-        for span in self.truth.sure(section, since, look.ended, *ranges):
+        for span in self.truth.sure(section, look.since, look.ended, *ranges):
             if span.location not in locations:
                 url = section, span.location
                 self.wrong(what, f"{look}\n  it lacks {span}", url)
@@ -343,39 +388,3 @@ class Verdict:
                 shown = "\n  ".join(map(str, own))
                 url = crawl["crawl"], span.location
                 self.wrong("missing from all pages", f"{span}\n  {shown}", url)
-
-    def _check_splits(self, looks: Iterable[Look]) -> None:
-        """A page whose entries went to others has a grace."""
-        last: dict[Any, tuple[float, Noted]] = {}
-        for at, section, page in sorted(
-            (look.line[at], look.section, Noted(*row))
-            for look in looks
-            for at, when in (("begun", "before"), ("ended", "after"))
-            for row in look.line[when] or ()
-        ):
-            before, former = last.get((section, page.number), (-math.inf, page))
-            last[section, page.number] = at, page
-            is_soon = at - before < self.rules.grace - COMMIT
-            if not is_soon or former.grace or page.grace:
-                continue
-            # These were on it, because they were known when its rows were read.
-            went = page.upper, former.upper
-            for span in self.truth.sure(section, former.read_at, at, went):
-                self.wrong("split without a grace", f"{span}\n  {former}\n  {page}")
-
-    def _check_stays(self, earlier: list[Look], look: Look) -> None:
-        """A split takes no URL from who holds the index of before."""
-        locations = {entry.location for entry in look.found}
-        over = any(0 < page.grace <= look.ended for page in look.pages)
-        for former in () if over or not look.is_noted else reversed(earlier):
-            if former.begun + self.rules.grace - COMMIT < look.ended:
-                break
-            is_over = any(page.grace < look.ended for page in former.in_grace)
-            if is_over or former.ended > look.begun:
-                continue
-            gone = {e.location for e in former.found} - locations
-            for span in (s for g in gone for s in self.truth.by_url[look.section, g]):
-                is_here = any(p.lower <= span.key < p.upper for p in former.pages)
-                if is_here and span.is_sure(former.begun, look.ended):
-                    self.wrong("a page lost it", f"{span}\n  {former}\n  {look}")
-        earlier.append(look)

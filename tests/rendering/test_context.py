@@ -27,9 +27,9 @@ from django.utils import timezone, translation
 from lxml import etree
 
 from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.building.pages import build
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination.bounds import fill
-from django_sitemaps_plus.publishing.pages import build
 from django_sitemaps_plus.rendering import digest
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.site import Site

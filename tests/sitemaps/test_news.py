@@ -16,8 +16,10 @@ from django.utils import timezone
 
 from django_sitemaps_plus import NewsSitemap, Route
 from django_sitemaps_plus.checks.sections import check_section
+from django_sitemaps_plus.delivery.outbox import sitemap_notices
 from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.serving.index import addresses
 from django_sitemaps_plus.sitemaps.news import day_of, language_of
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import (
@@ -25,10 +27,19 @@ from django_sitemaps_plus.sitemaps.sections import (
     source,
     source_of,
 )
+from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
-from tests.support.helpers import body, locations, told
+from tests.support.helpers import (
+    ArticleSitemap,
+    body,
+    listed,
+    locations,
+    run_command,
+    told,
+)
 from tests.testapp.models import Article, Category
 
+SITE = "https://www.example.com"
 PAGE = "/sitemap-news-1.xml"
 
 
@@ -190,7 +201,7 @@ def test_the_name_and_the_language_may_be_those_of_the_row(
     register("news", Papers)
     page = body(client.get(PAGE))
     assert b"<news:name>dagens</news:name><news:language>sv</news:language>" in page
-    assert source("news").reports_removed is False
+    assert source("news").is_news
 
 
 def evaluated(sitemap: Any) -> Any:
@@ -214,6 +225,8 @@ def evaluated(sitemap: Any) -> Any:
         ),
         ({"publication_name": None}, "publication_name"),
         ({"publication_language": "english"}, "english"),
+        ({"title": F("title")}, "title is what people call the section"),
+        ({"item_title": lambda self, item: item.title}, "item_title is a method"),
     ],
 )
 def test_what_cannot_be_news_is_a_check_error(
@@ -228,3 +241,115 @@ def test_what_cannot_be_news_is_a_check_error(
 def test_what_is_declared_well_passes_the_checks(register: Register) -> None:
     register("news", Daily)
     assert list(check_section("news")) == []
+    own = {"news": lambda self, item: {"title": item.title}, "title": "Our news"}
+    register("own", type("Own", (Daily,), own))
+    assert list(check_section("own")) == []
+
+
+def text_at(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+# Beside other sections
+
+
+@pytest.fixture
+def twice(register: Register) -> None:
+    """An article that is news, listed in an ordinary section as well."""
+    published("old", ago(days=9))
+    published("new", ago(hours=1))
+    # Registered first: it is not what the article is listed by.
+    register("news", Daily)
+    register("article", ArticleSitemap)
+    run_command("build_sitemaps")
+
+
+def sitemaps_in_robots(client: Client) -> list[str]:
+    lines = text_at(client, "/robots.txt").splitlines()
+    return [line.split()[-1] for line in lines if line.startswith("Sitemap:")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_news_are_a_file_of_their_own_that_robots_txt_names(
+    client: Client, twice: None
+) -> None:
+    new, old = f"{SITE}/articles/new/", f"{SITE}/articles/old/"
+    assert locations(client.get("/sitemap.xml")) == [old, new]
+    assert b"news:" not in body(client.get("/sitemap.xml"))
+    assert locations(client.get("/sitemap-news.xml")) == [new]
+    both = [f"{SITE}/sitemap.xml", f"{SITE}/sitemap-news.xml"]
+    assert sitemaps_in_robots(client) == both
+    address = Site.current().address()
+    assert address is not None
+    assert addresses(address) == both
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_index_of_other_sections_has_no_news(
+    client: Client, register: Register, twice: None
+) -> None:
+    register("short", type("Short", (ArticleSitemap,), {"limit": 1}))
+    run_command("build_sitemaps")
+    assert {path_of(entry) for entry in listed(client.get("/sitemap.xml"))} == {
+        "/sitemap-article-1.xml",
+        "/sitemap-short-1.xml",
+        "/sitemap-short-2.xml",
+    }
+    assert f"{SITE}/sitemap-news.xml" in sitemaps_in_robots(client)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_site_of_news_only_has_them_at_its_own_address(
+    client: Client, register: Register
+) -> None:
+    published("new", ago(hours=1))
+    register("news", Daily)
+    assert locations(client.get("/sitemap.xml")) == [f"{SITE}/articles/new/"]
+    assert sitemaps_in_robots(client) == [f"{SITE}/sitemap.xml"]
+    # Several are not joined.
+    register("other", type("Other", (Daily,), {}))
+    for _ in range(2):
+        assert {path_of(entry) for entry in listed(client.get("/sitemap.xml"))} == {
+            "/sitemap-news-1.xml",
+            "/sitemap-other-1.xml",
+        }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_robots_txt_names_the_sitemap_though_a_section_cannot_be_created(
+    client: Client, register: Register, settings: Any
+) -> None:
+    published("new", ago(hours=1))
+    register("article", ArticleSitemap)
+
+    def broken() -> NewsSitemap:
+        raise LookupError
+
+    registry.add("broken", broken)
+    try:
+        assert sitemaps_in_robots(client) == [f"{SITE}/sitemap.xml"]
+    finally:
+        registry.remove("broken")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_engines_and_receivers_are_told_of_the_file_of_news(
+    settings: Any, twice: None
+) -> None:
+    memory = "django_sitemaps_plus.engines.memory.Memory"
+    settings.SITEMAPS_PLUS = {
+        **settings.SITEMAPS_PLUS,
+        "ENGINES": {"memory": {"BACKEND": memory}},
+    }
+    address = Site.current().address()
+    assert address is not None
+    assert [notice.url for notice in sitemap_notices(address)] == [
+        f"{SITE}/sitemap.xml",
+        f"{SITE}/sitemap-news.xml",
+    ]
+
+
+def path_of(url: str) -> str:
+    return url.removeprefix(SITE)

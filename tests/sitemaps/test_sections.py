@@ -9,11 +9,8 @@ from django.db.models import F
 
 from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.publishing.status import states
 from django_sitemaps_plus.sitemaps.sections import source_of
-from tests.conftest import Register
-from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.helpers import ArticleSitemap
 from tests.testapp.models import Article
 
 
@@ -79,45 +76,3 @@ def test_contrib_s_hooks_are_obeyed_by_position(name: str) -> None:
     if name != "paginator":
         setattr(instance, name, lambda *args, **kwargs: [])
         assert source_of("any", instance).by_position == f"it overrides {name}"
-
-
-def at(self: Any, item: Any) -> str:
-    return f"/articles/{item.slug}/"
-
-
-def entries(self: Any, item: Any) -> Any:
-    return [{"location": at(self, item)}]
-
-
-#: As a ready class of this package's is.
-Ready = type(
-    "Ready",
-    (Sitemap,),
-    {
-        "model": Article,
-        "location": at,
-        "get_urls_for_item": entries,
-        "__module__": "django_sitemaps_plus.contrib.example",
-    },
-)
-NEXT = "run manage.py check_sitemaps --suggest article"
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("cls", "expected"),
-    [
-        (Ready, ""),
-        (type("Heir", (Ready,), {"priority": 0.5}), ""),
-        (type("Own", (Ready,), {"lastmod": lambda self, item: item.updated}), NEXT),
-        (type("Plain", (Sitemap,), {"model": Article, "location": at}), NEXT),
-    ],
-)
-def test_nobody_is_asked_to_rewrite_a_ready_class(
-    register: Register, cls: type, expected: str
-) -> None:
-    register("article", cls)
-    articles(1)
-    run_command("build_sitemaps")
-    [state] = states(["article"])
-    assert state.next == expected

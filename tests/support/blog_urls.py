@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.contrib.sitemaps import Sitemap
 from django.urls import include, path
 
+from tests.testapp.models import Article
 from tests.testapp.views import anything
 
 urlpatterns = [
@@ -22,3 +24,16 @@ class ByHost:
         if request.get_host().startswith("blog."):
             request.urlconf = "tests.support.blog_urls"
         return self.get_response(request)
+
+
+class Former(Sitemap):
+    """The posts, as contrib has them."""
+
+    def items(self):
+        return Article.objects.filter(title="blog").order_by("pk")
+
+    def location(self, item):
+        return f"/posts/{item.slug}/"
+
+
+FORMER = {"old": Former}

@@ -42,11 +42,11 @@ def _use(options: dict[str, Any]) -> None:
     """Configure the engine in this process."""
     from django.conf import settings
 
-    from django_sitemaps_plus.conf import get_settings
+    from django_sitemaps_plus import conf
     from django_sitemaps_plus.delivery.engines import engines
     from tests.support.outbox_world import use
 
-    get_settings.cache_clear()
+    conf._memory.clear()
     engines.cache_clear()
     use(settings, log=("Log", options))
 

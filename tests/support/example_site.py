@@ -25,11 +25,14 @@ _WAIT = 60
 
 
 @contextmanager
-def example_site(folder: Path, last: str, path: Path = ROOT) -> Iterator[str]:
+def example_site(
+    folder: Path, last: str, path: Path = ROOT, *, code: str = "pass"
+) -> Iterator[str]:
     """
     Load characters up to ``last`` into ``folder``, and serve them; yields the address.
 
-    ``path`` is where the package is found. Somebody may log in as "admin", "admin".
+    ``path`` is where the package is found; ``code`` is run in the shell. Somebody may
+    log in as "admin", "admin".
     """
     port = free_port()
     address = f"http://127.0.0.1:{port}"
@@ -49,6 +52,7 @@ def example_site(folder: Path, last: str, path: Path = ROOT) -> Iterator[str]:
 
     run("load_unicode", "--last", last, "--verbosity", "0")
     run("createsuperuser", "--noinput", "--verbosity", "0")
+    run("shell", "--command", code, "--verbosity", "0")
     log = (folder / "server.log").open("w")
     server = subprocess.Popen(
         [*manage, "runserver", "--noreload", f"127.0.0.1:{port}"],

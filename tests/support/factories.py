@@ -65,3 +65,10 @@ def articles(count: int, **fields: object) -> list[models.Article]:
     made = ArticleFactory.build_batch(count, **fields)
     models.Article.objects.bulk_create(made)
     return list(models.Article.objects.order_by("-pk")[:count])[::-1]
+
+
+def dated_anew(article: models.Article) -> models.Article:
+    """Return an article with a newer date: what has not changed is not told."""
+    assert article.updated is not None
+    article.updated += dt.timedelta(days=1)
+    return article

@@ -203,7 +203,7 @@ def _in_a_transaction() -> Callable[[], object]:
 
 
 def _refresh() -> Callable[[], object]:
-    from django_sitemaps_plus.publishing.refresh import refresh_all, report_all
+    from django_sitemaps_plus.building.refresh import refresh_all, report_all
     from django_sitemaps_plus.sitemaps import sections
     from django_sitemaps_plus.sitemaps.site import Site
 

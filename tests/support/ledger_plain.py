@@ -7,9 +7,11 @@ compared as its own database compares it, and here as an integer.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import accumulate
+
+from django_sitemaps_plus.pagination import cutting
 
 
 @dataclass
@@ -60,18 +62,14 @@ class PlainPage:
     marked: bool = False
     #: Its bytes are still stored.
     stored: bool = False
-    #: It was split lately, and what is served until that is over, if it is stored.
-    in_grace: bool = False
-    grace: Content | None = None
     #: How many entries the ledger believes it has; None if it does not know.
     count: int | None = None
 
     @property
     def shown(self) -> Content:
         """What is served."""
-        shown = self.grace or self.content
-        assert shown is not None
-        return shown
+        assert self.content is not None
+        return self.content
 
 
 @dataclass
@@ -80,7 +78,6 @@ class PlainLedger:
 
     limit: int
     changefreq: str = "daily"
-    split_grace: bool = True
     filled: bool = False
     #: Whether the section's address holds an index.
     is_index: bool = False
@@ -102,7 +99,7 @@ class PlainLedger:
     @property
     def size(self) -> int:
         """How many rows a page gets that is not made at the right edge."""
-        return max(1, math.floor(self.limit * 0.9))
+        return cutting.filled_to(self.limit)
 
     def live(self) -> list[int]:
         """Return the ranks of all rows that are listed, in order."""
@@ -221,26 +218,11 @@ class PlainLedger:
             if former is None:
                 # Nobody knows what was listed: what was not saved goes unsaid.
                 self.unsaid |= listed | {e.location for e in _entries(before)}
-            elif any(
-                entry.location in {e.location for e in _entries(part.content)}
-                for part in parts[1:]
-                for entry in former.entries
-            ):
-                self._begin_grace(page, former)
             self.pending -= mine
             self.unassigned -= mine
             self.assigned -= mine
             self.unreported -= mine
         return page.shown
-
-    def _begin_grace(self, page: PlainPage, former: Content) -> None:
-        if self.split_grace and not page.in_grace:
-            page.in_grace, page.grace = True, former
-
-    def end_grace(self) -> None:
-        """Let the hour after a split go by."""
-        for page in self.pages:
-            page.in_grace, page.grace = False, None
 
     def _build(self, page: PlainPage) -> None:
         page.content = self.right(page)
@@ -274,7 +256,6 @@ class PlainLedger:
                 self.serve(page)
             if next_number != self.next_number:
                 continue
-            # Not what a page that was split shows to those who ask for it alone.
             shown = [page.content for page in listed if page.content]
             if len(listed) == 1 or sum(len(s.entries) for s in shown) <= self.limit:
                 return listed, shown
@@ -301,8 +282,7 @@ class PlainLedger:
         return is_blank and (self.all_pending or bool(self.unassigned))
 
     def _is_empty(self, page: PlainPage) -> bool:
-        same = page.code == self.changefreq and not page.in_grace
-        return page.count == 0 and same
+        return page.count == 0 and page.code == self.changefreq
 
     def _few(self, listed: list[PlainPage]) -> bool:
         counts = [page.count for page in listed]
@@ -310,7 +290,9 @@ class PlainLedger:
             return False
         share = 0.8 if self.is_index else 1
         known = [
-            (0 if page is listed[-1] else self.limit * 0.9) if count is None else count
+            (0 if page is listed[-1] else self.limit * cutting.FILL)
+            if count is None
+            else count
             for page, count in zip(listed, counts, strict=True)
         ]
         return sum(known) <= self.limit * share
@@ -320,12 +302,12 @@ class PlainLedger:
         ranks = self.ranks(page)
         if len(ranks) <= self.limit:
             return []
-        index = self.pages.index(page)
+        index, most = self.pages.index(page), len(ranks)
         if index + 1 == len(self.pages):
-            cuts = ranks[self.limit :: self.size]
+            sizes = cutting.tail(self.limit, self.limit, most)
         else:
-            pieces = max(2, math.ceil(len(ranks) / self.size))
-            cuts = [ranks[len(ranks) * piece // pieces] for piece in range(1, pieces)]
+            sizes = cutting.halves(self.limit, self.limit, most, len(ranks))
+        cuts = [ranks[at] for at in accumulate(sizes) if at < len(ranks)]
         return self._add(cuts, after=index)
 
     def _add(

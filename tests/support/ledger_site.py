@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.test import Client, override_settings
 
+from django_sitemaps_plus.building.refresh import Leisure
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.publishing.refresh import Leisure
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from tests.support.ledger_kinds import KINDS, Kind
@@ -111,7 +111,7 @@ class Site:
     def settle(self) -> dict[int, list[int]]:
         """Let hours pass, with crawlers coming by; return what they find then."""
         for _ in range(2):
-            age(verified=True, grace=True)
+            age(verified=True)
             self.crawl()
         return self.crawl()
 
@@ -124,8 +124,7 @@ class Site:
                 pass
 
     def check_ranges(self) -> None:
-        """No page shows another's rows, once its grace is over."""
-        age(grace=True)
+        """No page shows another's rows."""
         found = self.pages()
         lowers = [page.lower and int(json.loads(page.lower)[0]) for page in found]
         for page, lower, upper in zip(found, lowers, [*lowers[1:], None], strict=True):

@@ -20,13 +20,14 @@ from django.db.models import F, Q, QuerySet
 from django.test import Client
 
 from django_sitemaps_plus import Route, Sitemap, touch
+from django_sitemaps_plus.building import refresh
 from django_sitemaps_plus.exceptions import Filling
 from django_sitemaps_plus.models import Change, Page, PageFile, Section
 from django_sitemaps_plus.pagination import bounds
-from django_sitemaps_plus.publishing import refresh
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.storing.lost import NOTHING
 from tests.support.helpers import told
 from tests.support.ledger_kinds import Key, Kind
 from tests.support.ledger_plain import Content, Entry, PlainLedger, PlainPage, Row
@@ -76,7 +77,7 @@ def place() -> SiteAddress:
     return found
 
 
-def age(*, verified: bool = False, grace: bool = False, read: bool = False) -> None:
+def age(*, verified: bool = False, read: bool = False) -> None:
     """Let time pass, by the ledger's own notes of when something was."""
     if read:
         Page.objects.exclude(read_at=0).update(read_at=F("read_at") - HOURS)
@@ -84,8 +85,6 @@ def age(*, verified: bool = False, grace: bool = False, read: bool = False) -> N
         # Zero is no time, but a mark.
         built = Page.objects.exclude(verified_at=0)
         built.update(verified_at=F("verified_at") - HOURS)
-    if grace:
-        Page.objects.filter(grace_until__gt=0).update(grace_until=1)
 
 
 def free_leases() -> None:
@@ -166,8 +165,6 @@ class World:
         self.log: list[str] = []
         #: The text of every content seen: the same rows must give the same bytes.
         self.bytes: dict[tuple[int, Content], tuple[str, bytes]] = {}
-        #: What an index listed: the pages, and their entries.
-        self.crawled: tuple[list[int], set[Entry]] | None = None
         #: What engines know that look at each URL of which they are notified.
         self.known: dict[tuple[int, int], bool] = {}
         self.former: dict[int, dict[str, Any]] = {}
@@ -240,15 +237,6 @@ class World:
         for rank in ranks:
             self.plain.rows[rank].live = live
             self._write(rank, self.plain.rows[rank])
-        if not live:
-            self._forget_crawled(ranks)
-
-    def _forget_crawled(self, ranks: list[int]) -> None:
-        """Let rows go; whether they come back in time is no matter of the grace."""
-        if self.crawled is not None:
-            numbers, entries = self.crawled
-            gone = {entry for entry in entries if entry.rank in ranks}
-            self.crawled = numbers, entries - gone
 
     def _write(self, rank: int, row: Row) -> None:
         if self.kind.model._meta.all_parents:
@@ -283,8 +271,6 @@ class World:
             return
         self.plain.rows[rank] = row
         self.plain.record([rank])
-        if former.live and not row.live:
-            self._forget_crawled([rank])
 
     def touch(self, ranks: list[int]) -> None:
         """Change rows behind the signals, and say so."""
@@ -308,10 +294,15 @@ class World:
         self.report()
         # In the order of their changes.
         rows = Change.objects.exclude(page=None).order_by("pk")
-        found = list(rows.values_list("page", "loses_url"))
-        losing = {page for page, loses in found if loses}
+        found = list(rows.values_list("page", "loses_url", "reported"))
+        # That no row is listed there is not looked into when all are rebuilt.
+        losing = {
+            page
+            for page, loses, reported in found
+            if loses or (loses is None and reported == NOTHING)
+        }
         refresh.refresh_all([self.source], place())
-        order = list(dict.fromkeys(page for page, _ in found))
+        order = list(dict.fromkeys(page for page, _, _ in found))
         missing = [page for page in order if page in losing]
         self.plain.refresh(missing, order)
 
@@ -348,7 +339,7 @@ class World:
     def lose(self, page: PlainPage) -> None:
         """Lose the bytes of a page, as somebody does who empties their table."""
         PageFile.objects.filter(page=self.stored(page)).delete()
-        page.stored, page.grace = False, None
+        page.stored = False
 
     def die_in_request(self, page: PlainPage, moment: int) -> None:
         """
@@ -411,7 +402,6 @@ class World:
         else:
             entries = [entry for content in shown for entry in content.entries]
             assert list(read_entries(body).entries) == entries, (body, entries)
-        self._remember(listed)
         return listed
 
     def _check_index(self, body: str, listed: list[PlainPage]) -> None:
@@ -424,45 +414,6 @@ class World:
             known = lastmods[int(number)]
             said = dt.datetime.fromisoformat(stamp).timestamp() if stamp else None
             assert said == (None if known is None else math.floor(known))
-
-    def _remember(self, listed: list[PlainPage]) -> None:
-        """Keep the index as a crawler does that comes back within the grace."""
-        if self.crawled is None and self.plain.split_grace:
-            ready = [page.shown for page in listed if self.plain.ready(page)]
-            # A page may still show what is gone. That may go, and come back later.
-            entries = {
-                entry
-                for content in ready
-                for entry in content.entries
-                if self._is_alive(entry)
-            }
-            self.crawled = [page.number for page in listed], entries
-
-    def forget_crawl(self) -> None:
-        """An hour later a crawler reads the index again before its pages."""
-        self.crawled = None
-
-    def check_crawl(self) -> None:
-        """No URL that was listed has gone from the pages of the index it stood in."""
-        if self.crawled is None:
-            return
-        numbers, entries = self.crawled
-        shown: set[Entry] = set()
-        for number in numbers:
-            page = self.plain.page(number)
-            assert page is not None
-            self.get_page(page)
-            shown.update(page.shown.entries)
-        alive = {entry for entry in entries if self._is_alive(entry)}
-        assert alive <= shown, alive - shown
-
-    def _is_alive(self, entry: Entry) -> bool:
-        row = self.plain.rows.get(entry.rank)
-        return row is not None and (row.live, row.revision, row.updated) == (
-            True,
-            entry.revision,
-            entry.updated,
-        )
 
     # Engines
 
@@ -551,17 +502,15 @@ class World:
 
     def crawl(self) -> None:
         """
-        Verify everything and wait until all grace is over: a complete, exact site.
+        Verify everything: a complete, exact site.
 
         Every row is then on one page exactly, every page within its limit, and engines
         that looked at each URL of which they were notified know them all.
         """
         for _ in range(2):
-            age(verified=True, grace=True)
-            self.plain.end_grace()
+            age(verified=True)
             for page in self.plain.pages:
                 page.stale = True
-            self.forget_crawl()
             self.get_address()
             for page in list(self.plain.pages):
                 self.get_page(page)

@@ -33,9 +33,9 @@ class Mirror(FakeSite):
     def record(self) -> None:
         """Take over what Django answers by now."""
         paths = ["/robots.txt", "/sitemap.xml", "/sitemap.xml.gz"]
-        self.pages = {path: _recorded(path) for path in paths}
+        self.pages = {path: recorded(path) for path in paths}
         listed = re.findall(r"<loc>[^<]*(/sitemap-[^<]*)<", self.text("/sitemap.xml"))
-        self.pages |= {path: _recorded(path) for path in listed}
+        self.pages |= {path: recorded(path) for path in listed}
 
     def text(self, path: str) -> str:
         """Return the text of a recorded reply."""
@@ -64,7 +64,8 @@ class Mirror(FakeSite):
         return self.cache.get(request.path) or super().answer(request)
 
 
-def _recorded(path: str) -> Reply:
+def recorded(path: str) -> Reply:
+    """Return what Django answers by now."""
     response = Client().get(path, headers={"accept-encoding": "gzip"})
     headers = {name: str(value) for name, value in response.headers.items()}
     headers.pop("Content-Length", None)

@@ -22,9 +22,12 @@ class Troubled(FileSystemStorage):
     #: Called before each write with how many there were; raises what the disk would.
     plan: Callable[[int], None] = staticmethod(lambda write: None)
     writes = 0
+    #: The name of what is written.
+    name = ""
 
     def _save(self, name: str, content: Any) -> str:
         type(self).writes += 1
+        type(self).name = name
         type(self).plan(self.writes)
         saved: str = super()._save(name, content)  # type: ignore[misc]  # no stub
         return saved

@@ -44,7 +44,7 @@ from django.urls import path  # noqa: E402 (after the setup)
 
 from django_sitemaps_plus.sitemaps.registry import registry  # noqa: E402 (after the setup)
 from tests import urls  # noqa: E402 (after the setup)
-from tests.publishing.test_freshness import News  # noqa: E402 (after the setup)
+from tests.storing.test_freshness import News  # noqa: E402 (after the setup)
 from tests.testapp.models import Article  # noqa: E402 (after the setup)
 
 registry.add("news", News)

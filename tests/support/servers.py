@@ -22,9 +22,9 @@ SOON = 45
 PLAIN = ["-c", "from tests.support.server_app import serve; serve({port})"]
 #: What makes its background do everything at once.
 HURRIED = {
-    "delivery.background.IDLE": 1.0,
-    "publishing.refresh.AGAIN": 0.5,
-    "publishing.refresh.SELDOM": 0.0,
+    "delivery.thread.IDLE": 1.0,
+    "building.refresh.AGAIN": 0.5,
+    "building.refresh.SELDOM": 0.0,
 }
 
 

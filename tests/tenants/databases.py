@@ -11,6 +11,8 @@ import json
 import os
 from typing import Any
 
+from tests.support.further_apps import APPS
+
 GIVEN = json.loads(os.environ["GIVEN"])
 SECRET_KEY = "tests only"
 USE_TZ = True
@@ -31,6 +33,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "tests.tenants.blog",
     "django_sitemaps_plus",
+    *APPS,
 ]
 MIDDLEWARE = ["tests.tenants.routing.by_host"]
 TEMPLATES = [

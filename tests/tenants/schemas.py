@@ -12,6 +12,8 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.support.further_apps import APPS
+
 GIVEN = json.loads(os.environ["GIVEN"])
 _url = urlsplit(GIVEN["database"])
 SECRET_KEY = "tests only"
@@ -31,17 +33,18 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 DATABASE_ROUTERS = ["django_tenants.routers.TenantSyncRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+OURS = ["django_sitemaps_plus", *APPS]
 SHARED_APPS = [
     "django_tenants",
     "tests.tenants.customers",
     "django.contrib.contenttypes",
-    *(["django_sitemaps_plus"] if GIVEN.get("shared") else []),
+    *(OURS if GIVEN.get("shared") else []),
 ]
 TENANT_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sites",
     "tests.tenants.blog",
-    *([] if GIVEN.get("shared") else ["django_sitemaps_plus"]),
+    *([] if GIVEN.get("shared") else OURS),
 ]
 INSTALLED_APPS = list(dict.fromkeys([*SHARED_APPS, *TENANT_APPS]))
 SITE_ID = 1

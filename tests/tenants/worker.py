@@ -125,10 +125,10 @@ def write_late(tenant: str) -> None:
 
 def store_reads(tenant: str) -> None:
     """Store who read sitemaps, while a tenant is current."""
-    from django_sitemaps_plus.publishing.readers import reader_counts
+    from django_sitemaps_plus import hooks
 
     with _inside(tenant):
-        reader_counts.store(at_once=True)
+        hooks.store(process_ends=True)
 
 
 def race(tenants: list[str], name: str, threads: int, count: int) -> list[str]:
@@ -221,11 +221,11 @@ def main() -> None:
     django.setup()
     from django.conf import settings
 
-    from django_sitemaps_plus.delivery import background
+    from django_sitemaps_plus.delivery import thread
 
     logging.getLogger("django_sitemaps_plus").addHandler(_Handler(logging.ERROR))
     if each := settings.GIVEN.get("each"):
-        background.EACH = each
+        thread.EACH = each
     for line in sys.stdin:
         command = json.loads(line)
         print(json.dumps(DO[command.pop("do")](**command)), flush=True)  # noqa: T201 (the parent reads it)

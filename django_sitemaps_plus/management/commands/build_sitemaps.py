@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +10,13 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
+from django_sitemaps_plus import hooks
+from django_sitemaps_plus.building import build
+from django_sitemaps_plus.building.build import SectionReport
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import build_jobs, documents, workers
-from django_sitemaps_plus.delivery.publish import publish as publish_files
-from django_sitemaps_plus.delivery.published import LEASE
+from django_sitemaps_plus.delivery import build_jobs, workers
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
+from django_sitemaps_plus.health.unlooked import is_audited
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
     FAILED,
@@ -24,8 +25,6 @@ from django_sitemaps_plus.management.utils import (
     counted,
     site_address,
 )
-from django_sitemaps_plus.publishing import build
-from django_sitemaps_plus.publishing.build import SectionReport
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps import sections as declared_sections
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -74,11 +73,6 @@ class Command(SitemapsCommand):
             help="with --reconcile: rebuild every page and compare its bytes",
         )
         parser.add_argument(
-            "--publish",
-            action="store_true",
-            help="then put what has changed into the storage of PUBLISH",
-        )
-        parser.add_argument(
             "--enqueue",
             choices=list(workers.WORKERS),
             help="have the workers of Celery, or of Django Tasks, build the pages",
@@ -96,7 +90,6 @@ class Command(SitemapsCommand):
         ledger: bool,
         reconcile: bool,
         deep: bool,
-        publish: bool,
         enqueue: str | None,
         jobs: int | None,
         **options: Any,
@@ -111,18 +104,6 @@ class Command(SitemapsCommand):
         if enqueue and (ledger or reconcile):
             raise CommandError(
                 "--enqueue builds pages: it does not go with --ledger or --reconcile.",
-                returncode=MISUSED,
-            )
-        if publish and (ledger or enqueue):
-            raise CommandError(
-                "--publish needs built pages: it does not go with --ledger or "
-                "--enqueue.",
-                returncode=MISUSED,
-            )
-        if publish and get_settings().publish is None:
-            raise CommandError(
-                "--publish needs a storage: set SITEMAPS_PLUS['PUBLISH'], for example "
-                '{"STORAGE": "sitemaps"}, with an alias of STORAGES.',
                 returncode=MISUSED,
             )
         if jobs is not None and not enqueue:
@@ -149,32 +130,11 @@ class Command(SitemapsCommand):
         if reconcile and not sections:
             self._remove_unregistered()
         if not ledger:
-            documents.announce()
+            hooks.rebuilt(lambda: False, is_asked=True)
         self._print_bad()
-        problems = [self._publish()] if publish else []
         if failed:
-            problems.append(f"Not all pages could be built: {', '.join(failed)}.")
-        return " ".join(filter(None, problems))
-
-    def _publish(self) -> str:
-        """Publish what has changed; return what is wrong."""
-        site, puts, deleted = site_address(), 0, 0
-        end = time.monotonic() + 2 * LEASE
-        while time.monotonic() < end:
-            done = publish_files(site, at_once=True)
-            if done is None:
-                # Another process is at it, or was killed.
-                time.sleep(build.POLL)
-                continue
-            puts, deleted = puts + done.puts, deleted + done.deleted
-            if done.is_cut_short:
-                continue
-            for text in done.errors:
-                self.complain(text)
-            gone = f", {deleted} deleted" if deleted else ""
-            self.say(f"Published: {counted(done.files, 'file')}; {puts:,} put{gone}.")
-            return "Not all files could be published." if done.errors else ""
-        return "Another process is publishing. Run the command again when it is done."
+            return f"Not all pages could be built: {', '.join(failed)}."
+        return ""
 
     def _enqueue(self, where: str, wanted: list[str], jobs: int) -> None:
         """Have workers build the pages; say what was handed over, and to whom."""
@@ -196,8 +156,7 @@ class Command(SitemapsCommand):
             ) from error
         self.say(
             f"{counted(jobs, 'job')} for {_CALLED[where]} enqueued, which will build "
-            f"{counted(len(wanted), 'section')}. To see how far they are, run: "
-            "manage.py check_sitemaps"
+            f"{counted(len(wanted), 'section')}.{_seen('To see how far they are, run')}"
         )
 
     def _work(self, name: str, *, ledger: bool, reconcile: bool, deep: bool) -> bool:
@@ -253,23 +212,22 @@ class Command(SitemapsCommand):
         work = "" if ledger else f"; {done.changed} built, {done.unchanged} unchanged"
         bad = f"; {counted(done.bad, 'row')} left out" if done.bad else ""
         self.say(f"{start} {counted(done.pages, 'page')}{entries}{work}{bad}.")
+        if done.is_outdated and not ledger:
+            self.warn(
+                f"{start} nothing was stored, because servers run other code. Run the "
+                "command again when they have been restarted with this code."
+            )
         self._bad_rows += done.bad
         for key, why in done.problems[: _SHOWN - len(self._bad)]:
             self._bad.append(f"  {done.name} {key}: {why}")
         if done.repeated:
             entries = counted(done.repeated, "entry", "entries")
             self.say(
-                f"  {entries} with the URL of another entry of the same page. Run: "
-                "manage.py check_sitemaps"
+                f"  {entries} with the URL of another entry of the same page."
+                f"{_seen('Run')}"
             )
         for key, why in done.omitted[:_SHOWN]:
             self.say(f"  Row {key} is {why}.")
-        if done.waiting:
-            minutes = counted(max(1, get_settings().SPLIT_GRACE // 60), "minute")
-            self.say(
-                f"  {counted(done.waiting, 'page')} split: for {minutes} the left part "
-                "serves its former bytes, so that no crawler misses a URL."
-            )
         for error in done.errors:
             self.complain(f"  {error}")
 
@@ -283,3 +241,8 @@ class Command(SitemapsCommand):
 
 def _unless_done(write: Callable[..., None]) -> Callable[[int, int], None]:
     return lambda seen, total: None if seen == total else write(seen, total)
+
+
+def _seen(advice: str) -> str:
+    """Return the advice to look by ``check_sitemaps``, if there is that command."""
+    return f" {advice}: manage.py check_sitemaps" if is_audited() else ""

@@ -6,7 +6,6 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -15,22 +14,14 @@ from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.timezone import get_default_timezone, is_naive, localtime
 from django.utils.translation import override
 
-from django_sitemaps_plus.audit.kinds import ERROR
+from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes import url_changes as happened
 from django_sitemaps_plus.changes.hints import write_late
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.changes.recorder import write_remembered
-from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import (
-    background,
-    documents,
-    guards,
-    outbox,
-    requests,
-)
+from django_sitemaps_plus.delivery import background, guards, outbox, requests
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
-from django_sitemaps_plus.delivery.published import state as published_state
 from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
@@ -38,6 +29,7 @@ from django_sitemaps_plus.health import alerts as attention
 from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.health.check import check
 from django_sitemaps_plus.health.engines import EngineHealth, all_engines
+from django_sitemaps_plus.health.levels import ERROR
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
@@ -46,8 +38,9 @@ from django_sitemaps_plus.management.utils import (
     counted,
     site_address,
 )
+from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.publishing import index
+from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.registry import registry
 
@@ -142,8 +135,8 @@ class Command(SitemapsCommand):
             return self._confirm()
         is_asked = any(options[name] for name in ("url", "all", "since"))
         only_looks = options["check"] or options["status"]
-        is_heard = urls_changed.has_listeners() or documents.are_wanted()
-        is_heard = is_heard or get_settings().publish is not None
+        is_heard = urls_changed.has_listeners() or hooks.is_prompt()
+        is_heard = is_heard or hooks.changes_wait() is not None
         if not engines() and not (only_looks or (is_heard and not is_asked)):
             raise CommandError(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
@@ -243,7 +236,8 @@ class Command(SitemapsCommand):
         names = self.sections or registry.sources()
         with override("en"):
             wrong = [one for one in names if one not in unreported]
-            alerts = [*attention.section_alerts(wrong), *attention.away_alerts()]
+            alerts = [*attention.section_alerts(wrong), *attention.of_apps(wrong)]
+            alerts += attention.of_apps(names)
             troubles = [alert.sentence for alert in attention.errors(alerts)]
         if self.as_json:
             self.print_json(
@@ -302,20 +296,26 @@ class Command(SitemapsCommand):
         with override("en"):
             alerts = attention.alerts(aliases=self.aliases, refusal=refusal)
         late = sum(one.late for one in chosen)
-        published = published_state()
+        standings = list(hooks.status())
+        of_apps = [one for one in standings if not isinstance(one, hooks.Failed)]
+        failed = [str(one) for one in standings if isinstance(one, hooks.Failed)]
         if self.as_json:
             self.print_json(
                 engines=[_state(one) for one in chosen if one.state.pk],
                 sitemaps=[{"engine": alias, **asdict(one)} for alias, one in said],
                 late=late,
-                published=published and asdict(published),
+                **{one.key: one.data for one in of_apps},
                 alerts=list(map(_alert, alerts)),
             )
         else:
             blocks = [
                 *map(standing.of_engine, chosen),
                 *(standing.of_sitemap(alias, one) for alias, one in said),
-                *([standing.of_storage(published)] if published else []),
+                *(
+                    standing.Block(one.heading, one.values)
+                    for one in of_apps
+                    if one.heading
+                ),
             ]
             for line in standing.printed(blocks):
                 self.say(line)
@@ -324,13 +324,15 @@ class Command(SitemapsCommand):
                 if alert.level != ERROR:
                     text = f"{alert.level.title()}: {alert.sentence}"
                     self.say("\n".join(standing.wrapped(text)))
-        return "\n".join(alert.sentence for alert in attention.errors(alerts))
+        wrong = [alert.sentence for alert in attention.errors(alerts)]
+        return "\n".join([*wrong, *failed])
 
     def _confirm(self) -> str:
         waiting = url_changes().filter(on_hold=True).order_by()
         if self.sections:
             waiting = waiting.filter(section__in=self.sections)
-        names = waiting.values_list("section", flat=True).distinct()
+        held = waiting.values_list("section", flat=True).distinct()
+        names = {*self.sections, *held}
         done = {name: happened.confirm(name, time.time()) for name in sorted(names)}
         if self.as_json:
             self.print_json(confirmed=done)
@@ -415,9 +417,9 @@ def _alert(one: Alert) -> dict[str, Any]:
 
 def _clock(seconds: float) -> str:
     """Return a time of today as "02:15", another with its date."""
-    moment = localtime(datetime.fromtimestamp(seconds, UTC), get_default_timezone())
+    at = localtime(moment(seconds), get_default_timezone())
     today = localtime(timezone=get_default_timezone()).date()
-    return f"{moment:%H:%M}" if moment.date() == today else f"{moment:%Y-%m-%d %H:%M}"
+    return f"{at:%H:%M}" if at.date() == today else f"{at:%Y-%m-%d %H:%M}"
 
 
 def _moment(text: str) -> float:
@@ -473,7 +475,8 @@ def _when(seconds: float) -> str:
 
 
 def _checked(name: str, found: CheckResult) -> str:
-    text = f"{'ok' if found.is_good else 'WRONG':5}  {name}: {found.text}"
+    word = "warn" if found.is_warning else "ok" if found.is_good else "WRONG"
+    text = f"{word:5}  {name}: {found.text}"
     return f"{text} {found.fix}" if found.fix else text
 
 

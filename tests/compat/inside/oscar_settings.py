@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "treebeard",
     "django_tables2",
     "django_sitemaps_plus",
+    "django_sitemaps_plus.contrib.audit",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -56,6 +56,7 @@ class FakeBing(FakeServer):
             "GetFeeds": ("GET", self._get_feeds),
             "GetUrlSubmissionQuota": ("GET", self._get_quota),
             "GetUserSites": ("GET", self._get_sites),
+            "GetUrlInfo": ("GET", self._get_url),
         }
         if name not in known:
             return Reply(status=404)
@@ -118,6 +119,13 @@ class FakeBing(FakeServer):
             return _fault(14, "ERROR!!! NotAuthorized")
         kind = "UrlSubmissionQuota:#Microsoft.Bing.Webmaster.Api"
         return _json({"__type": kind, **self.quota})
+
+    def _get_url(self, given: dict[str, Any]) -> Reply:
+        """Answer as Bing does of a page that is indexed: not that it is."""
+        if not self.sites.get(str(given.get("siteUrl"))):
+            return _fault(14, "ERROR!!! NotAuthorized")
+        known = {"LastCrawledDate": "/Date(1790000000000-0700)/", "HttpStatus": 0}
+        return _json({"Url": given["url"], "DocumentSize": 0, **known})
 
     def _get_sites(self, given: dict[str, Any]) -> Reply:
         kind = "Site:#Microsoft.Bing.Webmaster.Api"

@@ -133,19 +133,23 @@ class FakeGoogle(FakeServer):
             return self._grant(request)
         if not request.route.startswith(f"{self.root}/"):
             return Reply(status=404, body=b"<html>Not Found</html>")
+        if not self.has_token(request):
+            return _error(401, "Invalid Credentials", "authError")
+        return self._call(request)
+
+    def has_token(self, request: Request) -> bool:
+        """Return whether a request has a token that has not expired."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         with self.lock:
             is_valid = self._tokens.get(token, 0) > time.monotonic()
-        if kind != "Bearer" or not is_valid:
-            return _error(401, "Invalid Credentials", "authError")
-        return self._call(request)
+        return kind == "Bearer" and is_valid
 
     # The token
 
     def _grant(self, request: Request) -> Reply:
         kind = request.headers.get("content-type", "").partition(";")[0]
         if request.method != "POST" or kind != "application/x-www-form-urlencoded":
-            return _json(400, {"error": "invalid_request"})
+            return as_json(400, {"error": "invalid_request"})
         form = dict(urllib.parse.parse_qsl(request.body.decode()))
         if self.is_revoked:
             problem = "Invalid grant: account not found"
@@ -155,16 +159,16 @@ class FakeGoogle(FakeServer):
         elif form.get("grant_type") == "refresh_token":
             problem = self._user_problem(form)
         else:
-            return _json(400, {"error": "unsupported_grant_type"})
+            return as_json(400, {"error": "unsupported_grant_type"})
         if problem:
             refusal = {"error": "invalid_grant", "error_description": problem}
-            return _json(400, refusal)
+            return as_json(400, refusal)
         token = f"ya29.c.{uuid.uuid4().hex}"
         with self.lock:
             self._tokens[token] = time.monotonic() + 3600
             self.grants += 1
         given = {"access_token": token, "expires_in": 3599, "token_type": "Bearer"}
-        return _json(200, given)
+        return as_json(200, given)
 
     def _user_problem(self, form: Mapping[str, str]) -> str:
         expected = {
@@ -183,7 +187,7 @@ class FakeGoogle(FakeServer):
         names = [urllib.parse.unquote(part) for part in parts]
         match request.method, names:
             case "GET", ["sites"]:
-                return _json(200, {"siteEntry": self._entries()})
+                return as_json(200, {"siteEntry": self._entries()})
             case "PUT", ["sites", site, "sitemaps", feed]:
                 return self._submit(site, feed)
             case "GET", ["sites", site, "sitemaps", feed]:
@@ -201,7 +205,7 @@ class FakeGoogle(FakeServer):
         return self.properties.get(site) in ("siteOwner", "siteFullUser")
 
     def _submit(self, site: str, feed: str) -> Reply:
-        if not self._may(site) or not _covers(site, feed):
+        if not self._may(site) or not covers(site, feed):
             return _forbidden(site)
         known = {
             "path": feed,
@@ -222,7 +226,7 @@ class FakeGoogle(FakeServer):
         if (site, feed) not in self.sitemaps:
             return _error(404, "Sitemap not found", "notFound")
         self.settle()
-        return _json(200, self.sitemaps[site, feed])
+        return as_json(200, self.sitemaps[site, feed])
 
     def _read(self, feed: str, known: dict[str, Any]) -> None:
         """Fetch a sitemap and count its entries."""
@@ -242,7 +246,7 @@ class FakeGoogle(FakeServer):
         known["contents"] = [{"type": "WEB", "submitted": str(len(root))}]
 
 
-def _covers(site: str, feed: str) -> bool:
+def covers(site: str, feed: str) -> bool:
     if site.startswith("sc-domain:"):
         domain = site.removeprefix("sc-domain:")
         host = urllib.parse.urlsplit(feed).hostname or ""
@@ -284,7 +288,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _json(status: int, value: object) -> Reply:
+def as_json(status: int, value: object) -> Reply:
     kind = {"Content-Type": "application/json; charset=UTF-8"}
     return Reply(status=status, body=json.dumps(value).encode(), headers=kind)
 
@@ -293,7 +297,7 @@ def _error(status: int, message: str, reason: str) -> Reply:
     """Return an error as the API writes it."""
     detail = {"message": message, "domain": "global", "reason": reason}
     error = {"code": status, "message": message, "errors": [detail]}
-    return _json(status, {"error": error})
+    return as_json(status, {"error": error})
 
 
 def _forbidden(site: str) -> Reply:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from tests.support.fakes.faults import Reply
-from tests.support.fakes.google import FakeGoogle, _error, _json
+from tests.support.fakes.google import FakeGoogle, _error, as_json
 from tests.support.fakes.server import Request
 
 _TYPES = re.compile(rb'"@type":\s*"(JobPosting|BroadcastEvent)"')
@@ -45,7 +45,7 @@ class FakeIndexing(FakeGoogle):
         with self.lock:
             if self.quota < 1:
                 said = {"code": 429, "status": "RESOURCE_EXHAUSTED"}
-                return _json(429, {"error": said})
+                return as_json(429, {"error": said})
             self.quota -= 1
             self.published.append((kind, url))
         status, body = self.fetch(url)
@@ -53,4 +53,4 @@ class FakeIndexing(FakeGoogle):
             self.unsupported.append(url)
         if kind == "URL_UPDATED" and not _TYPES.search(body):
             self.unsupported.append(url)
-        return _json(200, {"urlNotificationMetadata": {"url": url}})
+        return as_json(200, {"urlNotificationMetadata": {"url": url}})

@@ -7,7 +7,8 @@ import hmac
 import json
 import re
 import time
-from typing import Any
+from collections import defaultdict
+from typing import Any, NamedTuple
 
 from tests.support.fakes.faults import Reply
 from tests.support.fakes.server import FakeServer, Request
@@ -18,9 +19,20 @@ _KEYS = {"site", "added", "changed", "removed", "requested"}
 _OF_DOCUMENTS = {"documents", "tags"}
 
 
+class Heard(NamedTuple):
+    """What a request said of a URL."""
+
+    kind: str
+    at: float
+    #: The request's id: the same where it came twice.
+    id: str
+
+
 class FakeWebhook(FakeServer):
     """
     Accepts signed JSON at ``/changes``; ``received`` lists the documents.
+
+    ``heard`` has what was said of each URL, in the order in which it came.
 
     ``ids`` has the id of each request, whatever it is answered. ``strange`` lists URLs
     that changed or were removed without having been added before.
@@ -33,6 +45,7 @@ class FakeWebhook(FakeServer):
         self.ahead = 0.0
         self.received: list[dict[str, Any]] = []
         self.strange: list[str] = []
+        self.heard: dict[str, list[Heard]] = defaultdict(list)
         self._known: set[str] = set()
 
     @property
@@ -63,6 +76,10 @@ class FakeWebhook(FakeServer):
             return Reply(status=422)
         with self.lock:
             self.received.append(document)
+            delivery, now = request.headers["webhook-id"], time.time()
+            for kind in _KEYS - {"site"}:
+                for url in document[kind]:
+                    self.heard[url].append(Heard(kind, now, delivery))
             self._known.update(document["added"])
             heard = [*document["changed"], *document["removed"]]
             self.strange += [url for url in heard if url not in self._known]

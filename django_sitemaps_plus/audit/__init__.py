@@ -1,9 +1,0 @@
-"""
-Audit: what ``check_sitemaps`` finds out of sections.
-
-What is wrong with what they list, with its rows and with what its URLs answer.
-Which expression or ``Route`` could stand for a method, proved on every row, so
-that a section reaches the row path. What a former sitemap listed, and ours does not.
-"""
-
-from __future__ import annotations

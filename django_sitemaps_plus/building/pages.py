@@ -1,0 +1,462 @@
+"""
+A page's bytes for whoever asks: those that are stored, or built now.
+
+One process builds a page; others get the former bytes, if these were compared within a
+day. Otherwise one request waits briefly.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+from django.db import Error as DatabaseError
+from django.db import connections
+from django.db.models import Max
+
+from django_sitemaps_plus.changes.assignment import assign
+from django_sitemaps_plus.changes.events import MOST as MOST_CHANGES
+from django_sitemaps_plus.changes.events import Taken, taken_of
+from django_sitemaps_plus.changes.queries import waiting_changes
+from django_sitemaps_plus.changes.recorder import remembers, write_remembered
+from django_sitemaps_plus.exceptions import (
+    Busy,
+    ConfigurationError,
+    SitemapsPlusError,
+    TooManyBadRows,
+)
+from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
+from django_sitemaps_plus.pagination.deploys import is_outdated
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.places import is_python_ordered
+from django_sitemaps_plus.pagination.queries import (
+    create_first_page,
+    ledger,
+    pages,
+    waiting,
+)
+from django_sitemaps_plus.protocol.errors import printable
+from django_sitemaps_plus.rendering.columns import epoch
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.signals import changes_written
+from django_sitemaps_plus.sitemaps.attributes import is_expression
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    Site,
+    SiteAddress,
+    rendering_context,
+)
+from django_sitemaps_plus.storing import storage
+from django_sitemaps_plus.storing.bad_rows import note_error, note_raised
+from django_sitemaps_plus.storing.freshness import (
+    Served,
+    hold,
+    is_fresh,
+    page_rows,
+    read_page,
+    what_waits,
+)
+
+from .page_build import Build, OvertakenError, can_store, reload
+from .page_writer import PageWriter
+from .position_build import NotStoredError, PositionBuild, refuse_too_long
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: Seconds for which the builder of a page keeps others from building it; it renews that
+#: while it lives.
+CLAIM = 15.0
+#: Seconds for which a command waits for another process's page, and between two looks.
+PATIENCE, _POLL = 4.0, 0.1
+#: How often a page is built again that somebody else has written meanwhile.
+_TRIES = 10
+#: Seconds for which a page's former bytes may be sent while it is being built.
+FORMER = 86_400
+
+
+def find(source: SectionSource, number: int) -> Page | None:
+    """Return a page, with its section; None if there is no such page."""
+    section = {"section__name": source.name, "section__key": source.signature}
+    site = Site.current().key
+    return read_page(number=number, section__site=site, section__filled=True, **section)
+
+
+def find_by_position(
+    source: SectionSource, number: int, site: SiteAddress
+) -> Page | None:
+    """
+    Return a page of a section that is paged by position, its row created if missing.
+
+    Raises ``NotStoredError`` where they are not stored.
+    """
+    first = find(source, 1)
+    if first is None:
+        refuse_too_long(source)
+        create_first_page(source)
+        first = find(source, 1)
+    if first is None or number == 1:
+        return first
+    page = find(source, number)
+    if page is None and _fresh(source, first) is None:
+        serve(source, first, site)
+        page = find(source, number)
+    return page
+
+
+def serve(
+    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool = True
+) -> Served[Page]:
+    """
+    Return the bytes of a page that was just looked at, built if missing or stale.
+
+    The former ones where that cannot be. Raises ``Busy`` if there are none and another
+    process builds the page, and whatever the rows or their database raise.
+
+    Pages by position are built with the section's first, all of them. Raises
+    ``NotStoredError`` where they are not stored.
+    """
+    if source.key is None and page.number != 1:
+        return _serve_with_first(source, page, site, asked=asked)
+    try:
+        return _serve(source, page, site, asked=asked)
+    except DatabaseError as error:
+        connection = connections[ledger()]
+        # Where the ledger's own connection is lost, it is not asked for another.
+        is_usable = connection.connection is not None and connection.is_usable()
+        if not connection.in_atomic_block:
+            # A server that was restarted has others.
+            connection.close_if_unusable_or_obsolete()
+        if is_usable:
+            note_raised(page, error)
+        former = _former(page)
+        if former is None:
+            raise
+        said = printable(str(error))
+        problem = f"Page {page} keeps its former bytes: the database failed: {said}"
+        logger.exception(problem)
+        return replace(former, problem=problem)
+    except SitemapsPlusError:
+        # Noted where it is raised, if it is more than a matter of time.
+        raise
+    except Exception as error:
+        note_raised(page, error)
+        raise
+
+
+def _serve_with_first(
+    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
+) -> Served[Page]:
+    first = find(source, 1)
+    if first is None:
+        raise Busy("The section is being divided anew.")
+    if _fresh(source, page) is None:
+        expire(first)
+    served = serve(source, first, site, asked=asked)
+    stored = stored_version(reload(page.pk))
+    if stored is None:
+        raise Busy(f"The page {page} is being built.")
+    return replace(stored, problem=served.problem, is_former=served.is_former)
+
+
+def _serve(
+    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
+) -> Served[Page]:
+    if not can_store(source):
+        return _fresh(source, page) or build(source, page, site)
+    rows = definition(source).database
+    if remembers(rows, source.name):
+        write_remembered(rows)
+        page = reload(page.pk)
+    taken, ticks = None, definition(source).ticks
+    if source.key is not None and (what_waits(page)[1] or ticks):
+        taken = None if ticks else _only_own(source.key, source.name, page)
+        if taken is None and assign(source, page.section):
+            page = reload(page.pk)
+    fresh = _fresh(source, page)
+    if fresh is not None:
+        return fresh
+    for _ in range(2):
+        with claimed(page) as claim:
+            if claim is not None:
+                return _build_or_former(source, page, site, claim, taken, asked=asked)
+        taken = None
+        # Another one is building it, or has done so since it was read.
+        page = reload(page.pk)
+        fresh = _fresh(source, page)
+        if fresh is not None:
+            return fresh
+        if page.building_until > time.time():
+            break
+    return _former(page) or _wait(source, page, site, asked=asked)
+
+
+def _only_own(key: Key, section: str, page: Page) -> Taken | None:
+    """
+    Take a page's changes, and those of the section that nobody has assigned yet.
+
+    None if one of these is not the page's own, or only the rows' database can tell:
+    then they have to be assigned. Also of a page in error, which that ends.
+    """
+    if page.error or not is_python_ordered(key):
+        return None
+    lower, upper = bounds_of(key, page)
+    rows = waiting_changes(section, page.number, unassigned=True, most=MOST_CHANGES)
+    if len(rows) == MOST_CHANGES:
+        return None
+    for row in rows:
+        value = key.read(row.key)
+        if row.page is None:
+            is_single = value is not None and row.upto is None and not row.related
+            if not (is_single and _is_between(lower, value, upper)):
+                return None
+            row.page = page.number
+    return taken_of(section, rows)
+
+
+def _is_between(
+    lower: KeyValue | None, value: KeyValue | None, upper: KeyValue | None
+) -> bool:
+    """Return whether a key is one from ``lower`` on, and before ``upper``."""
+    return (
+        value is not None
+        and (lower is None or lower <= value)
+        and (upper is None or value < upper)
+    )
+
+
+def _fresh(source: SectionSource, page: Page) -> Served[Page] | None:
+    return stored_version(page) if is_fresh(source, page, time.time()) else None
+
+
+def stored_version(page: Page) -> Served[Page] | None:
+    """Return what is stored of a page."""
+    stored = storage.read(page, page.checksum) if page.checksum else None
+    if stored is None:
+        return None
+    return Served(page, stored, page.checksum, page.changed_at)
+
+
+def _former(page: Page) -> Served[Page] | None:
+    """Return former bytes that are young enough to be sent instead."""
+    stored = None if time.time() - page.read_at > FORMER else stored_version(page)
+    return None if stored is None else replace(stored, is_former=True)
+
+
+# Single flight
+
+
+class Claim:
+    """The right to build some pages, renewed while rows are read."""
+
+    def __init__(self, found: Sequence[Page], owner: str) -> None:
+        self.pages, self._owner = found, owner
+        #: Whether it was given up together with the page that was written.
+        self.is_over = False
+        self._renew_at = time.monotonic() + CLAIM / 3
+
+    def renew(self) -> None:
+        """Keep the claim for a while longer; where that fails, it ends by itself."""
+        if time.monotonic() < self._renew_at:
+            return
+        self._renew_at = time.monotonic() + CLAIM / 3
+        try:
+            pages().renew(self.pages, self._owner, CLAIM)
+        except DatabaseError as error:
+            logger.warning(
+                "The claim on page %s cannot be renewed: %s", self.pages[0], error
+            )
+
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Give it up; where the connection is lost, it ends by itself."""
+        if self.is_over:
+            return
+        try:
+            pages().release(self.pages, self._owner)
+        except DatabaseError as error:
+            logger.warning(
+                "The claim on page %s cannot be given up: %s", self.pages[0], error
+            )
+
+
+def claimed(page: Page) -> AbstractContextManager[Claim | None]:
+    """
+    Try to be the one who builds a page, until the end.
+
+    None if another is, or has looked at it since ``page`` was read.
+    """
+    owner = uuid.uuid4().hex
+    is_mine = pages().claim(page, owner, CLAIM)
+    return Claim([page], owner) if is_mine else nullcontext()
+
+
+def claimed_new(found: Sequence[Page]) -> AbstractContextManager[Claim | None]:
+    """Claim those of some pages that were never built, as ``claimed``."""
+    owner = uuid.uuid4().hex
+    if not pages().claim_new(found, owner, CLAIM):
+        return nullcontext()
+    # As they are now, in the order of their keys.
+    mine = page_rows().filter(pk__in=[page.pk for page in found], building_by=owner)
+    rows = list(mine.order_by("position"))
+    return Claim(rows, owner) if rows else nullcontext()
+
+
+def _build_or_former(
+    source: SectionSource,
+    page: Page,
+    site: SiteAddress,
+    claim: Claim,
+    taken: Taken | None = None,
+    *,
+    asked: bool,
+) -> Served[Page]:
+    """Build a page and return it, or its former bytes where it cannot be built."""
+    try:
+        _refuse_known_bad(source, page)
+        built = build(
+            source, page, site, taken=taken, progress=claim.renew, asked=asked
+        )
+        claim.is_over = built.changed_at is not None and not built.page.building_by
+        return built
+    except TooManyBadRows:
+        former = stored_version(reload(page.pk))
+        if former is None:
+            raise
+        return former
+    except Busy:
+        former = _former(reload(page.pk))
+        if former is None:
+            raise
+        return former
+    except ConfigurationError as error:
+        # Such as rows that come twice since somebody's data changed.
+        former = stored_version(page)
+        kept = " The page keeps its former bytes." if former else ""
+        note_error(page, f"{error}{kept}")
+        if former is None:
+            raise
+        return former
+
+
+def build(
+    source: SectionSource,
+    page: Page,
+    site: SiteAddress,
+    *,
+    taken: Taken | None = None,
+    progress: Callable[[], object] = lambda: None,
+    asked: bool = False,
+) -> Served[Page]:
+    """
+    Build a page, and store it where that can be; split it if it has grown too large.
+
+    Of a section by position all pages, of which it is the first. ``taken`` are its
+    changes, if they were read with it. ``progress`` is called again and again while
+    rows are read; ``asked`` tells that a request waits for it.
+
+    Raises ``TooManyBadRows``, with which the former bytes stay published, ``Busy`` if
+    others are always faster, and ``NotStoredError`` where pages by position are too
+    many or cannot be stored.
+    """
+    own = Site.current().stored_address(site).with_scheme(source.sitemap.protocol)
+    current = definition(source)
+    kind = PositionBuild if source.key is None else Build
+    for _ in range(_TRIES):
+        if not can_store(source) or is_outdated(page.section, current.digest):
+            return _build_unstored(source, page, own)
+        run = kind(source, current, own, page, progress, asked, taken)
+        try:
+            built = run.run()
+        except OvertakenError:
+            page, taken = reload(page.pk), None
+            continue
+        if run.happened:
+            changes_written.send(None)
+        return built
+    raise Busy(f"The page {page} is being built by others.")
+
+
+def _build_unstored(
+    source: SectionSource, page: Page, site: SiteAddress
+) -> Served[Page]:
+    """Build a page to be sent, of which nothing is stored or reported."""
+    if source.key is None:
+        raise NotStoredError(f"The section {source.name!r} cannot be stored now.")
+    writer = PageWriter(source, site)
+    lower, upper = bounds_of(source.key, page)
+    if writer.run(lower, upper) is not None:
+        raise Busy(f"The page {page} has to be split.")
+    writer.refuse_bad(str(page))
+    return Served(page, writer.stored, writer.checksum, None)
+
+
+def _refuse_known_bad(source: SectionSource, page: Page) -> None:
+    """Raise ``TooManyBadRows`` where that was found out a while ago."""
+    if page.error:
+        age = time.time() - page.verified_at
+        if 0 <= age < hold(definition(source), page.failures):
+            raise TooManyBadRows(page.error)
+
+
+def _wait(
+    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
+) -> Served[Page]:
+    """Wait for another process's page; as a request briefly, and only one of all."""
+    busy = Busy(f"The page {page} is being built.")
+    aliases = {ledger(), definition(source).database}
+    if any(connections[alias].in_atomic_block for alias in aliases):
+        raise busy
+    patience = waiting(busy) if asked else nullcontext(time.monotonic() + PATIENCE)
+    with patience as until:
+        while time.monotonic() < until:
+            time.sleep(_POLL)
+            page = reload(page.pk)
+            found = stored_version(page)
+            if found is not None:
+                return found
+            with claimed(page) as claim:
+                if claim is not None:
+                    return _build_or_former(source, page, site, claim, asked=asked)
+    raise busy
+
+
+# Comparing
+
+
+def expire(page: Page) -> None:
+    """Have a page compared with its rows when it is next asked for."""
+    pages().filter(pk=page.pk).update(verified_at=0)
+    page.verified_at = 0
+
+
+def differs(source: SectionSource, page: Page) -> bool:
+    """
+    Return whether a page's rows are others than when it was built, by two numbers.
+
+    Their count is compared and, where lastmod is an expression, the newest one.
+    """
+    if page.entries is None or source.key is None:
+        return True
+    count, newest = _count_and_newest(source, page)
+    return count != page.items or (newest is not None and newest != page.newest)
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def _count_and_newest(source: SectionSource, page: Page) -> tuple[int, float | None]:
+    key_range = KeyRange.of(source)
+    rows = key_range.rows(*bounds_of(key_range.key, page))
+    lastmod = getattr(source.sitemap, "lastmod", None)
+    if not is_expression(lastmod):
+        return rows.count(), None
+    newest = rows.annotate(sitemaps_plus_seen=lastmod).aggregate(
+        newest=Max("sitemaps_plus_seen")
+    )["newest"]
+    return rows.count(), epoch(newest)

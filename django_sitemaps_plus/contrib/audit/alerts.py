@@ -1,0 +1,81 @@
+"""What the newest audits found, and what none has looked at, as alerts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from django.utils.translation import gettext
+
+from django_sitemaps_plus.health.alerts import Alert, Subject
+from django_sitemaps_plus.health.levels import ERROR, NOTE, WARNING
+from django_sitemaps_plus.sitemaps.registry import registry
+
+from .looks import Look, looks, named
+from .models import Audit
+
+#: Seconds after which an audit says nothing of today.
+_FRESH = 30 * 86_400
+#: How an audit is run again, by its mode.
+_OPTIONS: dict[str, str] = {
+    Audit.Fetched.IN_PROCESS: " --fetch",
+    Audit.Fetched.LIVE: " --live",
+    Audit.Fetched.CRAWLED: " --live",
+}
+
+
+def alerts() -> Iterator[Alert]:
+    """Yield what needs attention of the site's audits."""
+    every = looks()
+    yield from _audited(every)
+    yield from _unlooked(every)
+
+
+def _audited(every: Sequence[Look]) -> Iterator[Alert]:
+    said: list[Audit] = []
+    for look in every:
+        is_crawl = look.mode == Audit.Fetched.CRAWLED
+        subject = Subject.CRAWLER if is_crawl else Subject.AUDIT
+        fix = f"manage.py check_sitemaps{_OPTIONS.get(look.mode, '')}"
+        if is_crawl and look.fetched_urls < look.urls:
+            fix = "manage.py ping_sitemaps --check"
+        level = ERROR if look.number_of(ERROR) else WARNING
+        if look.number_of(level):
+            text = gettext("The last audit of %(of)s found %(found)s (%(how)s).")
+            values = {"of": look.of, "found": look.found(level), "how": look.how}
+            yield Alert(
+                subject=subject,
+                level=level,
+                text=text % values,
+                since=look.audit.finished_at,
+                fix=fix,
+            )
+        # One audit may have looked in two ways.
+        if look.audit.missed and look.audit not in said:
+            said.append(look.audit)
+            fix = f"manage.py check_sitemaps{_OPTIONS.get(look.audit.fetched, '')}"
+            text = gettext(
+                "The last audit of %(of)s did not see everything: %(missed)s"
+            )
+            values = {"of": look.of, "missed": look.audit.missed}
+            # That this host has no IPv6, say, is no fault of the site.
+            level = NOTE if is_crawl else WARNING
+            yield Alert(subject=subject, level=level, text=text % values, fix=fix)
+
+
+def _unlooked(every: Sequence[Look]) -> Iterator[Alert]:
+    """Yield what no audit has looked at lately."""
+    fresh = [one for one in every if one.audit.finished_at > time.time() - _FRESH]
+    seen = {name for look in fresh for name in look.sections}
+    missing = [name for name in registry.sources() if name not in seen]
+    if missing:
+        text = gettext("No audit has looked at %s in the last 30 days.")
+        fix = "manage.py check_sitemaps"
+        text %= named(missing)
+        yield Alert(subject=Subject.AUDIT, level=NOTE, text=text, fix=fix)
+    if not any(look.mode == Audit.Fetched.CRAWLED for look in fresh):
+        text = gettext(
+            "Nobody has read the sitemaps as a crawler does in the last 30 days."
+        )
+        fix = "manage.py ping_sitemaps --check"
+        yield Alert(subject=Subject.CRAWLER, level=NOTE, text=text, fix=fix)

@@ -1,0 +1,110 @@
+"""The crawler's view: who asks the site over the network, and what is stored of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from django_sitemaps_plus.building.build import Progress
+from django_sitemaps_plus.engines.base import CheckResult
+from django_sitemaps_plus.engines.errors import TransportError
+from django_sitemaps_plus.engines.http import USER_AGENT, families, send
+from django_sitemaps_plus.health.check import PATIENCE
+from django_sitemaps_plus.protocol.limits import MAX_BYTES
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from . import queries
+from .crawl import AGENTS, Client, Crawl
+from .kinds import ERROR
+from .models import Audit, Finding
+from .rules import Answer
+from .rules.arrivals import SITEMAP_DISALLOWED
+
+#: Seconds after which the short view, for which somebody waits, asks for no more.
+_SHORT_IN_ALL = 20.0
+
+
+def check(
+    site: SiteAddress, *, private: bool, closed: bool = False
+) -> list[CheckResult]:
+    """
+    Check how the sitemap arrives, by about eight requests, and store the result.
+
+    ``private`` allows private addresses, and ``closed`` robots.txt to disallow it.
+    """
+    crawl = _crawl(site, private=private)
+    crawl.seconds, crawl.most = _SHORT_IN_ALL, 1
+    crawl.ignored = (SITEMAP_DISALLOWED,) if closed else ()
+    audit, findings = _stored(crawl)
+    results = [_result(finding) for finding in findings]
+    agents = dict.fromkeys(one.agent for one in crawl.clients)
+    over = " and ".join(dict.fromkeys(one.family for one in crawl.clients))
+    who = f"asked for as {', '.join(agents)}, over {over}"
+    text = (
+        f"The sitemap was {who if agents else 'not asked for'}. {audit.missed}".strip()
+    )
+    return [CheckResult(is_good=bool(agents), text=text), *results]
+
+
+def _result(finding: Finding) -> CheckResult:
+    about = finding.about
+    fix = f"{about.fix[0].upper()}{about.fix[1:]}. {about.see}"
+    text = f"{finding.url}: {finding.text}."
+    if finding.level == ERROR:
+        return CheckResult.bad(text, fix)
+    return CheckResult.warning(text, fix)
+
+
+def look(
+    site: SiteAddress, *, rate: float, most: int | None, progress: Progress
+) -> tuple[Audit, Sequence[Finding]]:
+    """
+    Read all files of the index too, or ``most`` of them, and store what is wrong.
+
+    At ``rate`` requests a second; private addresses are allowed.
+    """
+    crawl = _crawl(site, private=True)
+    crawl.rate, crawl.most, crawl.progress = rate, most, progress
+    return _stored(crawl)
+
+
+def _stored(crawl: Crawl) -> tuple[Audit, Sequence[Finding]]:
+    audit, findings = crawl.run()
+    queries.store(audit, findings)
+    return audit, findings
+
+
+def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
+    def ask(url: str, client: Client) -> Answer:
+        headers = {
+            # It ends with our own name, so that nobody counts it as a crawler.
+            "User-Agent": f"{AGENTS[client.agent]} {USER_AGENT}",
+            "Accept": "*/*",
+            "Accept-Encoding": "gzip",
+        }
+        try:
+            answer = send(
+                "GET",
+                url,
+                headers=headers,
+                timeout=PATIENCE,
+                limit=MAX_BYTES,
+                plain=True,
+                public=not private,
+                family=client.family,
+            )
+        except TransportError as error:
+            return Answer(0, failure=str(error))
+        return Answer(
+            answer.status,
+            answer.headers,
+            answer.body,
+            flaw=answer.flaw,
+            valid=answer.valid,
+        )
+
+    try:
+        known = families(urlsplit(str(site.origin)).hostname or "", PATIENCE)
+    except TransportError:
+        known = ["IPv4"]  # the first request says what is wrong with the name
+    return Crawl(site, ask, known)

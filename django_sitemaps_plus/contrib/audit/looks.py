@@ -1,0 +1,131 @@
+"""What the newest audits found, section by section and by how they looked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemaps_plus.health.words import number
+
+from .kinds import ERROR, WARNING, known
+from .models import Audit
+from .queries import last_crawls, verdicts
+
+#: Sections that are named; more are counted.
+_NAMED = 5
+#: How each mode looked.
+MODES: dict[str, Any] = {
+    Audit.Fetched.NOTHING: _("what is listed"),
+    Audit.Fetched.IN_PROCESS: _("fetched in process"),
+    Audit.Fetched.LIVE: _("fetched over HTTP"),
+    Audit.Fetched.CRAWLED: _("requested as a crawler"),
+}
+
+
+@dataclass
+class Look:
+    """
+    What one audit says in one mode of sections that no later one looked at so.
+
+    Read as a crawler, files are counted in place of URLs.
+    """
+
+    audit: Audit
+    #: One of ``Audit.Fetched``.
+    mode: str
+    sections: list[str] = field(default_factory=list)
+    #: How many URLs the sections list, and how many of them were fetched.
+    urls: int = 0
+    fetched_urls: int = 0
+    #: How much was found, by the id of its kind and by section; "" is the site.
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def number_of(self, level: str) -> int:
+        """Return how many errors or warnings it found."""
+        return sum(
+            counts.total()
+            for kind, counts in self.counts.items()
+            if known()[kind].level == level
+        )
+
+    def found(self, level: str) -> str:
+        """Return how many errors or warnings it found, and of which kinds."""
+        count = self.number_of(level)
+        text = ngettext("%s error", "%s errors", count)
+        if level == WARNING:
+            text = ngettext("%s warning", "%s warnings", count)
+        titles = [
+            one.translated_title
+            for one in known().values()
+            if one.level == level and one.id in self.counts
+        ]
+        return ", ".join([text % number(count), *titles])
+
+    @property
+    def of(self) -> str:
+        """The names of the sections."""
+        return named(self.sections) or gettext("the site")
+
+    @property
+    def how(self) -> str:
+        """What was looked at: what is listed, or how many URLs were fetched how."""
+        how = str(MODES[self.mode])
+        if not self.mode or not self.urls:
+            return how
+        text = gettext("%(fetched)s of %(urls)s URLs %(how)s")
+        if self.mode == Audit.Fetched.CRAWLED:
+            text = gettext("%(fetched)s of %(urls)s files %(how)s")
+        counts = {"fetched": number(self.fetched_urls), "urls": number(self.urls)}
+        return text % {**counts, "how": how}
+
+    @property
+    def result(self) -> str:
+        """How many errors and warnings there are."""
+        errors, warnings = self.number_of(ERROR), self.number_of(WARNING)
+        texts = [
+            ngettext("%s error", "%s errors", errors) % number(errors),
+            ngettext("%s warning", "%s warnings", warnings) % number(warnings),
+        ]
+        return ", ".join(texts)
+
+
+def named(sections: Sequence[str]) -> str:
+    """Return the names of some sections, or how many there are."""
+    if len(sections) <= _NAMED:
+        return ", ".join(sections)
+    return gettext("%s sections") % number(len(sections))
+
+
+def looks() -> list[Look]:
+    """
+    Return what the newest audit of each section in each mode found.
+
+    At the end stands how the sitemaps arrived when they were last read as a crawler.
+    """
+    result: dict[tuple[int, str], Look] = {}
+    for one in verdicts():
+        way = one.audit.pk, one.fetched
+        look = result.setdefault(way, Look(one.audit, one.fetched))
+        if one.section:
+            look.sections.append(one.section)
+        look.urls += one.urls
+        look.fetched_urls += one.fetched_urls
+        for kind, count in one.counts.items():
+            look.counts.setdefault(kind, Counter())[one.section] += count
+    # Of the site alone there is nothing to say but what was found.
+    audits = [one for one in result.values() if one.sections or one.counts]
+    return [*audits, *map(_crawl, last_crawls())]
+
+
+def _crawl(audit: Audit) -> Look:
+    counts = {
+        kind: Counter(some) for kind, some in audit.counts.items() if kind in known()
+    }
+    look = Look(audit, audit.fetched, counts=counts)
+    look.urls, look.fetched_urls = audit.urls, audit.fetched_urls
+    return look

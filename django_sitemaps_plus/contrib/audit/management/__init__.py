@@ -1,0 +1,1 @@
+"""How the command of audits prints, and how it fetches."""

@@ -1,0 +1,99 @@
+"""What the admin's pages show of audits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils.translation import gettext
+
+from django_sitemaps_plus.health.levels import ERROR
+from django_sitemaps_plus.hooks import AdminPage
+
+from .kinds import known
+from .looks import looks
+from .models import Finding
+from .queries import findings_of, verdicts
+
+
+def of_site(page: AdminPage) -> str:
+    """Return what was looked at, and what was found."""
+    display, every = page.display, looks()
+    counts: dict[str, Counter[str]] = {}
+    for look in every:
+        for name, some in look.counts.items():
+            counts.setdefault(name, Counter()).update(some)
+    found = [(known()[name], some) for name, some in counts.items()]
+    shown = {
+        "looks": [
+            {
+                "of": look.of,
+                "how": look.how,
+                "when": display.ago(look.audit.finished_at),
+                "result": look.result,
+            }
+            for look in every
+        ],
+        "findings": [
+            {
+                "level": display.state(display.LEVELS[kind.level], kind.level),
+                "title": kind.translated_title,
+                "number": display.number(by_section.total()),
+                "link": page.list(Finding, f"kind={kind.id}"),
+                "sections": ", ".join(filter(None, by_section)) or "–",
+                "fix": kind.translated_fix,
+            }
+            for kind, by_section in sorted(
+                found, key=lambda item: item[0].level != ERROR
+            )
+        ],
+    }
+    return render_to_string("django_sitemaps_plus/audits.html", {"part": shown})
+
+
+def of_url(page: AdminPage, url: str, sections: Mapping[str, float]) -> str:
+    """Return what audits found of a URL, and what they have looked at."""
+    shown = {
+        "findings": list(_findings(page, url)),
+        "audited": _audited(page, sections),
+    }
+    return render_to_string("django_sitemaps_plus/found_of_url.html", {"part": shown})
+
+
+def _findings(page: AdminPage, url: str) -> Iterator[dict[str, Any]]:
+    display = page.display
+    for finding in findings_of(url):
+        yield {
+            "level": display.state(display.LEVELS[finding.level], finding.level),
+            "title": finding.about.translated_title,
+            "text": finding.text,
+            "id": finding.kind,
+            "fix": finding.about.translated_fix,
+        }
+
+
+def _audited(page: AdminPage, sections: Mapping[str, float]) -> str:
+    """Return in a sentence what audits have looked at of a URL."""
+    if not sections:
+        return gettext("Audits look at what is listed.")
+    seen = [
+        one
+        for one in verdicts()
+        if one.section in sections and one.audit.started_at > sections[one.section]
+    ]
+    fetched = [one for one in seen if one.fetched]
+    if not seen:
+        return gettext("No audit has looked at it since it is listed.")
+    if any(one.is_complete for one in fetched):
+        return gettext("What is listed and what it answers was looked at.")
+    if fetched:
+        text = gettext(
+            "What is listed was looked at; of its section %(fetched)s of %(urls)s URLs "
+            "were fetched, perhaps without this one."
+        )
+        one = fetched[0]
+        counts = {"fetched": one.fetched_urls, "urls": one.urls}
+        return text % {name: page.display.number(n) for name, n in counts.items()}
+    return gettext("What is listed was looked at. It was not fetched.")

@@ -1,0 +1,187 @@
+"""What listed URLs answer: a page, or a redirect, an error, nothing?"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings as django_settings
+from django.shortcuts import resolve_url
+
+from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
+from django_sitemaps_plus.contrib.audit.rules import GOOGLE_READS
+from django_sitemaps_plus.contrib.audit.web_pages import joined
+
+from . import Answer, Answered, Problem, rule
+
+FAILS = error(
+    "A100",
+    _("URLs that do not answer 200"),
+    _("exclude what is not public in items(), or correct the view"),
+)
+REDIRECTS = error(
+    "A101",
+    _("URLs that redirect"),
+    _("list the URL to which it leads"),
+)
+LOGIN = error(
+    "A102",
+    _("URLs that want a login"),
+    _("exclude what visitors cannot see in items()"),
+)
+EMPTY = error(
+    "A106",
+    _("URLs that answer with an empty body"),
+    _("correct the view, or exclude them in items()"),
+)
+UNREACHABLE = error(
+    "A107",
+    _("URLs that could not be reached"),
+    _(
+        "let the site answer at its address: see the server, its certificate, "
+        "BASE_URL and ALLOWED_HOSTS"
+    ),
+)
+SLOW = warning(
+    "A110",
+    _("URLs that answer after more than 3 seconds"),
+    _("let the view do less or store what it needs: slow sites are crawled less"),
+)
+TOO_LONG = warning(
+    "A111",
+    _("web pages above 2 MB, of which Googlebot does not read the rest"),
+    _("move scripts, styles and data out of the page, or divide it"),
+)
+MISSING_IMAGE = warning(
+    "A112",
+    _("URLs whose first image is missing"),
+    _("correct the address of the image, or upload the file"),
+)
+CHALLENGED = warning(
+    "A204",
+    _("challenges in place of an answer"),
+    _(
+        "let the firewall allow verified crawlers, and look in its log or in Search"
+        " Console: that this machine was challenged does not say that Googlebot is"
+    ),
+)
+CUT_OFF = error(
+    "A206",
+    _("answers that are cut off"),
+    _(
+        "read the web server's error log: its buffers or its disk may be full, or a"
+        " Content-Length wrong"
+    ),
+)
+ENCODED = error(
+    "A207",
+    _("answers that are compressed twice, or not as they say"),
+    _(
+        "compress in one place only, Django or the web server, and let .gz files "
+        "pass unchanged"
+    ),
+)
+
+#: Seconds from which an answer is slow: crawlers come less often to such sites.
+_SLOW = 3.0
+#: What statuses say of the site rather than of the URL.
+_MEANS: Final = {
+    400: "as Django does where ALLOWED_HOSTS lacks the Host that it is asked for",
+    502: "as a web server does when Django does not run",
+    504: "as a web server does when Django takes too long",
+}
+#: The error pages of nginx, and of what is made of it.
+_OF_WEB_SERVER: Final = re.compile(
+    rb"\A\s*<html>\s*<head><title>(400 [^<]{1,100})</title></head>\s*<body[^<>]*>\s*"
+    rb"<center>"
+)
+
+
+@rule(Answered)
+def answers(seen: Answered) -> Iterator[Problem]:
+    """Find what is no page, or arrives late or damaged."""
+    answer, status = seen.answer, seen.answer.status
+    if answer.seconds > _SLOW:
+        yield Problem(SLOW, f"answers after {answer.seconds:.1f} s")
+    if answer.failure:
+        yield Problem(UNREACHABLE, answer.failure.rstrip("."))
+    elif status != 200 and seen.challenger:
+        yield challenged(seen.challenger, status)
+    elif 300 <= status < 400 and "location" in answer.headers:
+        target = joined(seen.url, answer.headers["location"])
+        found = LOGIN if is_login(target) else REDIRECTS
+        yield Problem(found, f"redirects to {target} ({status})")
+    elif status == 401:
+        yield Problem(LOGIN, "answers 401")
+    elif status != 200:
+        yield Problem(FAILS, f"answers {in_words(status, answer.body)}")
+    elif answer.flaw:
+        yield Problem(CUT_OFF, f"ends too early: {answer.flaw.rstrip('.')}")
+    elif not answer.body.strip():
+        yield Problem(EMPTY, "answers with an empty body")
+    else:
+        yield from _of_body(seen)
+
+
+def _of_body(seen: Answered) -> Iterator[Problem]:
+    if seen.reading.flaw:
+        yield Problem(ENCODED, f"was not read: {seen.reading.flaw}")
+    is_html = "html" in (seen.answer.media_type or "html")
+    if is_html and seen.answer.size > GOOGLE_READS:
+        yield Problem(TOO_LONG, f"has over {GOOGLE_READS:,} bytes")
+    if seen.challenger:
+        yield challenged(seen.challenger, seen.answer.status)
+    elif seen.is_empty:
+        yield Problem(EMPTY, "answers with an empty <body>")
+
+
+def in_words(status: int, body: bytes = b"") -> str:
+    """Return a status, and what its page says or what it usually means."""
+    if page := _OF_WEB_SERVER.search(body[:2_000]):
+        said = page[1].decode("utf-8", "replace").removeprefix(f"{status} ")
+        return f"{status}: {said}, says the web server"
+    return f"{status}, {_MEANS[status]}" if status in _MEANS else str(status)
+
+
+def problems_of_image(url: str, answer: Answer) -> Iterator[Problem]:
+    """Yield what the answer of an image's URL shows to be wrong."""
+    if answer.failure:
+        yield Problem(MISSING_IMAGE, f"{url}: {answer.failure}")
+    elif 300 <= answer.status < 400:
+        return  # which search engines follow
+    elif answer.status != 200:
+        yield Problem(MISSING_IMAGE, f"{url} answers {answer.status}")
+    elif answer.media_type.startswith("text/html"):
+        yield Problem(MISSING_IMAGE, f"{url} is a web page")
+
+
+def is_login(target: str) -> bool:
+    """Return whether a URL is the page on which visitors log in."""
+    login = resolve_url(django_settings.LOGIN_URL)
+    with suppress(ValueError):
+        return urlsplit(target).path == urlsplit(login).path
+    return False
+
+
+def challenged(who: str, status: int) -> Problem:
+    """Return what a challenge in place of an answer says."""
+    text = (
+        f"{who} challenges this machine ({status}), which does not say that it "
+        "challenges Googlebot"
+    )
+    return Problem(CHALLENGED, text)
+
+
+def percentiles(seconds: array[float]) -> dict[str, float]:
+    """Return how long answers took: half of them, 95 in 100, the slowest."""
+    ordered = sorted(seconds)
+    last = len(ordered) - 1
+    return {
+        "p50": round(ordered[round(last * 0.5)], 4),
+        "p95": round(ordered[round(last * 0.95)], 4),
+        "max": round(ordered[last], 4),
+    }

@@ -1,0 +1,60 @@
+"""Pages as a whole, and rows that their builds left out."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
+from django_sitemaps_plus.rendering.columns import OMITTED
+
+from . import urls
+from .lastmods import BAD_LASTMOD, FUTURE
+
+NOT_BUILT = error(
+    "A001",
+    _("sections with pages that were not built, and so not checked"),
+    _("run manage.py build_sitemaps"),
+)
+NOT_A_SITEMAP = error(
+    "A002",
+    _("invalid sitemaps"),
+    _("correct the view or the template that writes them"),
+)
+TOO_LARGE = error(
+    "A003",
+    _("pages above the limits of 50,000 URLs, 1,000 news and 50 MB"),
+    _("set a lower limit on the sitemap class"),
+)
+LEFT_OUT = warning(
+    "A004",
+    _("rows that are left out"),
+    _(
+        "correct the rows or exclude them in items(), then run manage.py "
+        "build_sitemaps --reconcile"
+    ),
+)
+TAG_LEFT_OUT = warning(
+    "A005",
+    _("rows that are listed without a tag, because its value is illegal"),
+    _("correct the values; each is named with what is wrong with it"),
+)
+
+#: How the messages of ``protocol`` begin or what they have, and the kind that it is.
+_KINDS: Final = (
+    (re.compile(r"lastmod .*in the future"), FUTURE),
+    (re.compile(r"(?:lastmod|date) "), BAD_LASTMOD),
+)
+#: What an entry has besides its own location and date.
+_MEDIA = re.compile(r"(?:images|videos|news|alternates)\b")
+
+
+def kind_of(reason: str) -> str:
+    """Return the kind of finding that a row is which was left out for a reason."""
+    other = TAG_LEFT_OUT if reason.startswith(OMITTED) else LEFT_OUT
+    reason = reason.removeprefix(OMITTED)
+    if _MEDIA.match(reason):
+        return other
+    if "location " in reason:
+        return urls.kind_of(reason)
+    return next((one for pattern, one in _KINDS if pattern.search(reason)), other)

@@ -1,0 +1,224 @@
+"""An audit from its beginning to its end: sections, rows, answers, what is stored."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings as django_settings
+
+from django_sitemaps_plus.building.build import Progress
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.protocol.robots import Group, decode, read
+from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.sitemaps.attributes import entries_per_item
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from . import queries, rows
+from .asking import Asking, Fetch, Pace, Refused, Stopped
+from .checking import Checking, Sample
+from .entries import Entry
+from .findings import Findings
+from .kinds import ERROR, WARNING
+from .listed import Document, documents
+from .models import Audit, Finding
+from .rules import Problem, Section, Visit
+from .rules.answers import UNREACHABLE, in_words, percentiles
+from .rules.documents import NOT_BUILT
+from .rules.lastmods import ALL_EQUAL, ALWAYS_NOW, MOVES_ALONE, Lastmods
+from .rules.robots import ROBOTS_FAILS, problems_of_length
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to audit, and how."""
+
+    site: SiteAddress
+    #: The names of the sections.
+    sections: Sequence[str]
+    #: Asks the site; robots.txt always, listed URLs if ``fetched`` says so.
+    fetch: Fetch
+    fetched: str = Audit.Fetched.NOTHING
+    #: How many URLs to fetch, chosen by ``seed``; None: all.
+    sample: int | None = None
+    seed: int = 0
+    #: The most requests a second; None: no limit.
+    rate: float | None = None
+    #: Called with how many pages were read, and of how many.
+    read: Progress = lambda done, of: None
+    #: Called with how many URLs were fetched, and of how many.
+    asked: Progress = lambda done, of: None
+
+
+def run(request: Request) -> tuple[Audit, list[Finding]]:
+    """
+    Audit some sections; return the audit and what it found, not stored yet.
+
+    Kinds of findings in ``SILENCED_SYSTEM_CHECKS`` are passed over. Ctrl+C and SIGTERM
+    end the audit, not the process: ``missed`` says what was not looked at.
+    """
+    started = time.time()
+    findings = Findings(django_settings.SILENCED_SYSTEM_CHECKS)
+    groups = _robots(request, findings)
+    names = [name for name in request.sections if not why_unusable(name)]
+    sources = {name: source(name) for name in names}
+    pages = documents(names, request.site, findings)
+    checking = _checking(request, started, sources, groups, findings)
+    # Sections by position that are long are read to some page.
+    checking.is_whole = (
+        set(names) == set(registry.sources())
+        and all(page.page is not None for page in pages)
+        and not any(kind == NOT_BUILT for kind, _ in findings.counts)
+    )
+    audit = Audit(
+        started_at=started, fetched=request.fetched, remembered=queries.remembered()
+    )
+    asking = Asking(
+        findings,
+        request.fetch,
+        Visit(dt.datetime.fromtimestamp(started, dt.UTC)),
+        pace=Pace(request.rate),
+        fetches_images=request.fetched == Audit.Fetched.LIVE,
+        progress=request.asked,
+    )
+    try:
+        checking.check(pages, request.read)
+        _lastmods(request, checking, pages, sources)
+        audit.sections = {name: [checking.listed[name], 0] for name in names}
+        # What this audit does not look at, the next one may.
+        audit.remembered |= _remembered(request, audit.remembered, findings, sources)
+        if request.fetched:
+            wanted, number = _of_documents(pages), checking.listed.total()
+            if (sample := checking.sample) is not None:
+                wanted, number = iter(sample.chosen), len(sample.chosen)
+            asking.ask(wanted, number)
+        remembered = findings.sorted()
+        rows.set_places(remembered, pages, sources, request.site)
+    except (KeyboardInterrupt, SystemExit, Stopped) as stop:
+        remembered = findings.sorted()
+        audit.was_interrupted = not isinstance(stop, Stopped)
+        audit.was_refused = isinstance(stop, Refused)
+        why = "The audit was stopped" if audit.was_interrupted else str(stop)
+        audit.missed = f"{why}: {_missed(audit, len(pages), checking, asking)}."
+    _add_up(audit, checking, asking, findings)
+    return audit, remembered
+
+
+def _checking(
+    request: Request,
+    started: float,
+    sources: Mapping[str, SectionSource],
+    groups: Sequence[Group],
+    findings: Findings,
+) -> Checking:
+    """Return what checks pages, and chooses a sample if one is to be fetched."""
+    now = dt.datetime.fromtimestamp(started, dt.UTC)
+    sample = None
+    if request.fetched and request.sample is not None:
+        sample = Sample(request.sample, request.seed)
+    return Checking(
+        findings,
+        {
+            name: Section(
+                name,
+                request.site.with_scheme(one.sitemap.protocol),
+                now,
+                groups,
+                entries_per_item(one.sitemap),
+            )
+            for name, one in sources.items()
+        },
+        news={name for name, one in sources.items() if one.is_news},
+        sample=sample,
+    )
+
+
+def _add_up(
+    audit: Audit, checking: Checking, asking: Asking, findings: Findings
+) -> None:
+    """Write into an audit how much it looked at, and how much it found."""
+    audit.urls = checking.listed.total()
+    audit.times = {name: percentiles(some) for name, some in asking.seconds.items()}
+    audit.fetched_urls = sum(map(len, asking.seconds.values()))
+    for name, some in asking.seconds.items():
+        audit.sections[name][1] = len(some)
+    audit.counts = findings.by_kind()
+    audit.errors = findings.total(ERROR)
+    audit.warnings = findings.total(WARNING)
+    audit.finished_at = time.time()
+
+
+def _missed(audit: Audit, pages: int, checking: Checking, asking: Asking) -> str:
+    """Return what an audit did not look at."""
+    if not audit.sections:
+        later = ", and no URL was fetched" * bool(audit.fetched)
+        read = f"{checking.read:,} of {pages:,} pages were read"
+        return f"{read}, not compared with each other{later}"
+    if audit.fetched and asking.done < asking.total:
+        return f"{asking.done:,} of {asking.total:,} URLs were asked for"
+    return "the rows of what was found are not named"
+
+
+def _robots(request: Request, findings: Findings) -> list[Group]:
+    """Return the groups of the robots.txt that the site serves."""
+    url = f"{request.site.origin}/robots.txt"
+    answer = request.fetch(url)
+    if answer.status == 400:
+        # This host is not in ALLOWED_HOSTS: the settings are what can be known.
+        return get_settings().robots_groups()
+    if answer.failure or answer.status >= 500:
+        kind = UNREACHABLE if answer.failure else ROBOTS_FAILS
+        text = answer.failure or f"answers {in_words(answer.status)}"
+        findings.note(Problem(kind, text, url))
+        return []
+    # https://www.rfc-editor.org/rfc/rfc9309#section-2.3.1: without it all is allowed.
+    if answer.status != 200:
+        return []
+    for problem in problems_of_length(answer.body):
+        findings.note(problem._replace(url=url))
+    return read(decode(answer.body))
+
+
+def _lastmods(
+    request: Request,
+    checking: Checking,
+    pages: Sequence[Document],
+    sources: dict[str, SectionSource],
+) -> None:
+    """Note sections whose lastmods say nothing."""
+    by_name = {page.name: page for page in pages}
+    for name, section in checking.sections.items():
+        lastmods = section.kept(Lastmods)
+        suspected = [by_name[page] for page in lastmods.suspected]
+        if any(rows.moves(one, sources[name], request.site) for one in suspected[:1]):
+            page = suspected[0].name
+            text = "another lastmod each time that its rows are read"
+            checking.findings.add(ALWAYS_NOW, name, page=page, text=text)
+        elif lastmods.are_equal:
+            text = f"{lastmods.same}, {lastmods.count:,} times"
+            checking.findings.add(ALL_EQUAL, name, text=text)
+
+
+def _remembered(
+    request: Request,
+    former: Mapping[str, Any],
+    findings: Findings,
+    sources: dict[str, SectionSource],
+) -> dict[str, Any]:
+    """Return what the next audit compares with, and compare with the last one."""
+    now = {name: rows.remember(one, request.site) for name, one in sources.items()}
+    for name, remembered in now.items():
+        if text := rows.moved_alone(former.get(name, {}), remembered):
+            findings.add(MOVES_ALONE, name, text=text)
+    return now
+
+
+def _of_documents(pages: Iterable[Document]) -> Iterator[tuple[Document, Entry]]:
+    """Yield all entries once more."""
+    for page in pages:
+        yield from ((page, entry) for entry in page.listed())

@@ -1,0 +1,1 @@
+"""Where others answer: files in a storage, and caches that are purged."""

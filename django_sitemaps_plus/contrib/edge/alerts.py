@@ -1,0 +1,79 @@
+"""What is old where others answer, and what was published: as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from django.utils.translation import gettext, ngettext
+
+from django_sitemaps_plus.health.alerts import Alert, Subject
+from django_sitemaps_plus.health.words import number
+from django_sitemaps_plus.hooks import Standing
+from django_sitemaps_plus.management.status import ago
+
+from . import documents, published
+from .storages import place
+
+
+def alerts() -> Iterator[Alert]:
+    """Yield what is old where caches, buckets and folders answer."""
+    yield from _unpublished()
+    yield from _unannounced()
+
+
+def _unpublished() -> Iterator[Alert]:
+    """Yield what is not in the storage of ``PUBLISH``, or not as it should be."""
+    found = published.state()
+    if found is None or (found.files and not found.failed):
+        return
+    text = gettext("Nothing was published to %(storage)s yet.")
+    if found.failed:
+        text = ngettext(
+            "%(count)s file could not be published to %(storage)s: %(error)s",
+            "%(count)s files could not be published to %(storage)s. One of them: "
+            "%(error)s",
+            found.failed,
+        )
+    values = {"count": number(found.failed), "storage": found.storage}
+    yield Alert(
+        subject=Subject.SECTIONS,
+        text=text % {**values, "error": found.error},
+        fix="manage.py publish_sitemaps",
+    )
+
+
+def _unannounced() -> Iterator[Alert]:
+    """Yield that receivers of ``documents_changed`` have not taken what changed."""
+    if count := documents.count_failed():
+        text = ngettext(
+            "%(count)s document changed, and a receiver of documents_changed failed: "
+            "caches may have the former one. The log says why; all receivers are "
+            "called again each minute.",
+            "%(count)s documents changed, and a receiver of documents_changed failed: "
+            "caches may have the former ones. The log says why; all receivers are "
+            "called again each minute.",
+            count,
+        )
+        yield Alert(
+            subject=Subject.SECTIONS,
+            text=text % {"count": number(count)},
+            waiting=count,
+        )
+
+
+def standing() -> Iterator[Standing]:
+    """Yield what was published, for ``ping_sitemaps --status``."""
+    found = published.state()
+    if found is None:
+        yield Standing("published", None)
+        return
+    values = [
+        ("Place", place(found.storage)),
+        ("Files", f"{found.files:,}"),
+        ("Failed", f"{found.failed:,} could not be put" if found.failed else ""),
+        ("Last put", ago(found.put_at) or "never"),
+        ("Problem", found.error),
+    ]
+    heading = f"Published to {found.storage}"
+    yield Standing("published", asdict(found), heading, values)

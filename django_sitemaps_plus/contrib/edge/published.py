@@ -1,0 +1,91 @@
+"""What was published of a site, and who publishes it: see ``publish``."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from django.db.models import Count, Max, Min, Q, QuerySet
+
+from django_sitemaps_plus.db import DatabaseTime, database_time
+from django_sitemaps_plus.sitemaps.site_rows import SiteQuerySet
+
+from .conf import own_settings
+from .models import PublishedFile, Publisher
+
+#: Seconds for which a publisher keeps others away; it renews that with each file.
+LEASE = 60.0
+
+
+def files() -> QuerySet[PublishedFile]:
+    """Return what was put for the site."""
+    return PublishedFile.objects.on_site()
+
+
+def _publishers() -> SiteQuerySet[Publisher]:
+    """Return who publishes the site's files: one row at most."""
+    return Publisher.objects.on_site()
+
+
+@dataclass(frozen=True)
+class State:
+    """What was published until now, and what could not be."""
+
+    #: The alias of the storage.
+    storage: str
+    files: int
+    failed: int
+    #: Why one of those that failed did.
+    error: str
+    #: When a file was put last, in seconds since the epoch; 0: never.
+    put_at: float
+
+
+def state() -> State | None:
+    """Return what was published for the site; None if ``PUBLISH`` is not set."""
+    options = own_settings().publish
+    if options is None:
+        return None
+    found = files().aggregate(
+        files=Count("pk", filter=Q(first_at__gt=0)),
+        failed=Count("pk", filter=~Q(error="")),
+        error=Min("error", filter=~Q(error=""), default=""),
+        put_at=Max("put_at", default=0.0),
+    )
+    return State(storage=options.storage, **found)
+
+
+def next_in() -> float | None:
+    """Return the seconds until files may be put again; None without ``PUBLISH``."""
+    if own_settings().publish is None:
+        return None
+    rows = _publishers()
+    until = rows.values_list("claim_until", flat=True).first() or 0.0
+    return max(0.0, until - database_time(rows.db))
+
+
+class Lease:
+    """The right to publish a site's files: one process has it, of all hosts."""
+
+    def __init__(self) -> None:
+        self._owner = uuid.uuid4().hex
+        self._row = _publishers()
+        self._mine = self._row.filter(owner=self._owner)
+
+    def take(self, *, at_once: bool) -> bool:
+        """Take it if it is time for that, or ``at_once``, and nobody else has it."""
+        is_free = Q(claim_until__lt=DatabaseTime())
+        if at_once:
+            is_free |= Q(owner="")
+        given = {"owner": self._owner, "claim_until": DatabaseTime() + LEASE}
+        if not self._row.exists():
+            Publisher.objects.bulk_create([Publisher()], ignore_conflicts=True)
+        return bool(self._row.filter(is_free).update(**given))
+
+    def renew(self) -> bool:
+        """Keep it; returns whether it was not lost."""
+        return bool(self._mine.update(claim_until=DatabaseTime() + LEASE))
+
+    def give_back(self, seconds: float) -> None:
+        """Let whoever comes after some seconds have it."""
+        self._mine.update(owner="", claim_until=DatabaseTime() + seconds)

@@ -1,0 +1,95 @@
+"""
+Which documents the site has now, and which version of each is served.
+
+The version of a page is in the ledger. What gathers pages, an index for example, is put
+together as for a request: nothing else knows what it says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from urllib.parse import quote
+
+from django_sitemaps_plus import hooks
+from django_sitemaps_plus.exceptions import SitemapsPlusError
+from django_sitemaps_plus.pagination.queries import of_sections, pages
+from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
+from django_sitemaps_plus.serving.extra import extra_sitemaps
+from django_sitemaps_plus.serving.index import (
+    address,
+    all_sources,
+    document_of,
+    with_ending,
+)
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+from django_sitemaps_plus.storing.freshness import tag_of
+
+#: A document's name, and its version; None if it cannot be had now.
+Version = tuple[str, str | None]
+
+
+def urls_of(document: str, site: SiteAddress) -> list[str]:
+    """Return the URLs of a document: its own, and that of its gzipped twin."""
+    folder = address(site, "site").rpartition("/")[0]
+    url = f"{folder}/{quote(document)}"
+    has_twin = document.rpartition(".")[2] in ("xml", *hooks.derived(site))
+    return [url, f"{url}.gz"] if has_twin else [url]
+
+
+def versions(site: SiteAddress) -> Iterator[Version]:
+    """
+    Yield all documents but those that only settings change, such as robots.txt.
+
+    Also without pages of sections by position that are not stored.
+    """
+    names, endings = list(registry.sources()), ("xml", *hooks.derived(site))
+    counts = Counter(name for name, _, _ in _stored_pages(names))
+    sources = {source.name: source for source in all_sources()}
+    extra = len(extra_sitemaps(site, in_index=True))
+    yield from _gathered("", sources.values(), site, endings, counts.total() + extra)
+    for name in names:
+        own = [sources[name]] if name in sources else []
+        yield from _gathered(name, own, site, endings, counts[name])
+    # Afterwards: pages may have been built for one file.
+    for name, number, version in _stored_pages(names):
+        for ending in endings:
+            yield f"sitemap-{name}-{number}.{ending}", tag_of(version, site)
+    for name, make in hooks.documents(site):
+        yield name, make().tag
+
+
+def _start(name: str) -> str:
+    return f"sitemap-{name}" if name else "sitemap"
+
+
+def _stored_pages(names: Collection[str]) -> Iterator[tuple[str, int, str]]:
+    """Yield section, number and served version of each stored page of some sections."""
+    rows = pages().filter(of_sections(names)).exclude(checksum="")
+    yield from rows.values_list("section__name", "number", "checksum")
+
+
+def _gathered(
+    name: str,
+    sources: Iterable[SectionSource],
+    site: SiteAddress,
+    endings: Sequence[str],
+    count: int,
+) -> Iterator[Version]:
+    """Yield what stands at the address of a section, or of the site: of ``count``."""
+    own = list(sources)
+    for part in range(1, max(1, -(-count // MAX_INDEX_ENTRIES)) + 1):
+        index = f"-index-{part}" if part > 1 else ""
+        document = f"{_start(name)}{index}.xml"
+        version: str | None = None
+        # Otherwise answered with 503, which no cache stores.
+        with suppress(SitemapsPlusError):
+            found = document_of(name, own, site, part)
+            if found is None:
+                continue
+            version = found.tag
+        for ending in endings:
+            yield with_ending(document, ending), version

@@ -1,0 +1,1 @@
+"""What is served beside XML sitemaps: feeds, recent changes, text files, llms.txt."""

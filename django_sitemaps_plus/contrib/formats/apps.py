@@ -1,0 +1,17 @@
+"""The app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class FormatsConfig(AppConfig):
+    """Configuration of ``django_sitemaps_plus.contrib.formats``."""
+
+    name = "django_sitemaps_plus.contrib.formats"
+    label = "sitemaps_plus_formats"
+    verbose_name = "Sitemaps: formats"
+    default_auto_field = "django.db.models.BigAutoField"
+    default = True
+    #: Where the core finds the hooks of this app: see ``django_sitemaps_plus.hooks``.
+    sitemaps_plus = "django_sitemaps_plus.contrib.formats.hooks"

@@ -1,0 +1,54 @@
+"""The check that a button runs: what submissions need, of the site and each engine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.contrib.admin.sites import AdminSite
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.health.check import SITE, check
+
+from . import display
+
+
+class Line(NamedTuple):
+    """One thing that was checked."""
+
+    of: str
+    verdict: str
+    text: str
+    fix: str
+
+
+def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
+    """Run the check, and show what it found."""
+    problem = ""
+    lines: list[Line] = []
+    try:
+        found = check(list(engines()))
+        lines = [_line(of, one) for of, one in found]
+    except ConfigurationError as error:
+        problem = str(error)
+    context = {
+        **admin_site.each_context(request),
+        "title": gettext("Check of site and search engines"),
+        "subtitle": None,
+        "lines": lines,
+        "problem": problem,
+        "is_ready": bool(lines) and all(one.is_good for _, one in found),
+    }
+    template = "django_sitemaps_plus/admin/check.html"
+    return TemplateResponse(request, template, context)
+
+
+def _line(of: str, one: Any) -> Line:
+    word, name = (gettext("fine"), "ok") if one.is_good else (gettext("wrong"), "wrong")
+    if one.is_warning:
+        word, name = gettext("warning"), "warning"
+    owner = gettext("the site") if of == SITE else of
+    return Line(owner, display.state(word, name), one.text, one.fix)

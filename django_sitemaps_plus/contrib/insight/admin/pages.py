@@ -1,0 +1,469 @@
+"""Sections, pages, the changes that wait for them, and what happened to URLs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from operator import attrgetter, methodcaller
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, QuerySet, Sum
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemaps_plus.building.pages import expire, serve
+from django_sitemaps_plus.changes import url_changes as happened
+from django_sitemaps_plus.changes.queries import changes, location_digest, url_changes
+from django_sitemaps_plus.contrib.insight.readers import reads
+from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
+from django_sitemaps_plus.health.alerts import count_late_changes, late_changes
+from django_sitemaps_plus.health.status import page_state
+from django_sitemaps_plus.models import Change, Page, Section, UrlChange
+from django_sitemaps_plus.pagination.queries import (
+    of_sections,
+    pages,
+    sections,
+    upper_of,
+)
+from django_sitemaps_plus.rendering.listing import repeated
+from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import source
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.storing import storage
+from django_sitemaps_plus.storing.bad_rows import noted
+from django_sitemaps_plus.storing.freshness import page_rows
+
+from . import base, display
+from .export import Columns, time_of
+from .story import story_page
+
+#: Each state of a page, in words.
+_STATES: dict[str, Any] = {
+    "broken": _("section in error"),
+    "error": _("in error"),
+    "never": _("not built yet"),
+    "waits": _("changes waiting"),
+    "due": _("due for a routine check"),
+    "unregistered": _("not registered"),
+    "fresh": _("up to date"),
+}
+#: Pages that one click rebuilds while somebody waits.
+AT_ONCE = 5
+
+
+class StateFilter(base.FieldFilter):
+    """By state."""
+
+    title = _("state")
+    parameter_name = field = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the states."""
+        return list(_STATES.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down: what state a page is in, no column says."""
+        value = self.value()
+        if not value:
+            return queryset
+        chosen = [pk for pk, state in _states(queryset) if state == value]
+        return queryset.filter(pk__in=chosen)
+
+
+def _states(pages: QuerySet[Any]) -> Iterator[tuple[int, str]]:
+    """Yield the primary key and the state of each page of ``page_rows``."""
+    problems, now = display.problems(), time.time()
+    for page in pages.defer("problems").iterator():
+        yield page.pk, page_state(page, problems, now)
+
+
+@admin.register(Section)
+class SectionAdmin(base.ReadOnly):
+    """The sections, and how the site's pages stand."""
+
+    change_list_template = "django_sitemaps_plus/admin/section_list.html"
+    list_display = ("__str__", "page_count", "entry_count", "problem")
+    fields = ("name", "problem", "page_count", "entry_count", "address_shows")
+    ordering = ("name",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the sections with the number of their pages and entries."""
+        found = sections().exclude(name="")
+        return found.annotate(page_n=Count("pages"), entry_n=Sum("pages__entries"))
+
+    page_count = display.column("page_n", _("pages"), display.number)
+    entry_count = display.column(
+        "entry_n", _("URLs"), lambda count: display.number(count or 0)
+    )
+
+    @admin.display(description=_("its address shows"))
+    def address_shows(self, section: Section) -> str:
+        """Return what the section's address shows: its entries, or their index."""
+        return gettext("an index") if section.is_index else gettext("the URLs")
+
+    @admin.display(description=_("problem"), empty_value="–")
+    def problem(self, section: Section) -> str:
+        """Return why the running code cannot use the section, if it cannot."""
+        names, problem = display.registered()
+        if not problem and section.name not in names:
+            return gettext("not registered")
+        return problem or why_unusable(section.name)
+
+    def more_context(self) -> dict[str, Any]:
+        """Say how the pages stand above, and the sections without pages below."""
+        return {
+            "sitemaps_health": _health(),
+            "sitemaps_without_pages": list(_without_pages()),
+        }
+
+
+def _health() -> str:
+    """Return in one line how the site's pages stand."""
+    if problem := display.registered()[1]:
+        return problem
+    rows = page_rows().filter(of_sections())
+    counts = Counter(state for _, state in _states(rows))
+    total = counts.total()
+    shown = ngettext(
+        "%(pages)s page: %(waits)s with waiting changes, %(due)s due for a routine "
+        "check, %(never)s not built yet, %(error)s in error.",
+        "%(pages)s pages: %(waits)s with waiting changes, %(due)s due for a routine "
+        "check, %(never)s not built yet, %(error)s in error.",
+        total,
+    ) % {
+        "pages": display.number(total),
+        "waits": display.number(counts["waits"]),
+        "due": display.number(counts["due"]),
+        "never": display.number(counts["never"]),
+        "error": display.number(counts["error"] + counts["broken"]),
+    }
+    return f"{shown} {late_changes(count_late_changes())}"
+
+
+def _without_pages() -> Iterator[tuple[str, str]]:
+    """Yield the registered sections that have no pages in the ledger, and why."""
+    filled = set(sections().filter(filled=True).values_list("name", flat=True))
+    for name, problem in display.problems().items():
+        if name in filled:
+            continue
+        if problem:
+            yield name, problem
+        else:
+            yield name, display.why_no_pages(name)
+
+
+@admin.register(Page)
+class PageAdmin(base.ReadOnly):
+    """The pages: what each lists, whether it is fresh, what is wrong with it."""
+
+    list_display = (
+        "__str__",
+        "state_shown",
+        "changed_ago",
+        "compared_ago",
+        "entries_shown",
+        "size_shown",
+        "opened",
+    )
+    list_filter = (base.PageSectionFilter, StateFilter, base.ProblemsFilter)
+    list_select_related = ("section",)
+    ordering = ("section", "position")
+    actions = ("compare", "rebuild")
+    fields: ClassVar[Any] = (
+        "section",
+        "number",
+        "address",
+        "state_shown",
+        "entries_shown",
+        "items_shown",
+        "repeated_shown",
+        "size_shown",
+        "lastmod_shown",
+        "changed",
+        "compared",
+        "lost",
+        "error",
+        "bad_shown",
+        "problem_table",
+        "reader_table",
+        "lower_bound",
+        "upper_bound",
+        "version",
+        "checksum",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the pages with their states."""
+        return page_rows().filter(of_sections())
+
+    entries_shown = display.column("entries", _("URLs"), display.number)
+    items_shown = display.column("items", _("rows"), display.number)
+    bad_shown = display.column("bad", _("rows left out"), display.number)
+    size_shown = display.column("size", _("size"), display.size)
+    changed_ago, changed = display.times("changed_at", _("changed"))
+    compared_ago, compared = display.times("verified_at", _("checked"))
+    lost = display.column(
+        "lost_at", _("stored bytes found missing or damaged"), display.when
+    )
+    lastmod_shown = display.column("lastmod", _("lastmod"), display.when)
+    lower_bound = display.column(
+        "lower", _("first key"), lambda lower: display.key(lower) or "−∞"
+    )
+
+    @admin.display(description=_("entries with the URL of another one"))
+    def repeated_shown(self, page: Page) -> str:
+        """Return how many entries of the page repeat a URL."""
+        stored = storage.read(page, page.checksum)
+        count = None if stored is None else repeated(stored.segment.text())
+        return display.number(count)
+
+    @admin.display(description=_("up to, without it"))
+    def upper_bound(self, page: Page) -> str:
+        """Return the first key that belongs to the next page."""
+        return display.key(upper_of(page)) or "∞"
+
+    @admin.display(description=_("address"))
+    def address(self, page: Page) -> str:
+        """Return a link to the page, which shows the path."""
+        return _page_link(page)
+
+    @admin.display(description=_("file"))
+    def opened(self, page: Page) -> str:
+        """Return a link to the page in a word, for the list."""
+        return _page_link(page, gettext("open"))
+
+    @admin.display(description=_("state"))
+    def state_shown(self, page: Any) -> str:
+        """Return the state in words, and what is wrong with the section."""
+        state, rest = display.state_of(page)
+        if page.bad and not rest:
+            text = ngettext("%s row left out", "%s rows left out", page.bad)
+            rest = text % display.number(page.bad)
+        return display.state(_STATES[state], state, rest)
+
+    @admin.display(description=_("problems"))
+    def problem_table(self, page: Page) -> str:
+        """Return the first bad rows as a table, and how many more there are."""
+        rows = noted(page.problems)
+        shown = display.table((_("Key"), _("Reason")), rows)
+        if more := page.bad - len(rows):
+            text = gettext("and %s more") % display.number(more)
+            return format_html("{}<p>{}</p>", shown, text)
+        return shown
+
+    @admin.display(description=_("who read it"))
+    def reader_table(self, page: Page) -> str:
+        """Return which crawlers read the page, when last and how often."""
+        heads = (
+            _("Crawler"),
+            _("Last read"),
+            _("Whole file (200)"),
+            _("Unchanged (304)"),
+        )
+        rows = reads().filter(document=f"sitemap-{page}.xml").order_by("-last_at")
+        cells = [
+            (
+                row.crawler or gettext("other clients"),
+                display.ago(row.last_at),
+                display.number(row.full),
+                display.number(row.unchanged),
+            )
+            for row in rows
+        ]
+        return display.table(heads, cells)
+
+    @admin.action(
+        description=_("Compare these pages with their rows, when next requested"),
+        permissions=["act"],
+    )
+    def compare(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
+        """Have pages compared with their rows: by a request, or in the background."""
+        done = pages().filter(pk__in=list(queryset.values_list("pk", flat=True))).mark()
+        text = ngettext(
+            "%d page will be compared with its rows, when it is next requested.",
+            "%d pages will be compared with their rows, when they are next requested.",
+            done,
+        )
+        self.message_user(request, text % done)
+
+    @admin.action(description=_("Rebuild these pages now"), permissions=["act"])
+    def rebuild(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
+        """Rebuild a few pages now, and say what came of it."""
+        chosen = list(queryset[: AT_ONCE + 1])
+        if len(chosen) > AT_ONCE:
+            text = gettext(
+                "Nothing was rebuilt: choose at most %d pages, or run "
+                "python manage.py build_sitemaps --reconcile"
+            )
+            self.message_user(request, text % AT_ONCE, messages.ERROR)
+            return
+        changed = same = 0
+        for page in chosen:
+            try:
+                is_new = _rebuilt(request, page)
+            except Exception as error:  # rows may raise whatever they like
+                is_ours = isinstance(error, SitemapsPlusError)
+                said = {"page": page, "problem": error if is_ours else describe(error)}
+                text = gettext("Page %(page)s: %(problem)s")
+                self.message_user(request, text % said, messages.ERROR)
+            else:
+                changed, same = changed + is_new, same + (not is_new)
+        text = gettext("%(changed)d of the pages changed, %(same)d stayed the same.")
+        self.message_user(request, text % {"changed": changed, "same": same})
+
+
+def _page_link(page: Any, text: str = "") -> str:
+    """Return a link to a page; none where nobody would answer."""
+    if page.section.name not in display.registered()[0]:
+        return "–"
+    path = display.path_of("page", str(page))
+    return display.link(path, text) if path else "–"
+
+
+def _rebuilt(request: HttpRequest, page: Page) -> bool:
+    """Rebuild a page; tell whether its bytes are other ones."""
+    name = page.section.name
+    if name not in registry.sources():
+        raise ConfigurationError(gettext("its section is not registered."))
+    found = source(name)
+    expire(page)
+    served = serve(found, page, Site.current().address_for(request))
+    if served.problem or served.page.error:
+        raise Busy(served.problem or served.page.error)
+    return served.page.checksum != page.checksum
+
+
+@admin.register(Change)
+class ChangeAdmin(base.ReadOnly):
+    """What was saved or deleted since its page was last built."""
+
+    rows = staticmethod(changes)
+    list_display = ("section", "keys", "page", "recorded_ago", "reported_shown")
+    list_display_links = None
+    list_filter = (base.SectionFilter,)
+    # As their index has them.
+    ordering = ("section", "page", "pk")
+    fields = ("section", "keys", "page", "recorded", "reported_shown", "reported_when")
+
+    recorded_ago, recorded = display.times("at", _("recorded"))
+    reported_when = display.column("reported_at", _("reported at"), display.when)
+
+    @admin.display(description=_("keys"))
+    def keys(self, change: Change) -> str:
+        """Return the key or the range, or that all of the section is concerned."""
+        if change.upto is not None:
+            return f"{display.key(change.key)} … {display.key(change.upto)}"
+        if change.related:
+            return f"{change.related} {change.key}"
+        return display.key(change.key) or gettext("the whole section")
+
+    @admin.display(description=_("reported"))
+    def reported_shown(self, change: Change) -> str:
+        """Return where its object was listed when it was reported, if it was."""
+        if change.reported_at is None:
+            return gettext("not yet")
+        entries = json.loads(change.reported or "[]")
+        shown = (display.decoded(entry[0]) for entry in entries)
+        return ", ".join(shown) or gettext("not listed")
+
+
+class KindFilter(base.FieldFilter):
+    """By what happened."""
+
+    title = _("what")
+    parameter_name = field = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return what can happen."""
+        return list(UrlChange.Kind.choices)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down, by section: so an index begins."""
+        names = list(sections().values_list("name", flat=True))
+        chosen = super().queryset(request, queryset)
+        return chosen.filter(section__in=names) if self.value() else chosen
+
+
+class OnHoldFilter(base.FieldFilter):
+    """What is on hold."""
+
+    title = _("on hold")
+    parameter_name = field = "on_hold"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return yes: hardly any other row is."""
+        return [("yes", _("on hold"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down to what was not queued, by whose index it is found."""
+        chosen = {"queued_at": None, "on_hold": True}
+        return queryset.filter(**chosen) if self.value() else queryset
+
+
+@admin.register(UrlChange)
+class UrlChangeAdmin(base.Exported):
+    """What happened to URLs, the newest first."""
+
+    rows = staticmethod(url_changes)
+    views: ClassVar[dict[str, str]] = {"story": "story"}
+    list_display = ("kind_shown", "address", "section", "happened_ago", "on_hold_shown")
+    list_display_links = None
+    list_filter = (base.SectionFilter, KindFilter, OnHoldFilter, base.TimeFilter)
+    search_fields = ("location",)
+    ordering = ("-at",)
+    actions = ("confirm",)
+    columns: ClassVar[Columns] = {
+        _("URL"): lambda row: display.url_of(row.location),
+        _("what"): methodcaller("get_kind_display"),
+        _("section"): attrgetter("section"),
+        _("when"): lambda row: time_of(row.at),
+        _("on hold"): lambda row: gettext("on hold") if row.on_hold else "",
+    }
+    fields = ("kind_shown", "address", "section", "happened", "on_hold_shown", "queued")
+
+    def of_url(
+        self, queryset: QuerySet[Any], location: str, site: SiteAddress
+    ) -> QuerySet[Any]:
+        """Return what happened to a URL."""
+        return queryset.filter(digest=location_digest(location))
+
+    def story(self, request: HttpRequest) -> HttpResponse:
+        """Show what is known of one URL."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return base.of_site(request, lambda: story_page(request, self.admin_site))
+
+    kind_shown = display.column("get_kind_display", _("what"), lambda shown: shown())
+    address = display.column("location", _("URL"), display.link)
+    happened_ago, happened = display.times("at", _("when"))
+    queued = display.column("queued_at", _("queued for the engines"), display.when)
+
+    @admin.display(description=_("on hold"))
+    def on_hold_shown(self, change: UrlChange) -> str:
+        """Return what is to be done, where it waits for somebody."""
+        return gettext("on hold: confirm it") if change.on_hold else "–"
+
+    @admin.action(
+        description=_("Confirm: submit what is on hold of these sections"),
+        permissions=["act"],
+    )
+    def confirm(self, request: HttpRequest, queryset: QuerySet[UrlChange]) -> None:
+        """Let all that is on hold of the chosen rows' sections be submitted."""
+        waiting = queryset.filter(on_hold=True).order_by()
+        names = list(waiting.values_list("section", flat=True).distinct())
+        done = sum(happened.confirm(name, time.time()) for name in names)
+        text = ngettext(
+            "%(n)d URL of the sections %(names)s will be submitted.",
+            "%(n)d URLs of the sections %(names)s will be submitted.",
+            done,
+        )
+        shown = ", ".join(names) or "–"
+        self.message_user(request, text % {"n": done, "names": shown})

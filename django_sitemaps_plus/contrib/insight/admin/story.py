@@ -1,0 +1,308 @@
+"""
+The story of one URL: where it is listed, what happened to it, who was notified.
+
+By look-ups on indexes: of the digest of the URL, and of the row that its path names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from django.contrib.admin.sites import AdminSite
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemaps_plus import hooks
+from django_sitemaps_plus.changes.queries import changes, location_digest, url_changes
+from django_sitemaps_plus.changes.url_changes import KEEP
+from django_sitemaps_plus.contrib.insight.models import Read
+from django_sitemaps_plus.contrib.insight.readers import reads
+from django_sitemaps_plus.contrib.insight.unlisted import Why, unlisted
+from django_sitemaps_plus.delivery.models import digest_of
+from django_sitemaps_plus.delivery.queries import submissions, with_pause
+from django_sitemaps_plus.models import Change, Page, Submission, UrlChange
+from django_sitemaps_plus.protocol.errors import LocationError
+from django_sitemaps_plus.serving.lookup import Place, Places, listed_among, places
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+
+from . import display
+from .base import AdminPage, may_view, said
+from .entered import alike, location_of
+
+#: Events, submissions and readers that are shown, the newest first.
+SHOWN = 20
+_KEPT_DAYS = KEEP // 86_400
+#: Why a row is not listed, in words.
+_REASONS = {
+    Why.NOT_IN_ITEMS: _("items() of section %(section)s does not return it"),
+    Why.IN_SITEMAP: _("in_sitemap keeps it out of section %(section)s"),
+    Why.NOT_NEWS: _("section %(section)s lists the news of two days: not this"),
+    Why.BAD: _("it is left out of section %(section)s: %(detail)s"),
+    Why.PATTERN: _("the pattern %(detail)s keeps it out of section %(section)s"),
+}
+
+
+class Fact(NamedTuple):
+    """A label and what is said of it, in one or several lines."""
+
+    label: Any
+    lines: list[Any]
+
+
+@dataclass
+class Story:
+    """What is known of a URL; each list is None if the user may not view it."""
+
+    #: The URL as people read it, linked.
+    shown: str
+    facts: list[Fact] = field(default_factory=list)
+    #: What somebody may have meant where nothing is known: URLs with queries.
+    alike: list[tuple[str, str]] = field(default_factory=list)
+    events: list[dict[str, Any]] | None = None
+    submissions: list[dict[str, Any]] | None = None
+    #: What other apps know, as HTML.
+    parts: list[str] = field(default_factory=list)
+    readers: list[dict[str, Any]] | None = None
+
+
+def story_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
+    """Show the search box and, if a URL was entered, its story."""
+    entered = request.GET.get("url", "").strip()
+    site = Site.current().address_for(request)
+    story, problem = None, ""
+    if entered:
+        try:
+            story = _Teller(request, admin_site, site).story(entered)
+        except LocationError as error:
+            problem = str(error)
+    context = {
+        **admin_site.each_context(request),
+        "title": gettext("The story of a URL"),
+        "subtitle": None,
+        "story": story,
+        "problem": problem,
+        "sitemaps_url": entered,
+        "sitemaps_example": f"{site.origin}{site.prefix}…",
+    }
+    template = "django_sitemaps_plus/admin/story.html"
+    return TemplateResponse(request, template, context)
+
+
+class _Teller:
+    """Finds out what a user may know of a URL."""
+
+    def __init__(
+        self, request: HttpRequest, admin_site: AdminSite, site: SiteAddress
+    ) -> None:
+        self.request, self.admin_site, self.site = request, admin_site, site
+
+    def story(self, entered: str) -> Story:
+        """Return the story; raises ``LocationError`` for what is no URL of the site."""
+        location = location_of(entered, self.site)
+        url = self.site.url(location)
+        story = Story(display.link(location, display.decoded(url)))
+        events = self._events(location)
+        sent = self._submissions(url)
+        hints = {row.section for row in events} | {row.section for row in sent}
+        found = places(location, self.site, hints)
+        reasons = list(self._reasons(location, found, events))
+        story.facts = [*self._listed(found, events, reasons), *self._rows(found)]
+        if not (found.found or events or sent or reasons):
+            story.alike = self._alike(location)
+        story.events = list(map(_event, events))
+        if may_view(self.request, Submission):
+            story.submissions = list(map(_submission, sent))
+        sections = _added({place.section for place in _listed(found)}, events)
+        page = AdminPage(self.request)
+        story.parts = [said(one) for one in hooks.stories(page, url, sections)]
+        if may_view(self.request, Read):
+            story.readers = list(_readers(found))
+        return story
+
+    def _events(self, location: str) -> list[UrlChange]:
+        rows = url_changes().filter(digest=location_digest(location))
+        return list(rows.order_by("-at")[:SHOWN])
+
+    def _submissions(self, url: str) -> list[Any]:
+        rows = with_pause(submissions().filter(digest=digest_of(url)))
+        return list(rows.order_by("-created_at")[:SHOWN])
+
+    def _alike(self, location: str) -> list[tuple[str, str]]:
+        """Return what somebody may have meant: URLs, and their stories' addresses."""
+        return [
+            (display.decoded(self.site.url(one)), urlencode({"url": one}))
+            for one in listed_among(alike(location), self.site)
+        ]
+
+    def _reasons(
+        self, location: str, found: Places, events: list[UrlChange]
+    ) -> Iterator[str]:
+        """Yield why the URL is not listed, as far as that can be found out."""
+        for one in () if _listed(found) else unlisted(location, self.site):
+            values = {"section": one.section, "detail": one.detail}
+            yield format_html(
+                "{}: {}", self._row(one.row), str(_REASONS[one.why]) % values
+            )
+        if any(place.is_left for place in found.found):
+            yield gettext("no row has it any more: its page will be built again")
+        if events and events[0].on_hold:
+            yield gettext("its removal is on hold: confirm it")
+        for place in found.found:
+            if place.page is not None and place.page.error:
+                text = gettext("its page cannot be built: %s")
+                yield text % place.page.error
+
+    def _listed(
+        self, found: Places, events: list[UrlChange], reasons: list[str]
+    ) -> Iterator[Fact]:
+        listed = _listed(found)
+        pages = [self._page(place.page) for place in listed if place.page]
+        yield Fact(_("Listed on"), pages or [self._not_listed(found)])
+        if reasons:
+            yield Fact(_("But") if listed else _("Why not"), reasons)
+        if listed:
+            if since := _since({place.section for place in listed}, events):
+                yield Fact(_("Listed since"), [since])
+            dates = [place.lastmod or gettext("none") for place in listed]
+            yield Fact(_("Its lastmod"), dates)
+
+    def _page(self, page: Page) -> str:
+        name = "admin:sitemaps_plus_page_change"
+        path = reverse(name, args=[page.pk], current_app=self.admin_site.name)
+        return format_html(
+            gettext('<a href="{}">{}</a>, last changed {}'),
+            path,
+            page,
+            display.when(page.changed_at),
+        )
+
+    def _not_listed(self, found: Places) -> str:
+        if any(place.page for place in found.found):
+            return gettext(
+                "not yet: its row is to be listed, and its page will be built when it "
+                "is requested, or in the background"
+            )
+        if found.left:
+            text = gettext(
+                "not found. %(searched)s pages were searched, %(left)s more were not"
+            )
+            return text % {
+                "searched": display.number(found.searched),
+                "left": display.number(found.left),
+            }
+        return gettext("no page")
+
+    def _rows(self, found: Places) -> Iterator[Fact]:
+        rows = [place.row for place in found.found if place.row is not None]
+        if rows:
+            yield Fact(_("Its row"), list(map(self._row, rows)))
+        waiting = [
+            _waits(change)
+            for place in found.found
+            if place.page is not None and place.key
+            for change in changes(place.section).filter(
+                page=place.page.number, key=place.key
+            )[:1]
+        ]
+        if waiting:
+            yield Fact(_("Saved, and its page not built since"), waiting)
+
+    def _row(self, row: Model) -> str:
+        text = f"{row._meta.verbose_name} {row.pk}: {row}"
+        path = self._row_path(row)
+        if not path:
+            return text
+        return format_html('<a href="{}">{}</a>', path, text)
+
+    def _row_path(self, row: Model) -> str:
+        """Return where the object is edited, if the user may see it there."""
+        known = self.admin_site._registry.get(type(row))
+        if known is None or not known.has_view_or_change_permission(self.request, row):
+            return ""
+        name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
+        try:
+            return reverse(name, args=[row.pk], current_app=self.admin_site.name)
+        except NoReverseMatch:
+            return ""
+
+
+def _listed(found: Places) -> list[Place]:
+    return [place for place in found.found if place.is_listed]
+
+
+def _since(names: set[str], events: list[UrlChange]) -> str:
+    """
+    Return since when some sections list a URL; empty if that cannot be said.
+
+    Who has seen it removed, or in another section, does not know since when it is here.
+    """
+    if any(row.section not in names for row in events) or len(events) == SHOWN:
+        return ""
+    for row in events:
+        if row.kind == UrlChange.Kind.ADDED:
+            return display.when(row.at)
+        if row.kind == UrlChange.Kind.REMOVED:
+            return ""
+    return gettext("more than %d days ago, or since its page was first built") % (
+        _KEPT_DAYS
+    )
+
+
+def _added(names: set[str], events: list[UrlChange]) -> dict[str, float]:
+    """Return when a URL was last added to some sections; 0 if that is not known."""
+    added = [row.at for row in events if row.kind == UrlChange.Kind.ADDED]
+    return dict.fromkeys(names, max(added, default=0.0))
+
+
+def _waits(change: Change) -> str:
+    """Return when a row was saved, and whether that was reported."""
+    if change.reported_at is not None:
+        return display.when(change.at)
+    return gettext("%s, not reported yet") % display.when(change.at)
+
+
+def _event(row: UrlChange) -> dict[str, Any]:
+    return {
+        "kind": row.get_kind_display(),
+        "when": display.when(row.at),
+        "section": row.section,
+        "note": gettext("on hold: confirm it") if row.on_hold else "",
+    }
+
+
+def _submission(row: Any) -> dict[str, Any]:
+    is_waiting = row.state == Submission.State.PENDING and row.due_at is not None
+    due = display.due(row) if is_waiting else ""
+    return {
+        "engine": row.engine,
+        "kind": row.get_kind_display(),
+        "state": display.state(row.get_state_display(), row.state, due),
+        "sent": display.when(row.sent_at),
+        "answer": " ".join(filter(None, [str(row.status or ""), row.message])) or "–",
+    }
+
+
+def _readers(found: Places) -> Iterator[dict[str, Any]]:
+    """Yield who has read the pages on which the URL is listed."""
+    numbers = {
+        f"sitemap-{place.page}.xml"
+        for place in found.found
+        if place.is_listed and place.page
+    }
+    rows = reads().filter(document__in=numbers).order_by("-last_at")[:SHOWN]
+    for row in rows:
+        yield {
+            "crawler": row.crawler or gettext("other clients"),
+            "document": row.document,
+            "last": display.when(row.last_at),
+            "full": display.number(row.full),
+            "unchanged": display.number(row.unchanged),
+        }

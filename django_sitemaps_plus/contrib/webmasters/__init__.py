@@ -1,0 +1,1 @@
+"""The webmaster tools of Google, Bing and Yandex."""

@@ -1,0 +1,61 @@
+"""What this app adds to the core: see ``django_sitemaps_plus.hooks``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .conf import Settings as Settings
+
+if TYPE_CHECKING:
+    from django.db.models import Model
+
+    from django_sitemaps_plus.hooks import AdminPage
+    from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+
+def background(is_over: Callable[[], bool]) -> float | None:
+    """Ask engines what they say of the sitemaps, every six hours, and of some URLs."""
+    from .coverage import inspect_in_turn
+    from .reports import ask
+
+    ask()
+    return inspect_in_turn(is_over)
+
+
+def hourly() -> None:
+    """Delete what was said of URLs long ago."""
+    from .shares import prune
+
+    prune()
+
+
+def checks(site: SiteAddress, *, force: bool, closed: bool) -> Iterator[Any]:
+    """Have them asked now, and say what keeps Search Console from showing sections."""
+    from . import coverage, figures
+    from .reports import ask
+
+    ask(at_once=True)
+    yield from figures.check()
+    yield from coverage.check()
+
+
+def panels(page: AdminPage) -> Iterator[str]:
+    """Show what engines say of the sitemaps, and of URLs, to those who may see it."""
+    from django_sitemaps_plus.delivery.models import EngineState
+
+    from .models import Inspection
+    from .panel import indexed_panel, panel
+
+    if page.may(EngineState):
+        yield from panel()
+    if page.may(Inspection):
+        yield from indexed_panel(page)
+
+
+def admin_lists(base: Any, display: Any) -> Iterator[tuple[type[Model], type[Any]]]:
+    """Yield the list of inspected URLs."""
+    from .admin_list import inspection_admin
+    from .models import Inspection
+
+    yield Inspection, inspection_admin(base, display)

@@ -1,0 +1,82 @@
+"""What engines say of sitemaps and URLs: parts of the page of ``contrib.insight``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils.encoding import uri_to_iri
+
+from django_sitemaps_plus.health import words
+from django_sitemaps_plus.hooks import AdminPage
+from django_sitemaps_plus.protocol.dates import moment
+from django_sitemaps_plus.sitemaps.site import Site
+
+from . import coverage, shares
+from .conf import inspections
+from .models import Inspection, SitemapReport
+from .reports import able, reports
+
+#: Sitemaps of which reports are shown.
+MOST = 20
+
+
+def panel() -> Iterator[str]:
+    """Yield it, if there is an engine that can say anything."""
+    known = able()
+    if known:
+        asked = reports().filter(engine__in=known, asked_at__gt=0).order_by("engine")
+        rows = [_row(one, said) for one in asked for said in one.sitemaps]
+        rows = sorted(rows, key=lambda row: str(row["location"]))[:MOST]
+        yield render_to_string("sitemaps_plus_webmasters/panel.html", {"rows": rows})
+
+
+def indexed_panel(page: AdminPage) -> Iterator[str]:
+    """Yield what share of each section is indexed, where URLs are inspected."""
+    if coverage.console() is None or not inspections():
+        return
+    display, every = page.display, shares.shares()
+    shown = {
+        "problems": [f"{one.text} {one.fix}" for one in coverage.check()],
+        "rows": [(one, *map(words.number, (one.inspected, one.urls))) for one in every],
+        "left_out": shares.not_inspected(every).items(),
+        "list": page.list(Inspection, ""),
+        "worth": [(display.link(one.url), one) for one in shares.worth_requesting()],
+    }
+    yield render_to_string("sitemaps_plus_webmasters/indexed.html", shown)
+
+
+def _row(report: SitemapReport, said: Mapping[str, Any]) -> dict[str, Any]:
+    site, location = Site.current().address(), said["location"]
+    path = location.removeprefix(str(site.origin)) if site else location
+    submitted = said["submitted"]
+    return {
+        **said,
+        "shown": uri_to_iri(path),
+        "engine": report.engine,
+        "submitted": _moment(said["last_submitted"]),
+        "read": _moment(said["last_downloaded"]),
+        "urls": _number(sum(submitted.values()) if submitted else None),
+        "errors": _number(said["errors"]),
+        "warnings": _number(said["warnings"]),
+        "asked": _time(report.asked_at),
+    }
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else words.number(value)
+
+
+def _moment(text: str | None) -> dict[str, Any]:
+    """Return a time as an engine writes it (RFC 3339) as all others are shown."""
+    seconds = words.seconds_of(text)
+    return _time(seconds) if seconds else {"ago": text or "–"}
+
+
+def _time(seconds: float) -> dict[str, Any]:
+    return {
+        "iso": moment(seconds).isoformat(timespec="seconds"),
+        "title": words.datetime_of(seconds),
+        "ago": words.ago(seconds),
+    }

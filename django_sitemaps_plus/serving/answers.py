@@ -1,0 +1,121 @@
+"""What is sent for the addresses of sitemaps."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponseBase
+
+from django_sitemaps_plus import hooks
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.storing.freshness import (
+    PageState,
+    fresh_state,
+    stored_page,
+    tag_of,
+)
+
+from . import index
+from .documents import (
+    Document,
+    former_document,
+    page_or_former,
+    served_document,
+)
+from .responses import not_modified, send
+
+
+def gathered(
+    request: HttpRequest,
+    *,
+    name: str = "",
+    part: int | None = None,
+    ending: str = "xml",
+    gz: bool = False,
+) -> HttpResponseBase:
+    """
+    ``/sitemap.xml``, or ``/sitemap-<section>.xml``: all entries, or the index.
+
+    With ``part``, counted from 2, a further file of that index. With another ending
+    what an app derives from it.
+    """
+    if name:
+        _refuse_other_sites(name)
+    sources = index.usable([name]) if name else index.all_sources()
+    document, place = None, Site.current().address_for(request)
+    if part is None or part > 1:
+        is_xml = ending == "xml"
+        document = index.document_of(
+            name, sources, place, part or 1, may_be_index=is_xml
+        )
+    if document is None:
+        owner = f" of the section {name!r}" if name else ""
+        raise Http404(f"The index{owner} has no part {part}.")
+    return send(request, _with_ending(ending, document, place), gz=gz)
+
+
+def page(
+    request: HttpRequest,
+    page: tuple[str, str],
+    *,
+    ending: str = "xml",
+    gz: bool = False,
+) -> HttpResponseBase:
+    """``/sitemap-<section>-<page>.xml``: one page of a section."""
+    name, text = page
+    # The length first: Python refuses to read a number of some thousand digits.
+    if len(text) > 9 or text != str(int(text)) or int(text) == 0:
+        raise Http404(
+            f"{text!r} is not a page number: they count from 1, without leading zeros."
+        )
+    number, place = int(text), Site.current().address_for(request)
+    _refuse_other_sites(name)
+    sources = index.usable([name])
+    document: Document | None
+    if not sources:
+        document = former_document(name, number, place)
+    else:
+        [section] = sources
+        asks = {"If-None-Match", "If-Modified-Since"}.intersection(request.headers)
+        state = fresh_state(section, number) if asks else None
+        if state and (response := _not_modified(request, section, state, place, gz=gz)):
+            return response
+        stored, is_fresh = None, False
+        if state or not asks:
+            stored, is_fresh = stored_page(section, number)
+        if stored and is_fresh:
+            document = served_document(section, stored, place)
+        else:
+            document = page_or_former(section, number, place, stored)
+    if document is None:
+        raise Http404(f"The section {name!r} has no page {number}.")
+    return send(request, _with_ending(ending, document, place), gz=gz)
+
+
+def _not_modified(
+    request: HttpRequest,
+    section: SectionSource,
+    state: PageState,
+    site: SiteAddress,
+    *,
+    gz: bool,
+) -> HttpResponseBase | None:
+    """Return 304 if the client has a fresh page, of which no bytes are read then."""
+    # Of a page in error it depends on its bytes whether they may be sent.
+    if state.error:
+        return None
+    tag = tag_of(state.checksum, site.with_scheme(section.sitemap.protocol))
+    return not_modified(request, tag, state.changed_at, gz=gz)
+
+
+def _with_ending(ending: str, document: Document, site: SiteAddress) -> Document:
+    """Return a document as it is, or what an app derives from it."""
+    if ending == "xml":
+        return document
+    return hooks.derived(site)[ending].make(document)
+
+
+def _refuse_other_sites(name: str) -> None:
+    """Raise ``Http404`` for a section that only another of ``SITES`` has."""
+    if name not in registry.sources():
+        raise Http404(f"This site has no section {name!r}.")

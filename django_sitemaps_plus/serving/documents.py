@@ -1,0 +1,306 @@
+"""
+What is sent: gzipped bytes, of a page or of several, and the tag of what they say.
+
+A page's are stored, or built for the request where they cannot be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final
+
+from django.db import Error as DatabaseError
+
+from django_sitemaps_plus.building.by_position import page_bytes, position_pages
+from django_sitemaps_plus.building.page_writer import raises
+from django_sitemaps_plus.building.pages import (
+    find,
+    find_by_position,
+    serve,
+    stored_version,
+)
+from django_sitemaps_plus.building.position_build import NotStoredError
+from django_sitemaps_plus.db import tables_exist
+from django_sitemaps_plus.exceptions import NotReady, TooManyBadRows, UnusableError
+from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
+from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
+from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+from django_sitemaps_plus.storing import storage
+from django_sitemaps_plus.storing.freshness import (
+    PageState,
+    Served,
+    fresh_pages,
+    tag_of,
+)
+from django_sitemaps_plus.storing.segments import Segment, gzipped, segment_of
+from django_sitemaps_plus.storing.storage import entries_header
+
+from .listed import FILL_SECONDS, Listed
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+XML: Final = "application/xml"
+TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Document:
+    """What is sent: compressed texts, and the tag of what they say."""
+
+    tag: str
+    segments: tuple[Segment, ...]
+    #: Of a file of entries: how many there are, and the kinds of media whose namespaces
+    #: they need. None: the segments are all of it.
+    entries: int = 0
+    media: frozenset[str] | None = None
+    #: When the bytes changed, in seconds since the epoch; None if not known.
+    changed_at: float | None = None
+    #: Whether another version is being built: then there is no 304.
+    is_former: bool = False
+    content_type: str = XML
+    #: The ``next_number`` of a page's section: another one than when the pages were
+    #: listed if one was divided since. 0 if it is not of the ledger.
+    next_number: int = 0
+
+    @property
+    def packed(self) -> bytes:
+        """The whole file, gzipped."""
+        return gzipped(self._header, self.segments, self._footer)
+
+    @property
+    def body(self) -> bytes:
+        """The whole file, not compressed."""
+        texts = [segment.text() for segment in self.segments]
+        return b"".join([self._header, *texts, self._footer])
+
+    @property
+    def size(self) -> int:
+        """How many bytes the whole file has, not compressed."""
+        texts = sum(segment.size for segment in self.segments)
+        return len(self._header) + texts + len(self._footer)
+
+    @property
+    def _header(self) -> bytes:
+        return b"" if self.media is None else entries_header(self.media)
+
+    @property
+    def _footer(self) -> bytes:
+        return b"" if self.media is None else URLSET_FOOTER
+
+
+def document(body: bytes, content_type: str = XML) -> Document:
+    """Return bytes to send that are stored nowhere."""
+    return Document(_tag(body), (segment_of(body),), content_type=content_type)
+
+
+def _tag(text: bytes) -> str:
+    return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+# Pages
+
+
+def page_or_former(
+    item: SectionSource,
+    number: int,
+    site: SiteAddress,
+    stored: Served[PageState] | None = None,
+) -> Document | None:
+    """
+    Return a page's bytes; the former ones where its section raises something.
+
+    ``stored`` is what was just found stored, and not fresh. None if the section has no
+    such page. Raises ``UnusableError`` if there are no former bytes.
+    """
+    try:
+        return page_document(item, number, site, stored)
+    except (NotReady, TooManyBadRows, DatabaseError):
+        raise
+    except Exception:
+        # items() and expressions may raise whatever they like.
+        if raises():
+            raise
+        logger.exception("Page %s-%d cannot be built.", item.name, number)
+    return former_document(item.name, number, site)
+
+
+def former_document(name: str, number: int, site: SiteAddress) -> Document:
+    """
+    Return what is stored of a page whose section cannot be used.
+
+    Raises ``UnusableError`` if that is nothing.
+    """
+    rows = pages().select_related("section").filter(of_sections(name), number=number)
+    page = rows.exclude(checksum="").first()
+    former = None if page is None else stored_version(page)
+    if former is not None and former.stored.entries:
+        scheme = _protocol(name)
+        return _of_served(replace(former, is_former=True), site.with_scheme(scheme))
+    raise UnusableError(f"Nothing is stored of the page {name}-{number}.")
+
+
+def version_document(page: Page, checksum: str, site: SiteAddress) -> Document | None:
+    """
+    Return a version of a page, fresh or not; None if it is not stored any more.
+
+    Raises ``TooManyBadRows`` for one without entries, if the page is in error.
+    """
+    stored = storage.read(page, checksum)
+    if stored is None:
+        return None
+    own = site.with_scheme(_protocol(page.section.name))
+    return _of_served(Served(page, stored, checksum, None), own)
+
+
+def version_tag(page: Page, checksum: str, site: SiteAddress) -> str:
+    """Return the tag of a version of a page."""
+    return tag_of(checksum, site.with_scheme(_protocol(page.section.name)))
+
+
+def _protocol(name: str) -> str | None:
+    protocol: str | None = getattr(registry.sources()[name], "protocol", None)
+    return protocol
+
+
+def page_document(
+    item: SectionSource,
+    number: int,
+    site: SiteAddress,
+    stored: Served[PageState] | None = None,
+) -> Document | None:
+    """
+    Return a page's bytes; None if the section has no such page.
+
+    Raises ``Filling`` if bounds are still being found after some seconds. ``stored`` is
+    as for ``page_or_former``.
+    """
+    if item.key is None:
+        return _by_position(item, number, site)
+    page = find(item, number)
+    if page is None:
+        fill(item, FILL_SECONDS)
+        page = find(item, number)
+    if page is None:
+        return None
+    if stored is not None and stored.checksum == page.checksum:
+        storage.remember(page, stored.stored)
+    own = site.with_scheme(item.sitemap.protocol)
+    return _of_served(serve(item, page, site), own)
+
+
+def _by_position(
+    item: SectionSource, number: int, site: SiteAddress
+) -> Document | None:
+    """Return a page by position: stored, or built for this request."""
+    try:
+        page = find_by_position(item, number, site)
+        if page is None:
+            return None
+        own = site.with_scheme(item.sitemap.protocol)
+        return _of_served(serve(item, page, site), own)
+    except NotStoredError:
+        pass
+    except DatabaseError:
+        if tables_exist(ledger()):
+            raise
+    if not 1 <= number <= position_pages(item):
+        return None
+    return _of_bytes(page_bytes(item, number, site), item)
+
+
+def _of_bytes(body: bytes, item: SectionSource) -> Document:
+    """Return a page that was built for the request, so that others can join it."""
+    _, start, rest = body.partition(b"<url>")
+    entries = start + rest.removesuffix(URLSET_FOOTER) if start else b""
+    return Document(
+        _tag(body),
+        (segment_of(entries),),
+        entries=entries.count(b"<url>"),
+        media=frozenset(item.media),
+    )
+
+
+def _of_served(served: Served[Any], site: SiteAddress) -> Document:
+    """
+    Return a page's bytes with an address.
+
+    Raises ``TooManyBadRows`` for former bytes without entries, if a page is in error:
+    it has rows by now, and to say that it has none would be a lie.
+    """
+    if served.page.error and not served.stored.entries:
+        raise TooManyBadRows(served.page.error)
+    stored = served.stored.for_site(site)
+    return Document(
+        tag_of(served.checksum, site),
+        (stored.segment,),
+        stored.entries,
+        frozenset(stored.media.split()),
+        served.changed_at,
+        served.is_former,
+        next_number=served.page.section.next_number,
+    )
+
+
+def served_document(
+    section: SectionSource, served: Served[PageState], site: SiteAddress
+) -> Document:
+    """Return what is stored of a page, with an address; raises as ``page_document``."""
+    return _of_served(served, site.with_scheme(section.sitemap.protocol))
+
+
+def fresh_documents(
+    listed_pages: Iterable[Listed],
+    site: SiteAddress,
+    *,
+    or_stale: bool = False,
+) -> dict[tuple[str, int], Document]:
+    """
+    Return those of some pages that are fresh, by one query.
+
+    By the names of the pages, without what a page that was split shows for a while.
+    ``or_stale``: also those that are not fresh, if they are stored.
+    """
+    pks = {item.pk: item for item in listed_pages if item.pk is not None}
+    if not pks:
+        return {}
+    sections = {pk: item.source for pk, item in pks.items()}
+    fresh = {}
+    for pk, served in fresh_pages(sections, or_stale=or_stale).items():
+        own = site.with_scheme(sections[pk].sitemap.protocol)
+        if served.page.error and not or_stale:
+            continue
+        fresh[pks[pk].name] = _of_served(served, own)
+    return fresh
+
+
+# Several together
+
+
+def joined(parts: Sequence[tuple[Listed, Document]]) -> Document | None:
+    """Return the entries of several pages as one file; None if they do not fit."""
+    if len(parts) == 1:
+        return parts[0][1]
+    documents = [document for _, document in parts]
+    tags = "\n".join(f"{item.source.name}:{doc.tag}" for item, doc in parts)
+    media = [document.media for document in documents if document.media is not None]
+    whole = Document(
+        tag=_tag(tags.encode()),
+        segments=tuple(part for document in documents for part in document.segments),
+        entries=sum(document.entries for document in documents),
+        media=frozenset().union(*media),
+        is_former=any(document.is_former for document in documents),
+    )
+    fits = whole.entries <= MAX_ENTRIES and whole.size <= MAX_BYTES
+    for source, group in groupby(parts, key=lambda pair: pair[0].source):
+        own = sum(document.entries for _, document in group)
+        fits = fits and own <= source.most_in_one_file
+    return whole if fits else None

@@ -1,0 +1,417 @@
+"""
+The addresses that gather others: the site's, and each section's.
+
+``/sitemap.xml`` holds the entries themselves while they fit one file, an index
+once there are more; once an index, it stays one until there are clearly fewer, so
+that crawlers do not see it change back and forth. A section's address does the
+same. An index is read off the ledger: no page is built for it, and no model is asked,
+except to count sections by position that are not stored.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby, starmap
+from typing import Any
+
+from django.db import Error as DatabaseError
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from django_sitemaps_plus import hooks
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import (
+    Busy,
+    ConfigurationError,
+    TooManyBadRows,
+    UnusableError,
+)
+from django_sitemaps_plus.pagination.cutting import FILL
+from django_sitemaps_plus.pagination.queries import (
+    of_sections,
+    pages,
+    row_of,
+    sections,
+)
+from django_sitemaps_plus.protocol.dates import EARLIEST
+from django_sitemaps_plus.protocol.limits import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    MAX_INDEX_ENTRIES,
+    MAX_NEWS,
+)
+from django_sitemaps_plus.protocol.locations import resolve
+from django_sitemaps_plus.protocol.markup import escape
+from django_sitemaps_plus.protocol.writers import IndexWriter, index_header, sitemap_xml
+from django_sitemaps_plus.rendering.columns import latest_believed
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.news import separate_news
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
+from django_sitemaps_plus.storing.stylesheet import stylesheet
+
+from .documents import (
+    Document,
+    document,
+    fresh_documents,
+    joined,
+    page_or_former,
+)
+from .extra import extra_sitemaps
+from .listed import Listed, Listing, listed
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: An index stays one until its entries are at most this share of what a file holds.
+_FEW = 0.8
+#: What a project adds to its urlpatterns.
+INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
+
+
+def all_sources() -> list[SectionSource]:
+    """Return every registered section that can be used; the others are logged."""
+    return usable(registry.sources())
+
+
+def usable(names: Iterable[str]) -> list[SectionSource]:
+    """Return those of some sections that can be used; the others are logged."""
+    usable_sections = []
+    for name in names:
+        try:
+            section = source(name)
+            definition(section)
+            usable_sections.append(section)
+        except Exception:
+            # items() may raise whatever it likes: the other sections are unaffected.
+            logger.exception("The section %r cannot be used.", name)
+    return usable_sections
+
+
+# Addresses
+
+
+def address(site: SiteAddress, view: str, *args: Any) -> str:
+    """Return the absolute address of one of this app's views."""
+    with rendering_context(site):
+        name = f"django_sitemaps_plus:{view}"
+        # Of several in one URLconf, the one whose namespace has the site's name.
+        path = reverse(name, args=args, current_app=Site.current().name or None)
+        return f"{site.origin}{path}"
+
+
+def addresses(site: SiteAddress) -> list[str]:
+    """
+    Return where the site's sitemaps are: one address, or more.
+
+    Raises ``ConfigurationError`` if they are in no URLconf.
+    """
+    return list(places(site))
+
+
+def places(site: SiteAddress) -> dict[str, tuple[str, int]]:
+    """
+    Return what stands at each of these addresses, as ``document_of`` takes it.
+
+    The parts of the site's index, and each section of news. Raises as ``addresses``.
+    """
+    found = {file_address(site, "site"): ("", 1)}
+    for number in _further_parts(site):
+        found[file_address(site, "site-part", number)] = "", number
+    for name in _separate_news():
+        found[file_address(site, "section", name)] = name, 1
+    return found
+
+
+def _separate_news() -> list[str]:
+    """Return the sections of news; none while the database fails, as for robots.txt."""
+    try:
+        return separate_news()
+    except DatabaseError as error:
+        logger.warning("Sections of news are not known: %s", error)
+        return []
+
+
+def file_address(site: SiteAddress, name: str, *args: Any) -> str:
+    """
+    Return the address of a sitemap as it is published.
+
+    Raises ``ConfigurationError`` if it is in no URLconf.
+    """
+    if hooks.are_packed():
+        name = f"{name}-gz"
+    try:
+        return address(site, name, *args)
+    except NoReverseMatch as error:
+        raise ConfigurationError(
+            "No URLconf includes the addresses of the sitemaps. Add "
+            f"{INCLUDE} to urlpatterns."
+        ) from error
+
+
+def with_ending(address: str, ending: str) -> str:
+    """Return an address with another ending than "xml", packed or not as before."""
+    start, _, rest = address.rpartition(".xml")
+    return f"{start}.{ending}{rest}"
+
+
+def _further_parts(site: SiteAddress) -> range:
+    """
+    The numbers of the index files beside the first.
+
+    None while the database fails: without robots.txt crawlers stay away from the site.
+    """
+    try:
+        # Sections that are no longer registered are in no index.
+        names = registry.sources().keys() - set(separate_news())
+        found = pages().filter(of_sections(names))
+        count = found.exclude(entries=0).count()
+        count += len(extra_sitemaps(site, in_index=True))
+    except DatabaseError as error:
+        logger.warning("Index files beside the first cannot be counted: %s", error)
+        return range(0)
+    return range(2, -(-count // MAX_INDEX_ENTRIES) + 1)
+
+
+def _written(listed_pages: Iterable[Listed | str], site: SiteAddress) -> Iterator[str]:
+    """Yield the XML of each page in an index; others are given by address."""
+    starts: dict[str, str] = {}
+    latest = latest_believed().timestamp()
+    ending = "xml.gz" if hooks.are_packed() else "xml"
+    for item in listed_pages:
+        if isinstance(item, str):
+            yield sitemap_xml(item)
+            continue
+        name, seconds = item.source.name, item.lastmod
+        start = starts.get(name)
+        if start is None:
+            # Once for a section: its pages' addresses differ by a number.
+            scheme = getattr(item.source.sitemap, "protocol", None)
+            own = site.with_scheme(scheme)
+            first = resolve(address(own, "page", f"{name}-0"), None)
+            start = starts[name] = escape(first.removesuffix("0.xml"))
+        lastmod = ""
+        if seconds is not None and EARLIEST <= seconds <= latest:
+            at = dt.datetime.fromtimestamp(math.floor(seconds), dt.UTC)
+            lastmod = f"<lastmod>{at.isoformat()}</lastmod>"
+        yield (
+            f"<sitemap><loc>{start}{item.number}.{ending}</loc>{lastmod}</sitemap>\n"
+        )
+
+
+# Indexes
+
+
+def index_bytes(
+    items: Iterable[tuple[str, dt.date | None]], stylesheet: str = ""
+) -> bytes:
+    """
+    Return an index of ``(address, lastmod)``, which names a stylesheet if given.
+
+    The addresses are as ``locations.resolve`` returns them.
+
+    Raises ``PageFull`` above 50,000 addresses.
+    """
+    chunks: list[bytes] = []
+    writer = IndexWriter(chunks.append, header=index_header(stylesheet=stylesheet))
+    zone = timezone.get_default_timezone()
+    for location, lastmod in items:
+        writer.add_resolved(location, lastmod, zone)
+    writer.finish()
+    return b"".join(chunks)
+
+
+def joined_index(written: bytes, count: int, stylesheet: str) -> bytes:
+    """Return an index of sitemaps whose XML is ready; raises as ``index_bytes``."""
+    chunks: list[bytes] = []
+    writer = IndexWriter(chunks.append, header=index_header(stylesheet=stylesheet))
+    writer.add_xml(written, count)
+    writer.finish()
+    return b"".join(chunks)
+
+
+def parts(listed_pages: Sequence[Listed | str]) -> int:
+    """Return how many index files these pages need."""
+    return max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES))
+
+
+def document_of(
+    name: str,
+    sources: Sequence[SectionSource],
+    site: SiteAddress,
+    part: int = 1,
+    *,
+    put: Collection[tuple[str, int]] | None = None,
+    may_be_index: bool = True,
+) -> Document | None:
+    """
+    Return what stands at the address of a section, or of the site (``name`` "").
+
+    Its entries while they fit one file, else the ``part``-th file of its index
+    (counted from 1); None if there is no such part. With ``put``, the names of pages,
+    it has only these as they are stored: none is built, and ``Busy`` is raised if there
+    are more by now. With ``INDEX`` the site has an index as soon as it has two
+    sections, unless that is of no use (``may_be_index``).
+
+    Raises ``Filling`` while the bounds of pages are being found, and ``UnusableError``
+    where a section cannot be used and was never built, or nothing could be listed.
+    """
+    unusable = _unusable(name, sources)
+    if not name and (news := set(separate_news())):
+        sources = [item for item in sources if item.name not in news]
+        unusable -= news
+    listing = listed(name, sources)
+    unusable |= listing.unusable
+    further = _pages_of_unusable(unusable)
+    if put is not None:
+        if any(item.entries for item in listing.pages if item.name not in put):
+            raise Busy("A page was divided.")
+        listing.pages = [item for item in listing.pages if item.name in put]
+        further = [item for item in further if item.name in put]
+    extra = [] if name else extra_sitemaps(site, in_index=True)
+    # Search engines show their figures by file: see docs/notifying.md.
+    by_section = may_be_index and not name and get_settings().INDEX and len(sources) > 1
+    fits_one = part == 1 and not (further or extra or by_section)
+    if fits_one and _entries_wanted(name, listing):
+        if put is None:
+            bodies = _bodies(listing.pages, site)
+        else:
+            bodies = _stored_bodies(listing.pages, site)
+        if bodies is not None and any(starmap(_is_divided, bodies)):
+            # Somebody divided a page meanwhile: these are not all entries.
+            return document_of(name, sources, site, put=put, may_be_index=may_be_index)
+        whole = None if bodies is None else joined(bodies)
+        if whole is not None:
+            if unusable and not whole.entries:
+                raise _nothing_of(unusable)
+            return whole
+        # Some were built for it.
+        listing = listed(name, sources)
+        _remember(name, listing, is_index=True)
+    listed_pages: list[Listed | str] = [*listing.indexed, *further, *extra]
+    if unusable and not listed_pages:
+        raise _nothing_of(unusable)
+    if not 1 <= part <= parts(listed_pages):
+        return None
+    chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
+    # At most so many as an index may have; together they are some megabytes.
+    written = "".join(_written(chosen, site)).encode()
+    return document(joined_index(written, len(chosen), stylesheet()))
+
+
+def _is_divided(item: Listed, document: Document) -> bool:
+    """Return whether a page of the section was divided since its pages were listed."""
+    return len({item.next_number, document.next_number} - {0}) > 1
+
+
+def _unusable(name: str, sources: Sequence[SectionSource]) -> set[str]:
+    """Return the sections of an address that are not among those given."""
+    wanted = {name} if name else set(registry.sources())
+    return wanted.difference(item.name for item in sources)
+
+
+def _nothing_of(unusable: Iterable[str]) -> UnusableError:
+    names = ", ".join(sorted(unusable))
+    return UnusableError(f"Sections that cannot be used, and have no pages: {names}.")
+
+
+def _pages_of_unusable(names: Collection[str]) -> list[Listed]:
+    """
+    Return the stored pages of sections that cannot be used.
+
+    Raises ``UnusableError`` if one of them has none: it may have any number of URLs.
+    """
+    if not names:
+        return []
+    known = registry.sources()
+    columns = "section__name", "number", "lastmod", "entries", "checksum"
+    every = pages().filter(of_sections(names)).order_by("section", "number")
+    rows = list(every.values_list(*columns))
+    built = {name for name, *_, checksum in rows if checksum}
+    if never_built := {*names} - built:
+        raise _nothing_of(never_built)
+    return [
+        Listed(SectionSource(name, known[name], key=None), number, lastmod)
+        for name, number, lastmod, entries, _ in rows
+        if entries != 0
+    ]
+
+
+def _bodies(
+    listed_pages: Sequence[Listed], site: SiteAddress
+) -> list[tuple[Listed, Document]] | None:
+    """Return the documents of some pages; None if one of them cannot be built."""
+    bodies = []
+    try:
+        fresh = fresh_documents(listed_pages, site)
+        stale = [item for item in listed_pages if item.name not in fresh]
+        built = {item.name: page_or_former(*item.place, site) for item in stale}
+        if stale and len(listed_pages) > 1:
+            # Of a page that was split, not what it shows to those who ask for it alone.
+            fresh |= fresh_documents(stale, site)
+        for item in listed_pages:
+            document = fresh.get(item.name) or built.get(item.name)
+            if document is not None:
+                bodies.append((item, document))
+        return bodies
+    except (TooManyBadRows, UnusableError):
+        # The index lists the pages that can be had, and the one that cannot.
+        if len(listed_pages) == 1:
+            raise
+        return None
+
+
+def _stored_bodies(
+    listed_pages: Sequence[Listed], site: SiteAddress
+) -> list[tuple[Listed, Document]]:
+    """Return the documents of some pages as they are stored, whether fresh or not."""
+    found = fresh_documents(listed_pages, site, or_stale=True)
+    if missing := [item for item in listed_pages if item.name not in found]:
+        raise UnusableError(f"Nothing is stored of {missing[0].name}.")
+    return [(item, found[item.name]) for item in listed_pages]
+
+
+def _entries_wanted(name: str, listing: Listing) -> bool:
+    """Decide between entries and index by what the ledger knows, and remember it."""
+    share = _FEW if listing.is_index else 1
+    wanted = not (listing.is_index and any(item.uncounted for item in listing.pages))
+    wanted = wanted and all(
+        _few(list(items), source, share)
+        for source, items in groupby(listing.pages, key=lambda item: item.source)
+    )
+    wanted = wanted and _sum(listing.pages) <= MAX_ENTRIES * share
+    wanted = wanted and sum(item.size for item in listing.pages) <= MAX_BYTES * share
+    # News stand with no other section's, and are not more than fit a page.
+    if any(item.source.is_news for item in listing.pages):
+        wanted = wanted and len({item.source.name for item in listing.pages}) == 1
+    news = (item for item in listing.pages if "news" in item.source.media)
+    wanted = wanted and _sum(news) <= MAX_NEWS * share
+    _remember(name, listing, is_index=not wanted)
+    return wanted
+
+
+def _few(items: Sequence[Listed], source: SectionSource, share: float) -> bool:
+    """Return whether a section's entries fit one file, clearly so after an index."""
+    if source.key is None:
+        # Its pages have been counted already: the first is full.
+        return len(items) == 1
+    # Those that nobody has counted are as full as they were divided, but for the last.
+    uncounted = sum(item.uncounted for item in items[:-1]) * source.limit * FILL
+    return _sum(items) + uncounted <= source.most_in_one_file * share
+
+
+def _sum(items: Iterable[Listed]) -> int:
+    return sum(item.entries or 0 for item in items)
+
+
+def _remember(name: str, listing: Listing, *, is_index: bool) -> None:
+    """Write down what an address holds, unless none of its pages is the ledger's."""
+    known = any(item.source.key is not None for item in listing.pages)
+    if not known or is_index == listing.is_index:
+        return
+    row_of(name)
+    sections().filter(name=name).update(is_index=is_index)
+    listing.is_index = is_index

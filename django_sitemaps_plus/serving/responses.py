@@ -1,0 +1,172 @@
+"""
+Answers to requests for stored bytes: conditions, encodings and headers (RFC 9110).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http.response import ResponseHeaders
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import http_date
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.protocol.dates import LATEST
+
+if TYPE_CHECKING:
+    from .documents import Document
+
+Response = TypeVar("Response", bound=HttpResponseBase)
+
+#: Search engines do not list the file itself.
+ROBOTS_TAG = "noindex, noodp, noarchive"
+
+
+def send(request: HttpRequest, document: Document, *, gz: bool) -> HttpResponseBase:
+    """Send a document: gzipped if it can be, or 304 if the client has it."""
+    # A client with the former version does not have the current one.
+    if not document.is_former:
+        response = not_modified(request, document.tag, document.changed_at, gz=gz)
+        if response is not None:
+            return response
+    packed = gz or _takes_gzip(request)
+    whole = _whole(document, packed=packed, gz=gz)
+    etag = _etag(document.tag, packed=packed)
+    return _with_headers(whole, etag, document.changed_at, gz=gz)
+
+
+def not_modified(
+    request: HttpRequest, tag: str, changed_at: float | None, *, gz: bool
+) -> HttpResponseBase | None:
+    """Return 304 (or 412) if the client's conditions say so, else None."""
+    etag = _etag(tag, packed=gz or _takes_gzip(request))
+    response: HttpResponseBase | None = get_conditional_response(
+        request, etag, _whole_second(changed_at)
+    )
+    if response is None:
+        return None
+    return _with_headers(response, etag, changed_at, gz=gz)
+
+
+def _etag(tag: str, *, packed: bool) -> str:
+    return f'"{tag}-gz"' if packed else f'"{tag}"'
+
+
+def _whole_second(moment: float | None) -> int | None:
+    """Round up: a Last-Modified must not be older than the bytes. None: not known."""
+    is_known = moment is not None and 0 < moment < LATEST
+    return -int(-(moment or 0.0) // 1) if is_known else None
+
+
+def _with_headers(
+    response: HttpResponseBase, etag: str, changed_at: float | None, *, gz: bool
+) -> HttpResponseBase:
+    # A 304 says them too: https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
+    response.headers["ETag"] = etag
+    if (modified := _whole_second(changed_at)) is not None:
+        # Not later than the response, or it is not the date of a change:
+        # https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.1
+        response.headers["Last-Modified"] = http_date(min(modified, int(time.time())))
+    cache_control(response)
+    if not gz:
+        patch_vary_headers(response, ["Accept-Encoding"])
+    response.headers["X-Robots-Tag"] = ROBOTS_TAG
+    return in_one_language(response)
+
+
+class _Headers(ResponseHeaders):
+    """The headers of a response that is the same in all languages."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Set a header; ``Vary`` without the language, and not if it had no other."""
+        if key.lower() == "vary":
+            names = [name.strip() for name in str(value).split(",")]
+            kept = [name for name in names if name.lower() != "accept-language"]
+            if not kept:
+                return
+            value = ", ".join(kept)
+        super().__setitem__(key, value)
+
+
+def in_one_language(response: Response) -> Response:
+    """
+    Keep ``Vary: Accept-Language`` from a response that depends on no language.
+
+    ``LocaleMiddleware`` adds it to all, and then caches store one for each language.
+    """
+    response.headers = _Headers(response.headers)
+    return response
+
+
+class _GzipFile(HttpResponse):
+    """
+    A gzipped file, which is not an encoding of anything else.
+
+    GZipMiddleware leaves alone what says that it has an encoding; this would become
+    smaller by being gzipped again, and crawlers unpack once.
+    """
+
+    def has_header(self, header: str) -> bool:
+        """Return whether there is such a header; whether it is encoded: yes."""
+        return header.lower() == "content-encoding" or super().has_header(header)
+
+    __contains__ = has_header
+
+
+def _whole(document: Document, *, packed: bool, gz: bool) -> HttpResponse:
+    body = document.packed if packed else document.body
+    response: HttpResponse
+    if gz:
+        response = _GzipFile(body, content_type="application/gzip")
+    else:
+        response = HttpResponse(body, content_type=document.content_type)
+        if packed:
+            response.headers["Content-Encoding"] = "gzip"
+    # A server that sends no body for HEAD could not tell.
+    response.headers["Content-Length"] = str(len(body))
+    return response
+
+
+def cache_control(response: HttpResponseBase) -> None:
+    """Set the Cache-Control header of the settings."""
+    value = get_settings().CACHE_CONTROL
+    if value is not None:
+        response.headers["Cache-Control"] = value
+
+
+def _takes_gzip(request: HttpRequest) -> bool:
+    """Read Accept-Encoding (RFC 9110, section 12.5.3)."""
+    weights = {}
+    for part in request.headers.get("Accept-Encoding", "").lower().split(","):
+        coding, _, parameters = part.strip().partition(";")
+        name, _, value = parameters.strip().partition("=")
+        try:
+            weights[coding.strip()] = float(value) if name.strip() == "q" else 1.0
+        except ValueError:
+            weights[coding.strip()] = 0.0
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
+def file_response(text: str, kind: str) -> HttpResponse:
+    """Return a file that is not a sitemap."""
+    response = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
+    cache_control(response)
+    return in_one_language(response)
+
+
+#: Seconds after which a client may ask again for what cannot be built.
+_RETRY = 60
+#: The reason is in the log, and may hold what is nobody's business.
+_NOT_NOW = "The sitemap cannot be built at the moment. Please try again later."
+
+
+def unavailable(reason: str = _NOT_NOW, retry_after: int = _RETRY) -> HttpResponse:
+    """Return a 503: crawlers retry after so many seconds, and keep what they have."""
+    response = HttpResponse(
+        f"{reason}\n", status=503, content_type="text/plain; charset=utf-8"
+    )
+    response.headers["Retry-After"] = str(retry_after)
+    response.headers["Cache-Control"] = "no-store"
+    return response

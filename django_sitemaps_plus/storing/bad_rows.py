@@ -1,0 +1,116 @@
+"""Rows that are left out for a fault: refused, noted, logged, and known again."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from django.db import DatabaseError
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.protocol.errors import printable
+from django_sitemaps_plus.rendering.columns import BadRow, Tally
+from django_sitemaps_plus.rendering.serializer import describe
+
+logger = logging.getLogger("django_sitemaps_plus")
+
+#: How many bad rows are stored for the report.
+SHOWN = 20
+
+
+def allowed_bad(rows: int) -> int:
+    """Return how many bad rows a page of ``rows`` may have (``MAX_BAD``)."""
+    return max(10, int(get_settings().MAX_BAD * rows))
+
+
+def are_too_bad(bad: int, rows: int, entries: int) -> bool:
+    """Return whether something larger than a row is wrong with a page."""
+    # To say that a page has no entries, where it has rows, would be a lie.
+    return bad > allowed_bad(rows) or (bad > 0 and not entries)
+
+
+def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
+    """Say how many of a page's rows are bad, and which is the first."""
+    first = bad[0]
+    if not to_correct(bad, rows):
+        return (
+            f"Page {page} lists nothing: none of its {rows} URLs is below the path of "
+            f"SITEMAPS_PLUS['BASE_URL'], for example {first.reason}. Remove the path "
+            "from BASE_URL, or let location() return URLs below it."
+        )
+    return (
+        f"{len(bad)} of the {rows} rows of page {page} are bad; the first is "
+        f"{first.label}: {first.reason.rstrip('.')}."
+    )
+
+
+def to_correct(bad: Sequence[BadRow], rows: int) -> Sequence[BadRow]:
+    """
+    Return which of a page's bad rows are to be corrected: all.
+
+    But none of them if no row is in the folder of the sitemap: ``BASE_URL`` is wrong.
+    """
+    is_outside = len(bad) == rows and all(row.is_outside for row in bad)
+    return [] if is_outside else bad
+
+
+def note_error(page: Page, error: str, bad: Sequence[BadRow] = ()) -> None:
+    """Log why a page could not be built, and write it down with the bad rows seen."""
+    error = printable(error)
+    logger.error(error)
+    pages().write(
+        page,
+        error=error,
+        failures=page.failures + 1,
+        verified_at=time.time(),
+        bad=len(bad),
+        problems=shown(bad),
+    )
+
+
+def note_raised(page: Page, error: Exception) -> None:
+    """Write down what a page's build raised; it is tried again at each request."""
+    # Where the database fails, that is seen as well.
+    with suppress(DatabaseError):
+        pages().write(page, error=describe(error), verified_at=0)
+
+
+def noted(problems: object) -> list[tuple[str, str]]:
+    """Return the rows and reasons of ``Page.problems``, as far as they can be read."""
+    rows = problems if isinstance(problems, list) else []
+    pairs = (row for row in rows if isinstance(row, list) and len(row) == 2)
+    return [(str(label), str(reason)) for label, reason in pairs]
+
+
+def labels_of(bad: Iterable[BadRow]) -> frozenset[str]:
+    """Return which rows were left out, as ``Page.problems`` names them."""
+    return frozenset(row.label for row in bad)
+
+
+def formerly_bad(pages: Iterable[Page]) -> frozenset[str]:
+    """Return the rows that were left out of what is stored, as far as that is known."""
+    # The rows that a failed attempt left out are not those of what is stored.
+    known = [page for page in pages if not page.error]
+    return frozenset(
+        label for page in known for label, _ in noted(page.problems)[: page.bad]
+    )
+
+
+def shown(bad: Sequence[BadRow]) -> list[list[str]]:
+    """Return the first bad rows as ``Page.problems`` has them."""
+    return [[row.label, row.reason] for row in bad[:SHOWN]]
+
+
+def log_bad(name: str, tally: Tally) -> None:
+    """Log the rows of a section that were left out, and those that lack a tag."""
+    bad = tally.bad
+    for row in bad[:SHOWN]:
+        logger.warning("Section %r, row %s left out: %s", name, row.label, row.reason)
+    if len(bad) > SHOWN:
+        logger.warning("Section %r: %d more rows left out.", name, len(bad) - SHOWN)
+    for row in tally.omitted.values():
+        logger.warning("Section %r, row %s: %s", name, row.label, row.reason)

@@ -1,0 +1,251 @@
+"""
+A page's bytes in the ledger's database, in its transactions.
+
+They are written with the row that names them, and deleted with it, so that every host
+sees the same bytes, nothing can be half there, and what a page listed before is at
+hand. Whoever reads them compares their CRC: bytes that a failing disk or somebody's SQL
+has damaged are as good as none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from django.db import connections, router
+from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
+
+from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.pagination.queries import ledger
+from django_sitemaps_plus.prepared import (
+    Prepared,
+    Slot,
+    Step,
+    listed,
+    select,
+    slots,
+    update,
+)
+from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+
+from .compression import crc32
+from .models import PageFile
+from .segments import Segment, segment_of
+from .stylesheet import stylesheet
+
+#: Bytes of one piece on MySQL, which refuses packets above a size that is often 16 MB,
+#: and sometimes 1 MB.
+PIECE = 1_000_000
+#: Pages whose bytes one statement reads for ``read_each``.
+AT_ONCE = 16
+#: The columns of a piece, as ``joined`` takes them.
+COLUMNS = "origin", "media", "entries", "size", "text_crc", "crc", "data"
+
+
+@dataclass(frozen=True)
+class StoredBytes:
+    """A page's entries, compressed, and the address of the site that they carry."""
+
+    origin: str
+    segment: Segment
+    entries: int
+    #: The kinds of media whose namespaces they need, with spaces between: "images".
+    media: str = ""
+
+    @property
+    def crc(self) -> int:
+        """The CRC-32 of all that is stored."""
+        found = self.segment
+        facts = self.origin, self.media, self.entries, found.size, found.crc
+        return crc32(found.data, crc32(repr(facts).encode()))
+
+    @property
+    def start(self) -> str:
+        """The scheme and host that they carry: what its paths stand behind."""
+        return "/".join(self.origin.split("/", 3)[:3])
+
+    def for_site(self, site: SiteAddress) -> StoredBytes:
+        """Return the entries with the address of ``site``."""
+        return self if self.origin == address_of(site) else _for_site(self, site)
+
+    def text_for(self, site: SiteAddress) -> bytes:
+        """Return the text of the entries with the address of ``site``."""
+        text = self.segment.text()
+        if self.origin == address_of(site):
+            return text
+        return _readdressed(text, self.origin, site)
+
+    def body_for(self, site: SiteAddress) -> bytes:
+        """Return the whole file, not compressed, with the address of ``site``."""
+        header = entries_header(self.media.split())
+        return b"".join([header, self.text_for(site), URLSET_FOOTER])
+
+
+@lru_cache(maxsize=8)
+def _for_site(stored: StoredBytes, site: SiteAddress) -> StoredBytes:
+    """Do so, once for whoever asks again: a full page takes 10 ms."""
+    segment = segment_of(stored.text_for(site))
+    return replace(stored, origin=address_of(site), segment=segment)
+
+
+def entries_header(media: Iterable[str]) -> bytes:
+    """Return the beginning of a file whose entries have some kinds of media."""
+    used = dict.fromkeys(media, True)
+    return urlset_header(**used, stylesheet=stylesheet())
+
+
+def address_of(site: SiteAddress) -> str:
+    """Return what stored bytes carry of an address: scheme, host and script prefix."""
+    return f"{site.origin}{site.prefix}"
+
+
+def _readdressed(body: bytes, origin: str, site: SiteAddress) -> bytes:
+    """
+    Return the bytes with another address of the site.
+
+    Only where a location begins with it, in an element or an attribute: a title may
+    speak of the address too.
+    """
+    scheme, _, rest = origin.partition("://")
+    host, slash, prefix = rest.partition("/")
+    former = re.escape(f"{scheme}://{host}".encode())
+    own = str(site.origin).encode()
+    at = rb"(<(?:\w+:)?(?:\w+_)?loc>|href=\"|info=\")"
+    if f"{slash}{prefix}" != site.prefix:
+        # Paths made by reverse() begin with the script prefix.
+        moved = re.compile(at + former + re.escape(f"{slash}{prefix}".encode()))
+        return moved.sub(rb"\g<1>" + own + site.prefix.encode(), body)
+    return re.sub(at + former + rb"(?=[/<\"])", rb"\g<1>" + own, body)
+
+
+def files() -> QuerySet[PageFile]:
+    """Return the stored pieces, in the database for writing."""
+    rows: QuerySet[PageFile] = PageFile.objects.using(router.db_for_write(PageFile))
+    return rows
+
+
+def remember(page: Page, stored: StoredBytes) -> None:
+    """Note what is stored of the version that ``page`` is: nobody reads it again."""
+    vars(page)["stored"] = page.checksum, stored
+
+
+def read(page: Page, checksum: str) -> StoredBytes | None:
+    """Return the bytes of a page's version; None if they are missing or damaged."""
+    known: tuple[str, StoredBytes] = vars(page).get("stored", ("", None))
+    if checksum and known[0] == checksum:
+        return known[1]
+    rows = _READ.rows(ledger(), 1, page0=page.pk)
+    return joined([piece for _, version, *piece in rows if version == checksum])
+
+
+def read_all(pages: Sequence[Page]) -> dict[int, StoredBytes]:
+    """Return the bytes of some pages' versions, as far as they are stored."""
+    if not pages:
+        return {}
+    count, values = listed("page", [page.pk for page in pages])
+    pieces: dict[tuple[int, str], list[Any]] = {}
+    for page, checksum, *piece in _READ.rows(ledger(), count, **values):
+        pieces.setdefault((page, checksum), []).append(piece)
+    stored = {
+        page.pk: joined(pieces.get((page.pk, page.checksum), ())) for page in pages
+    }
+    return {page: one for page, one in stored.items() if one is not None}
+
+
+def _read_query(pages: int) -> Any:
+    # A foreign key takes no expressions in a list.
+    own = ExpressionWrapper(F("page_id"), BigIntegerField())
+    rows = PageFile.objects.alias(own=own).filter(own__in=slots("page", pages))
+    rows = rows.order_by("page_id", "part")
+    return select(rows.values_list("page_id", "checksum", *COLUMNS))
+
+
+_READ = Prepared(_read_query)
+
+
+def read_each(
+    pages: Sequence[Page],
+) -> Iterator[tuple[Page, StoredBytes | None]]:
+    """Yield pages, each with its bytes: some are read at a time, and only if wanted."""
+    for start in range(0, len(pages), AT_ONCE):
+        some = pages[start : start + AT_ONCE]
+        stored = read_all(some)
+        for page in some:
+            yield page, stored.get(page.pk)
+
+
+def joined(rows: Iterable[Sequence[Any]]) -> StoredBytes | None:
+    """Put pieces together, given in their order by ``COLUMNS``; None if damaged."""
+    pieces = list(rows)
+    if not pieces:
+        return None
+    origin, media, entries, size, text_crc, stored_crc, _ = pieces[0]
+    data = b"".join([bytes(piece) for *_, piece in pieces])
+    stored = StoredBytes(origin, Segment(data, size, text_crc), entries, media)
+    return stored if stored.crc == stored_crc else None
+
+
+def write(page: Page, checksum: str, stored: StoredBytes) -> None:
+    """
+    Store the bytes of a page's version, and delete those of others.
+
+    To be called in the transaction that writes the page's row.
+    """
+    files().filter(page=page).delete()
+    write_new([(page, checksum, stored)])
+
+
+def overwriting(page: Page, checksum: str, stored: StoredBytes) -> list[Step]:
+    """Return the step that does so over the only piece that there is, if it is one."""
+    if connections[ledger()].vendor == "mysql":
+        return []
+    [row] = _pieces(page, checksum, stored, is_small=False)
+    values = {name: getattr(row, name) for name in _WRITTEN}
+    return [Step(_OVERWRITE, (), {"page": page.pk, **values})]
+
+
+_WRITTEN = "checksum", "part", *COLUMNS
+
+
+def _overwrite_query() -> Any:
+    fields = {name: PageFile._meta.get_field(name) for name in _WRITTEN}
+    rows = PageFile.objects.filter(page_id=Slot("page"))
+    return update(rows, **{name: Slot(name, field) for name, field in fields.items()})
+
+
+_OVERWRITE = Prepared(_overwrite_query)
+
+
+def write_new(versions: Sequence[tuple[Page, str, StoredBytes]]) -> None:
+    """Store versions of pages of which nothing is stored; in a transaction, too."""
+    is_small = connections[ledger()].vendor == "mysql"
+    rows = [row for given in versions for row in _pieces(*given, is_small=is_small)]
+    files().bulk_create(
+        rows,
+        batch_size=1 if is_small else None,
+    )
+
+
+def _pieces(
+    page: Page, checksum: str, stored: StoredBytes, *, is_small: bool
+) -> Iterator[PageFile]:
+    """Yield the rows of some bytes: one, where no packet limits it."""
+    data, value = stored.segment.data, stored.crc
+    size = PIECE if is_small else max(1, len(data))
+    for part, start in enumerate(range(0, max(1, len(data)), size)):
+        yield PageFile(
+            page=page,
+            checksum=checksum,
+            origin=stored.origin,
+            media=stored.media,
+            entries=stored.entries,
+            size=stored.segment.size,
+            text_crc=stored.segment.crc,
+            crc=value,
+            part=part,
+            data=data[start : start + size],
+        )

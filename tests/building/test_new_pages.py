@@ -1,0 +1,361 @@
+"""Many pages that were never built, written by one transaction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps_plus.building import build, new_pages, pages
+from django_sitemaps_plus.building.build import SectionReport
+from django_sitemaps_plus.building.new_pages import MOST
+from django_sitemaps_plus.building.pages import CLAIM, claimed_new
+from django_sitemaps_plus.models import Change, Page, PageFile, Section, UrlChange
+from django_sitemaps_plus.signals import changes_written
+from tests.conftest import Register
+from tests.support.helpers import told
+from tests.support.ledger_site import Site
+from tests.support.ledger_world import free_leases, place
+from tests.support.processes import at_once, elsewhere, within
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("ledger_tables"),
+]
+
+#: Rows of a page as it is first filled.
+FILLED = 9
+
+
+def site_of(register: Register, count: int, **attributes: Any) -> Site:
+    """Return a site of so many pages whose bounds are known."""
+    made = Site(register, **attributes)
+    made.insert(range(0, count * FILLED * 10, 10))
+    build.fill(made.source)
+    assert len(made.pages()) == count
+    return made
+
+
+def built(site: Site, **options: Any) -> SectionReport:
+    """Build all pages, which must go well."""
+    done = build.build(site.source, place(), **options)
+    assert done.errors == []
+    return done
+
+
+def counted(done: SectionReport) -> tuple[Any, ...]:
+    """Return pages, entries, those with new bytes and those without."""
+    return done.pages, done.entries, done.changed, done.unchanged
+
+
+def versions(site: Site) -> list[int]:
+    """Return how often each page was written."""
+    return [page.version for page in site.pages()]
+
+
+def before(sql: str, action: Callable[[], Any]) -> Any:
+    """Run ``action`` elsewhere before the first statement that has ``sql`` in it."""
+    done: list[bool] = []
+
+    def execute(run: Any, statement: str, *args: Any) -> Any:
+        if sql in statement and not done and not connection.in_atomic_block:
+            done.append(True)
+            elsewhere(action)
+        return run(statement, *args)
+
+    return connection.execute_wrapper(execute)
+
+
+#: What is read once for each new page, and nothing else: its rows.
+ROWS = '"slug"' if connection.vendor != "mysql" else "`slug`"
+#: On MySQL each page's bytes are a statement of their own, for the size of packets.
+IN_PIECES = connection.vendor == "mysql"
+
+
+# What it costs
+
+
+def test_a_new_page_costs_its_rows_and_its_row_beside_what_all_of_them_share(
+    register: Register,
+) -> None:
+    costs = []
+    for count in (1, MOST):
+        site = site_of(register, count, name=f"site{count}")
+        with CaptureQueriesContext(connection) as captured:
+            assert built(site).changed == count
+        costs.append(len(captured))
+        assert versions(site) == [1] * count
+    # Its rows, what related objects had before and after, and its row.
+    assert costs[1] - costs[0] <= (4 + IN_PIECES) * (MOST - 1), costs
+    assert costs[0] <= 40
+
+
+def test_a_slow_section_is_stored_and_given_back_page_by_page(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks for a page must not wait for nineteen others."""
+    monkeypatch.setattr(new_pages, "SECONDS", 0.0)
+    site = site_of(register, 3)
+    assert len(new_pages.build_new(site.source, site.pages(), place())) == 1
+    assert versions(site) == [1, 0, 0]
+    assert not Page.objects.filter(building_until__gt=0).exists()
+    assert counted(built(site)) == (3, 27, 2, 1)
+
+
+def test_progress_counts_each_page_once(register: Register) -> None:
+    site = site_of(register, MOST + 3)
+    site.insert(range(1, 9))
+    seen: list[tuple[int, int]] = []
+    done = built(site, progress=lambda *numbers: seen.append(numbers))
+    assert done.unchanged == 0
+    assert done.changed == done.pages
+    assert [number for number, _ in seen] == sorted(number for number, _ in seen)
+    assert seen[-1] == (done.pages, done.pages)
+
+
+def test_it_ends_where_the_time_for_it_is_over(register: Register) -> None:
+    site = site_of(register, MOST + 3)
+    looks: list[int] = []
+    done = built(site, is_over=lambda: looks.append(1) or len(looks) > 1)
+    assert (done.is_cut_short, done.changed) == (True, MOST)
+    assert counted(built(site)) == (MOST + 3, (MOST + 3) * FILLED, 3, MOST)
+
+
+# What needs a closer look
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_a_page_that_has_grown_too_large_is_split(
+    register: Register, number: int
+) -> None:
+    site = site_of(register, 5)
+    first = (number - 1) * FILLED * 10
+    site.insert(range(first + 1, first + 9))
+    done = built(site)
+    assert (done.entries, done.unchanged) == (5 * FILLED + 8, 0)
+    assert done.changed == done.pages > 5
+    assert set(versions(site)) <= {1, 2}
+    site.check_ranges()
+    site.check()
+
+
+def test_a_page_without_entries_is_in_error_if_one_of_its_rows_is_bad(
+    register: Register,
+) -> None:
+    """Though the others are left out on purpose: nobody knows that it lists nothing."""
+
+    def location(self: Any, item: Any) -> str:
+        return "bad" if item.pk == FILLED * 10 else f"/things/r{item.pk}-0/"
+
+    hidden = re.compile("/things/r1[0-7]0-0/")
+    site = site_of(register, 3, location=location, exclude=[hidden])
+    done = build.build(site.source, place())
+    assert "1 of the 9 rows of page site-2 are bad" in done.errors[0]
+    assert [bool(page.checksum) for page in site.pages()] == [True, False, True]
+
+
+def test_a_page_of_bad_rows_is_in_error_and_its_neighbours_are_built(
+    register: Register,
+) -> None:
+    def location(self: Any, item: Any) -> str:
+        return "bad" if FILLED <= item.pk < 2 * FILLED else f"/things/r{item.pk}-0/"
+
+    site = Site(register, location=location)
+    site.insert(range(200))
+    build.fill(site.source)
+    done = build.build(site.source, place())
+    found = site.pages()
+    assert (done.changed, done.unchanged) == (len(found) - 1, 0)
+    assert len(done.errors) == 1
+    assert "9 of the 9 rows of page site-2 are bad" in done.errors[0]
+    assert [page.number for page in found if page.error] == [2]
+    assert [page.number for page in found if not page.checksum] == [2]
+
+
+def test_a_page_for_which_a_change_waits_is_told_and_listed(register: Register) -> None:
+    site = site_of(register, 4)
+    site.rename(100)
+    done = built(site)
+    assert counted(done) == (4, 36, 4, 0)
+    assert told() == [("changed", "/things/r100-1/")]
+    assert not Change.objects.exists()
+    site.check()
+
+
+def test_a_page_that_is_marked_while_its_rows_are_read_is_read_again(
+    register: Register,
+) -> None:
+    site = site_of(register, 4)
+
+    def meanwhile() -> None:
+        site.rename(100, save=False)
+        Page.objects.filter(number=2).mark()
+
+    # Before the rows of the third: those of the second have been read.
+    turns: list[str] = []
+
+    def execute(run: Any, sql: str, *args: Any) -> Any:
+        if ROWS in sql and sql.startswith("SELECT"):
+            turns.append(sql)
+            if len(turns) == 3:
+                elsewhere(meanwhile)
+        return run(sql, *args)
+
+    with connection.execute_wrapper(execute):
+        done = built(site)
+    assert counted(done) == (4, 36, 4, 0)
+    assert b"/things/r100-1/" in site.get(2).content
+    site.check()
+
+
+def test_a_change_that_comes_while_rows_are_read_waits_for_the_next_build(
+    register: Register,
+) -> None:
+    site = site_of(register, 4)
+    with before(ROWS, lambda: site.rename(100)):
+        built(site)
+    assert Change.objects.exists()
+    assert counted(built(site)) == (4, 36, 0, 4)
+    assert told() == [("changed", "/things/r100-1/")]
+    assert not Change.objects.exists()
+
+
+def test_what_was_removed_and_is_listed_again_is_told(register: Register) -> None:
+    """Though nothing is known of the page: the last word on it was "removed"."""
+    site = site_of(register, 3)
+    built(site)
+    site.delete([100])
+    built(site)
+    assert UrlChange.objects.get().kind == "removed"
+    Section.objects.all().delete()
+    site.insert([100])
+    Change.objects.all().delete()
+    woken: list[Any] = []
+
+    def wake(sender: Any, **kwargs: Any) -> None:
+        woken.append(sender)
+
+    changes_written.connect(wake)
+    try:
+        built(site)
+    finally:
+        changes_written.disconnect(wake)
+    assert told() == [
+        ("removed", "/things/r100-0/"),
+        ("changed", "/things/r100-0/"),
+    ]
+    assert woken, "whoever notifies engines is told"
+
+
+def test_a_transaction_that_the_database_ends_is_tried_again(
+    register: Register, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = site_of(register, 4)
+    table = PageFile._meta.db_table
+    failed: list[str] = []
+
+    def execute(run: Any, sql: str, *args: Any) -> Any:
+        if f"INSERT INTO {connection.ops.quote_name(table)}" in sql and not failed:
+            failed.append(sql)
+            raise OperationalError("deadlock detected")
+        return run(sql, *args)
+
+    with connection.execute_wrapper(execute), CaptureQueriesContext(connection) as ran:
+        done = built(site)
+    assert failed
+    assert counted(done) == (4, 36, 4, 0)
+    assert versions(site) == [1] * 4
+    # Django 5.2 knows no statement of one that failed.
+    asked = [query["sql"] or "" for query in ran]
+    reads = [sql for sql in asked if ROWS in sql and sql.startswith("SELECT")]
+    assert len(reads) == 4, "the rows were read once"
+    assert "missing or damaged" not in caplog.text
+    assert not Page.objects.exclude(lost_at=0).exists()
+
+
+# Others at it
+
+
+def test_two_at_once_leave_each_other_their_pages(register: Register) -> None:
+    """One comes by while the other has claimed pages, and reads their rows."""
+    site = site_of(register, 2 * MOST + 5)
+    others: list[SectionReport] = []
+
+    def all_are_taken() -> bool:
+        return not Page.objects.filter(checksum="", building_by="").exists()
+
+    with before(ROWS, lambda: others.append(built(site, is_over=all_are_taken))):
+        mine = built(site)
+    assert (others[0].changed, others[0].is_cut_short) == (MOST + 5, True)
+    assert (mine.changed, mine.unchanged) == (MOST, MOST + 5)
+    assert set(versions(site)) == {1}
+
+
+def test_what_another_has_claimed_in_the_middle_is_not_passed_over(
+    register: Register,
+) -> None:
+    site = site_of(register, 7)
+    with claimed_new(site.pages()[2:4]) as claim:
+        assert claim is not None
+        first = new_pages.build_new(site.source, site.pages(), place())
+        assert [page.number for page, _ in first] == [1, 2]
+    assert counted(built(site)) == (7, 63, 5, 2)
+    assert versions(site) == [1] * 7
+
+
+def test_pages_whose_builder_died_are_built_when_its_claim_is_over(
+    register: Register,
+) -> None:
+    site = site_of(register, 5)
+    assert Page.objects.claim_new(site.pages()[:3], "dead", CLAIM)
+
+    def let_time_pass() -> None:
+        assert within(30, lambda: Page.objects.exclude(checksum="").count() == 2)
+        free_leases()
+
+    work = [lambda: built(site), let_time_pass]
+    done, _ = at_once(2, lambda number: work[number]())
+    assert counted(done) == (5, 45, 5, 0)
+    assert versions(site) == [1] * 5
+
+
+def test_a_page_that_another_has_just_begun_is_waited_for_at_the_end(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it takes long, that is no failure of this builder."""
+    monkeypatch.setattr(pages, "PATIENCE", 0.2)
+    site = site_of(register, 3)
+    # So that it is built by itself.
+    site.rename(0)
+    page = site.page(1)
+    looks: list[int] = []
+
+    def is_over() -> bool:
+        looks.append(1)
+        if not Page.objects.filter(checksum="", building_by="").exists():
+            # The other two are built. Nobody builds the first one any longer.
+            free_leases()
+        return False
+
+    claim = f"SET {connection.ops.quote_name('building_by')} = "
+    with before(claim, lambda: Page.objects.claim(page, "other", CLAIM)):
+        done = built(site, is_over=is_over)
+    assert len(looks) > 2
+    assert counted(done) == (3, 27, 3, 0)
+
+
+def test_a_claim_is_held_only_while_it_is_needed(register: Register) -> None:
+    """A row that raises gives back all that was claimed with its page."""
+
+    def priority(self: Any, item: Any) -> None:
+        raise KeyboardInterrupt
+
+    site = site_of(register, 3, priority=priority)
+    with pytest.raises(KeyboardInterrupt):
+        build.build(site.source, place())
+    assert not Page.objects.exclude(building_by="").exists()
+    assert versions(site) == [0, 0, 0]

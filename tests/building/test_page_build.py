@@ -1,0 +1,344 @@
+"""One build of a page: what it stores, when it may not, and large splits."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from django_sitemaps_plus.building import page_build, page_writer, pages
+from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.exceptions import Busy
+from django_sitemaps_plus.models import Change, Page, PageFile, Section, UrlChange
+from django_sitemaps_plus.rendering.digest import version
+from tests.conftest import Register
+from tests.support.factories import ElsewhereFactory
+from tests.support.helpers import ArticleSitemap, told
+from tests.support.ledger_kinds import KINDS
+from tests.support.ledger_site import Site, path
+from tests.support.ledger_world import age, place
+from tests.testapp.models import Elsewhere
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
+    pytest.mark.usefixtures("ledger_tables"),
+]
+
+
+@pytest.fixture
+def site(register: Register) -> Site:
+    """Two full pages, built: 0 to 80 and 90 to 170."""
+    made = Site(register)
+    made.insert(range(0, 180, 10))
+    made.crawl()
+    return made
+
+
+# Large splits
+
+
+def test_a_page_is_cut_into_fifty_pieces_at_most(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left over is built later; what is new there is left to crawlers."""
+    assert page_build.MOST_PIECES == 50
+    monkeypatch.setattr(page_build, "MOST_PIECES", 4)
+    site.delete([10])
+    site.insert(number for number in range(11, 90) if number % 10)
+    age(verified=True)
+    site.get(1)
+    assert None in [page.entries for page in site.pages()]
+    # A piece that is not built yet may list it: whoever hears of it shall look.
+    found = told()
+    assert ("changed", path(10)) in found
+    assert {kind for kind, _ in found} == {"changed"}
+    site.check()
+    assert told() == []
+
+
+def test_a_tail_is_cut_into_fifty_pieces_at_most(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_build, "MOST_PIECES", 4)
+    site.insert(range(180, 260))
+    age(verified=True)
+    site.get(2)
+    assert [page.entries for page in site.pages()] == [9, 10, 9, 9, None]
+    assert told() == []
+    site.check()
+
+
+def test_a_piece_that_is_still_too_large_is_cut_again(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halves have as many rows, and the second one all the long addresses."""
+    site = Site(register, limit=20)
+    site.insert(range(0, 4000, 100))
+    site.crawl()
+    monkeypatch.setattr(page_writer, "MAX_BYTES", 4_000)
+    rows = [{"id": n, "slug": f"r{n}-{'0' * 190}"} for n in range(1601, 1616)]
+    site.kind.insert(rows)
+    site.delete([300])
+    age(verified=True)
+    site.get(1)
+    assert [page.entries for page in site.pages()] == [16, 6, 10, 18, 4]
+    found = told()
+    # What is new in each piece is known, because all are built.
+    assert ("removed", path(300)) in found
+    assert sorted(kind for kind, _ in found) == ["added"] * 15 + ["removed"]
+    site.check()
+    assert len(site.pages()) == 5
+
+
+def test_a_split_with_too_many_bad_rows_does_not_happen(register: Register) -> None:
+    site = Site(register, limit=30)
+    site.insert(range(0, 300, 10))
+    before = site.shown(1)
+    told()
+    numbers = [number for number in range(101, 130) if number % 10]
+    site.kind.insert([{"id": number, "slug": ""} for number in numbers])
+    site.delete([0])
+    age(verified=True)
+    assert site.shown(1) == before
+    assert " rows of page site-1 are bad" in site.page(1).error
+    assert len(site.pages()) == 1
+    assert (told(), Change.objects.count()) == ([], 1)
+
+
+# While it is being built
+
+
+class Meanwhile:
+    """Does something while a page's rows are read, so many times."""
+
+    def __init__(self, site: Site, register: Register, action: Callable[[], Any]):
+        self.site, self.action, self.times, self.runs = site, action, 1, 0
+        register(site.name, self._class())
+
+    def _class(self) -> Any:
+        former = type(self.site.source.sitemap)
+
+        def lastmod(sitemap: Any, item: Any) -> None:
+            if item.pk == 90:
+                self.runs += 1
+                if self.runs <= self.times:
+                    self.action()
+
+        return type(former.__name__, (former,), {"lastmod": lastmod})
+
+
+def test_a_page_that_is_marked_while_it_is_built_is_built_again(
+    site: Site, register: Register
+) -> None:
+    def mark() -> None:
+        site.rename(100, save=False)
+        Page.objects.filter(number=2).mark()
+
+    meanwhile = Meanwhile(site, register, mark)
+    assert b"/things/r100-1/" in site.get(2).content
+    assert meanwhile.runs == 2
+    assert site.page(2).verified_at > 0
+    # Others who are always faster.
+    age(verified=True)
+    meanwhile.runs, meanwhile.times = 0, 10**6
+    before = site.page(2)
+    with pytest.raises(Busy, match="being built by others"):
+        pages.build(site.source, before, place())
+    assert site.get(2).status_code == 200, "the former bytes"
+
+
+def test_older_code_that_newer_code_overtakes_stores_nothing(
+    site: Site, register: Register
+) -> None:
+    def newer_code_begins() -> None:
+        site.rename(100, save=False)
+        Page.objects.filter(number=2).mark()
+        now = time.time()
+        newer = {"digest": "newer", "digest_since": now + 9, "digest_seen": now}
+        Section.objects.update(**newer)
+
+    before = site.page(2)
+    Meanwhile(site, register, newer_code_begins)
+    built = pages.build(site.source, before, place())
+    assert b"/things/r100-1/" in built.stored.segment.text()
+    assert built.changed_at is None
+    assert site.page(2).checksum == before.checksum
+    assert not told()
+
+
+def test_rows_that_are_added_while_a_page_is_cut_lose_nobody_s_events(
+    site: Site, register: Register
+) -> None:
+    """A piece that they make too large is not left without what it listed."""
+    site.insert(range(91, 97))
+    site.rename(170, save=False)
+    # Once the page is cut, while the first piece is written.
+    actions = iter([list, lambda: site.insert(range(171, 185))])
+    Meanwhile(site, register, lambda: next(actions)()).times = 2
+    told()
+    age(verified=True)
+    site.get(2)
+    assert None not in [page.entries for page in site.pages()]
+    found = told()
+    assert ("removed", path(170)) in found
+    assert ("added", path(170, 1)) in found
+    assert ("added", path(184)) in found
+    site.check()
+    assert told() == []
+
+
+def test_what_is_saved_while_a_page_is_built_waits_for_the_next_build(
+    site: Site, register: Register
+) -> None:
+    site.delete([110])
+    Meanwhile(site, register, lambda: site.rename(100))
+    assert b"/things/r110-0/" not in site.get(2).content
+    assert Change.objects.count() == 1
+    assert b"/things/r100-1/" in site.get(2).content
+    assert not Change.objects.exists()
+    found = told()
+    assert ("removed", path(110)) in found
+    assert ("removed", path(100)) in found
+    assert ("changed", path(100, 1)) in found
+
+
+def test_bytes_that_only_another_version_of_the_package_writes_are_no_change(
+    site: Site,
+) -> None:
+    before = site.page(1)
+    other = {"digest": "0-former", "checksum": "former", "verified_at": 1}
+    for digest, is_change in [("0-former", False), (f"{version()}former", True)]:
+        Page.objects.filter(number=1).update(**{**other, "digest": digest})
+        site.get(1)
+        assert (site.page(1).lastmod != before.lastmod) == is_change
+
+
+# Inside of transactions
+
+
+class There(Site):
+    """A section whose rows lie in another database than the ledger."""
+
+    def insert(self, numbers: Any) -> None:
+        for number in numbers:
+            ElsewhereFactory(pk=number, slug=f"r{number}-0")
+
+
+@pytest.fixture
+def there(register: Register) -> Site:
+    Elsewhere.objects.all().delete()
+    made = There(register, kind=KINDS["another database"])
+    made.insert(range(1, 8))
+    assert made.shown(1) == list(range(1, 8))
+    return made
+
+
+@pytest.mark.parametrize("using", ["default", "other"])
+def test_inside_a_transaction_of_another_database_nothing_is_stored(
+    there: Site, using: str
+) -> None:
+    """What was read may never be committed."""
+    tables = [Page, PageFile, Section, Change, UrlChange]
+    there.insert([8])
+    age(verified=True)
+    told()
+    before = [list(model._default_manager.values()) for model in tables]
+    with transaction.atomic(using=using):
+        if using == "other":
+            there.insert([9])
+        shown = there.shown(1)
+        assert (9 in shown) == (using == "other")
+        assert 8 in shown
+        answer = there.get(1)
+        assert "Last-Modified" not in answer.headers
+        again = {"if-none-match": answer.headers["ETag"]}
+        assert there.client.get("/sitemap-site-1.xml", headers=again).status_code == 304
+        after = [list(model._default_manager.values()) for model in tables]
+        assert after == before
+        # A page that would have to be split can only be asked for again.
+        there.insert(range(20, 30))
+        assert there.get(1).status_code == 503
+        transaction.set_rollback(True, using=using)
+    there.check()
+
+
+# Removed URLs
+
+_SEARCHES = {"find", "rfind", "index", "rindex", "count", "split", "startswith"}
+
+
+def searched(work: Callable[[], object]) -> int:
+    """Return how many bytes the texts have together that ``work`` searches."""
+    total = 0
+
+    def add(frame: FrameType, event: str, function: Any) -> None:
+        nonlocal total
+        if event == "c_call" and function.__name__ in _SEARCHES:
+            text = function.__self__
+            total += len(text) if isinstance(text, bytes) else 0
+
+    sys.setprofile(add)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return total
+
+
+def removed_elsewhere(numbers: Iterable[int]) -> None:
+    """Have had another section say that it lists some URLs no longer."""
+    now = time.time()
+    UrlChange.objects.bulk_create(
+        UrlChange(
+            section="article",
+            kind="removed",
+            location=path(number),
+            digest=location_digest(path(number)),
+            at=now,
+        )
+        for number in numbers
+    )
+
+
+@pytest.mark.parametrize(
+    ("gone", "changes"),
+    [
+        ("elsewhere", True),
+        ("here too", True),
+        ("from here", True),
+        ("elsewhere", False),
+    ],
+)
+def test_a_page_is_not_searched_once_for_each_removed_url(
+    register: Register, gone: str, changes: bool
+) -> None:
+    site = Site(register, limit=600)
+    register("article", ArticleSitemap)
+    site.insert(range(600))
+    site.crawl()
+
+    def build() -> None:
+        age(verified=True)
+        site.get(1)
+
+    if changes:
+        site.rename(599)
+    few = searched(build)
+    if gone == "from here":
+        site.kind.all().filter(pk__lt=300)._raw_delete("default")
+    else:
+        removed_elsewhere(range(300) if gone == "here too" else range(1000, 1300))
+    if changes:
+        site.rename(598)
+    UrlChange.objects.filter(section="site").delete()
+    assert searched(build) < 3 * max(few, 600 * 100)
+    said = told()
+    kind = "removed" if gone == "from here" else "changed"
+    expected = set() if gone == "elsewhere" else {path(number) for number in range(300)}
+    own = {path(598), path(598, 1)} if changes else set()
+    assert {p for k, p in said if k == kind} - own == expected

@@ -1,0 +1,132 @@
+"""What audits found, or did not look at, is part of the state of health."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from django_sitemaps_plus.contrib.audit.kinds import known
+from django_sitemaps_plus.contrib.audit.models import Audit
+from django_sitemaps_plus.health.alerts import alerts
+from tests.commands import test_ping_sitemaps
+from tests.conftest import Register
+from tests.contrib.audit import kinds
+from tests.health import conftest
+from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.outbox_world import use
+
+from .looked import audited, look_at_everything
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+sound, site = conftest.sound, test_ping_sitemaps.site
+
+
+@pytest.fixture
+def looked_at(sound: None) -> None:
+    """A site with nothing wrong, of which everything was looked at."""
+    look_at_everything()
+
+
+def status() -> tuple[str, str, int]:
+    """Return what the command says, and how it ends."""
+    out, err, code = run_command("ping_sitemaps", "--status")
+    return " ".join(out.split()), " ".join(err.split()), code
+
+
+def test_where_everything_was_looked_at_nothing_is_said(looked_at: None) -> None:
+    out, err, code = status()
+    assert "Note" not in out
+    assert (err, code) == ("", 0)
+    assert alerts() == []
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({}, "article found 3 errors, URLs with a session id (what is listed)"),
+        (
+            {"fetched": "live", "fetched_urls": 25, "kind": kinds.FAILS},
+            "article found 3 errors, URLs that do not answer 200 (25 of 25 URLs "
+            "fetched over HTTP): manage.py "
+            "check_sitemaps --live",
+        ),
+        (
+            {"fetched": "crawl", "fetched_urls": 4, "urls": 4, "section": ""},
+            "The last audit of the site found 3 errors, URLs with a session id (4 of ",
+        ),
+    ],
+)
+def test_what_an_audit_found_is_not_hidden_by_one_that_looked_at_less(
+    looked_at: None, values: dict[str, Any], text: str
+) -> None:
+    audited(**{"kind": kinds.SESSION, **values})
+    # Another section, and a sample.
+    audited(sections={"other": [5, 0]})
+    audited(fetched="live", fetched_urls=2)
+    audited(fetched="crawl", fetched_urls=1, urls=4, sections={})
+    _, err, code = status()
+    if not values:
+        # The sample read all that is listed.
+        assert (err, code) == ("", 0)
+        return
+    assert text in err
+    assert code == 1
+
+
+def test_the_check_of_a_site_ends_with_how_it_looks_to_a_crawler(site: Any) -> None:
+    out, err, code = run_command("ping_sitemaps", "--check", "--force")
+    assert (err, code) == ("", 0)
+    found = [line.split()[:2] for line in out.splitlines()]
+    assert found == [*[["ok", "site:"]] * 4, ["ok", "one:"], ["ok", "site:"]]
+
+
+def test_without_engines_it_is_said_that_nobody_read_as_a_crawler(
+    settings: Any,
+) -> None:
+    use(settings)
+    out, err, code = status()
+    assert ("Nobody has read the sitemaps as a crawler" in out, err, code) == (
+        (True, "", 0)
+    )
+
+
+def test_the_check_of_a_site_says_it_too(site: Any, register: Register) -> None:
+    register("article", ArticleSitemap)
+    audited(kinds.SESSION)
+    with override_settings(ALLOWED_HOSTS=["*"]):
+        out, _, _ = run_command("ping_sitemaps", "--check", "--force")
+    assert "The last audit of article found 3 errors" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("fetched", ["", "live", "crawl"])
+def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
+    looked_at: None, fetched: str
+) -> None:
+    of = "" if fetched == "crawl" else "article"
+    kind = kinds.EXPIRES if fetched == "crawl" else kinds.LOGIN_FORM
+    if not fetched:
+        kind = kinds.TRACKING
+    audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
+    out, _, code = status()
+    assert f"found 3 warnings, {known()[kind].title}" in out
+    assert code == 0
+
+
+def test_what_was_not_looked_at_is_said(looked_at: None) -> None:
+    long_ago = time.time() - 31 * 86_400
+    Audit.objects.update(finished_at=long_ago)
+    out, err, code = status()
+    assert (err, code) == ("", 0)
+    missing = "No audit has looked at article in the last 30 days: manage.py check_"
+    assert missing in out
+    assert "Nobody has read the sitemaps as a crawler does in the last 30" in out
+    audited(fetched="live", missed="It was stopped at page 2.")
+    out, _, _ = status()
+    assert "Warning: The last audit of article did not see everything: It" in out
+    audited(fetched="crawl", fetched_urls=1, urls=1, sections={}, missed="No IPv6.")
+    out, _, _ = status()
+    assert "Note: The last audit of the site did not see everything: No" in out

@@ -1,0 +1,707 @@
+"""``manage.py check_sitemaps``: fetching, options, formats, and what rows show."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import path
+from django.utils import timezone
+
+from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.contrib.audit import asking, crawler, rows
+from django_sitemaps_plus.contrib.audit.asking import Pace
+from django_sitemaps_plus.contrib.audit.kinds import known
+from django_sitemaps_plus.contrib.audit.models import Audit
+from django_sitemaps_plus.contrib.audit.queries import last_audit, verdicts
+from django_sitemaps_plus.health.alerts import alerts, errors
+from django_sitemaps_plus.management import progress, utils
+from django_sitemaps_plus.management.utils import SitemapsCommand
+from django_sitemaps_plus.sitemaps.registry import registry
+from tests.contrib.audit import kinds
+from tests.support.factories import FIRST, articles
+from tests.support.fakes.faults import Cut, Reply, Slow
+from tests.support.fakes.server import Request
+from tests.support.fakes.site import FakeSite
+from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.processes import in_a_process, within
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db
+
+SITE = "https://www.example.com"
+
+
+#: What stops the process at the second page that is asked for.
+STOPS: list[type[BaseException]] = []
+
+
+def page(request: HttpRequest, number: int) -> HttpResponse:
+    if number == 2:
+        raise STOPS[0]
+    return HttpResponse(status=404)
+
+
+def streamed(request: HttpRequest, how: str) -> StreamingHttpResponse:
+    """Answer as an asynchronous view does, or break off."""
+
+    def broken() -> Iterator[bytes]:
+        yield b"Begun"
+        raise OSError("The file is gone.")
+
+    async def steady() -> AsyncIterator[bytes]:
+        if how == "late":
+            yield b"<style>%s</style><meta name=robots content=noindex>" % (
+                b"x" * 10**6
+            )
+        yield b"<link rel=canonical href='/a\0b/'>Good"
+
+    return StreamingHttpResponse(broken() if how == "broken" else steady())
+
+
+urlpatterns = [path("<int:number>/", page), path("streamed/<how>/", streamed)]
+
+
+class Titled(Sitemap):
+    model = Article
+    location = F("title")
+
+
+def audit(*arguments: str) -> dict[str, Any]:
+    """Return what the audit says, as JSON."""
+    out, _, _ = run_command("check_sitemaps", *arguments, "--format", "json")
+    found: dict[str, Any] = json.loads(out)["audit"]
+    return found
+
+
+def kinds_found(*arguments: str) -> list[str]:
+    return [one["id"] for one in audit(*arguments)["findings"]]
+
+
+def listing(register: Any, *urls: str, **attributes: Any) -> None:
+    """Register and build a section that lists some URLs."""
+    register("article", type("Listing", (Titled,), attributes))
+    for url in urls:
+        articles(1, title=url)
+    run_command("build_sitemaps")
+
+
+# Over HTTP
+
+
+def test_live_asks_the_site_over_http_and_says_how_long_it_took(
+    register: Any, settings: Any
+) -> None:
+    page = "<html>Good"
+    pages: dict[str, str | Reply] = {"/good/": page, "/a&b/": page, "/robots.txt": ""}
+    pages["/moved/"] = Reply(status=308, headers={"Location": "/good/"})
+    pages["/robots.txt"] = "User-agent: *\nDisallow: /a&"
+    with FakeSite(pages) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/good/", "/a&b/", "/moved/", "/missing/")
+        found = audit("--live", "--rate", "1000")
+        requests = [request.path for request in site.requests[:5]]
+    assert requests == ["/robots.txt", "/good/", "/a&b/", "/moved/", "/missing/"]
+    assert {(one["id"], one["url"], one["text"]) for one in found["findings"]} == {
+        (kinds.DISALLOWED, f"{site.origin}/a&b/", "by the rules for all crawlers"),
+        (
+            kinds.REDIRECTS,
+            f"{site.origin}/moved/",
+            f"redirects to {site.origin}/good/ (308)",
+        ),
+        (kinds.FAILS, f"{site.origin}/missing/", "answers 404"),
+    }
+    assert found["fetched"] == 4
+    times = found["times"]["article"]
+    assert 0 < times["p50"] <= times["p95"] <= times["max"]
+
+
+def test_a_site_that_refuses_is_not_said_to_be_silent(
+    register: Any, settings: Any
+) -> None:
+    pages = {f"/{n}/": Reply(status=429) for n in range(5)}
+    with FakeSite({**pages, "/robots.txt": ""}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, *pages)
+        missed = audit("--live", "--rate", "1000")["missed"]
+    assert missed == (
+        "3 URLs in a row were refused (answers 429: too many requests, see --rate): 3 "
+        "of 5 URLs were asked for."
+    )
+
+
+def test_a_site_that_does_not_answer_is_not_asked_for_all_its_urls(
+    register: Any, settings: Any
+) -> None:
+    with FakeSite() as site:
+        origin = site.origin
+    settings.SITEMAPS_PLUS = {"BASE_URL": origin}
+    listing(register, *(f"/{n}/" for n in range(20)))
+    out, err, code = run_command("check_sitemaps", "--live", "--rate", "1000")
+    assert "error A107: URLs that could not be reached (4)" in out, "not a view's error"
+    assert (err, code) == (
+        "CommandError: The audit found 4 errors. No answer to 3 URLs in a row: 3 of 20 "
+        "URLs were asked for. Reading the sitemaps as crawlers do found 2 errors.\n",
+        1,
+    )
+    assert out.count("did not accept a connection") == 4 + 2
+    assert "Audit: 20 URLs, 0 of them fetched; 4 errors and 0 warnings." in out
+    audit = last_audit()
+    assert audit is not None
+    assert (audit.fetched_urls, audit.sections) == (0, {"article": [20, 0]})
+    # The next one that fetches nothing is in order, and does not say more than that.
+    assert [one.number("error") for one in verdicts() if one.section] == [0]
+
+
+def test_an_answer_that_is_cut_off_is_an_error(register: Any, settings: Any) -> None:
+    with FakeSite({"/cut/": "", "/whole/": "Good", "/robots.txt": ""}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/cut/", "/whole/")
+        site.faults = [Slow("nothing"), Cut("body")]
+        (found,) = audit("--live", "--rate", "1000")["findings"]
+    assert (found["id"], found["url"]) == (kinds.CUT_OFF, f"{site.origin}/cut/")
+    assert "did not finish its answer" in found["text"]
+
+
+def test_a_host_that_is_not_allowed_is_named_as_the_cause(
+    register: Any, settings: Any
+) -> None:
+    settings.MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
+    settings.ALLOWED_HOSTS = ["testserver"]
+    listing(register, *(f"/{n}/" for n in range(9)))
+    found = audit("--fetch")
+    assert {(one["id"], one["text"]) for one in found["findings"]} == {
+        (
+            kinds.UNREACHABLE,
+            "ALLOWED_HOSTS does not have 'www.example.com'; behind a front end, "
+            "use --live",
+        )
+    }
+    assert (found["errors"], found["fetched"]) == (3, 0)
+
+
+def test_a_site_that_wants_a_rest_gets_it_or_is_left_alone(
+    register: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(asking.time, "sleep", waited.append)
+
+    class Tired(FakeSite):
+        """Answers each second request only."""
+
+        def answer(self, request: Request) -> Reply:
+            if request.path == "/c/":
+                return Reply(status=429, headers={"Retry-After": "3600"})
+            if len(self.requests) % 2 or request.path == "/robots.txt":
+                return super().answer(request)
+            return Reply(status=503, headers={"Retry-After": "20"})
+
+    with Tired({"/a/": "<p>A", "/b/": "<p>B"}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/a/", "/b/", "/c/", "/d/")
+        found = audit("--live", "--rate", "100000")
+        requests = [request.path for request in site.requests]
+    assert requests == ["/robots.txt", "/a/", "/a/", "/b/", "/b/", "/c/"]
+    assert [seconds for seconds in waited if seconds > 1] == [20, 20]
+    assert (found["errors"], found["fetched"]) == (0, 2)
+    assert found["missed"] == (
+        f"{site.origin}/c/ answers 429 and asks for 3,600 seconds of rest "
+        "(Retry-After): 2 of 4 URLs were asked for."
+    )
+
+
+def test_a_site_that_is_down_with_retry_after_is_red(
+    register: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that nobody took out of maintenance: crawlers meet it so."""
+    waited: list[float] = []
+    monkeypatch.setattr(asking.time, "sleep", waited.append)
+    down = Reply(status=503, headers={"Retry-After": "20"})
+    with FakeSite({"/a/": down, "/sitemap.xml": down, "/robots.txt": ""}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/a/", "/b/")
+        out, _, _ = run_command(
+            *("check_sitemaps", "--live", "--rate", "100000", "--format", "json")
+        )
+    found = json.loads(out)
+    assert [seconds for seconds in waited if seconds > 1] == [20, 20]
+    assert [(one["id"], one["text"]) for one in found["audit"]["findings"]] == [
+        (kinds.FAILS, "answers 503")
+    ]
+    crawled = {(one["id"], one["text"]) for one in found["crawl"]["findings"]}
+    assert (kinds.NOT_SERVED, "answers 503") in crawled
+    red = [alert.text for alert in errors(alerts())]
+    assert any(
+        text.startswith("The last audit of article found 1 error") for text in red
+    )
+    assert any(text.startswith("The last audit of the site found") for text in red)
+
+
+def test_the_first_image_of_a_url_is_fetched_over_http(
+    register: Any, settings: Any
+) -> None:
+    with FakeSite({"/a/": "<p>A", "/b/": "<p>B"}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/a/", "/b/", images=Value("/i.png"))
+        found = audit("--live", "--rate", "1000")
+        requests = [request.path for request in site.requests[:4]]
+    assert requests == ["/robots.txt", "/a/", "/i.png", "/b/"]
+    assert [(one["id"], one["text"]) for one in found["findings"]] == [
+        (kinds.MISSING_IMAGE, f"{site.origin}/i.png answers 404")
+    ]
+    assert found["fetched"] == 2
+
+
+# Stopped half way
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_what_was_found_until_a_stop_is_printed_and_stored(
+    register: Any, settings: Any, stop: type[BaseException]
+) -> None:
+    settings.ROOT_URLCONF = __name__
+    STOPS[:] = [stop]
+    listing(register, "/1/", "/2/", "/3/")
+    out, err, code = run_command("check_sitemaps", "--fetch")
+    said = "The audit was stopped: 1 of 3 URLs were asked for."
+    assert (err, code) == (f"CommandError: The audit found 1 error. {said}\n", 1)
+    assert f"3 URLs, 1 of them fetched; 1 error and 0 warnings. {said}" in " ".join(
+        out.split()
+    )
+    stored = last_audit()
+    assert stored is not None
+    assert (stored.missed, stored.sections) == (said, {"article": [3, 1]})
+    assert stored.findings.get().url == f"{SITE}/1/"
+
+
+LIVE = """
+import json, os
+from tests import settings
+settings.use_given(json.loads(os.environ["GIVEN"]))
+import django
+django.setup()
+from django.core.management import execute_from_command_line
+from django.db.models import F
+from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.sitemaps.registry import registry
+from tests.testapp.models import Article
+
+class Listing(Sitemap):
+    model = Article
+    location = F("title")
+
+registry.add("article", Listing)
+execute_from_command_line(["manage.py", "check_sitemaps", "--live"])
+"""
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_that_is_told_to_stop_prints_and_stores_what_it_found(
+    register: Any, settings: Any, stop: signal.Signals
+) -> None:
+    asked, stopped = threading.Event(), threading.Event()
+
+    class Waits(FakeSite):
+        """Answers its second page only when the audit was told to stop."""
+
+        def answer(self, request: Request) -> Reply:
+            if request.path == "/2/":
+                asked.set()
+                stopped.wait(120)
+            return super().answer(request)
+
+    with Waits() as site:
+        own = {"BASE_URL": site.origin}
+        settings.SITEMAPS_PLUS = own
+        listing(register, "/1/", "/2/", "/3/")
+        with in_a_process(LIVE, **own) as process:
+            assert within(120, lambda: asked.is_set() or process.poll() is not None)
+            process.send_signal(stop)
+            stopped.set()
+            out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert "answers 404" in out
+    assert "The audit was stopped: 1 of 3 URLs were asked for." in err
+    audit = last_audit()
+    assert audit is not None
+    assert audit.findings.get(kind=kinds.FAILS).url == f"{site.origin}/1/"
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_stop_of_the_crawler_s_view_leaves_the_audit(
+    register: Any,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: type[BaseException],
+) -> None:
+    def stopped(*_: Any, **__: Any) -> Any:
+        raise stop
+
+    monkeypatch.setattr(crawler, "look", stopped)
+    with FakeSite() as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, "/1/")
+        out, err, code = run_command("check_sitemaps", "--live")
+    assert "error A100: URLs that do not answer 200 (1)" in out
+    assert (err, code) == (
+        "CommandError: The audit found 1 error. The crawler's view was stopped, and is "
+        "not stored.\n",
+        1,
+    )
+
+
+def test_a_stop_ends_the_audits_of_all_sites(register: Any, settings: Any) -> None:
+    settings.ROOT_URLCONF = __name__
+    blog = {"BASE_URL": "https://blog.example.com"}
+    settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "SITES": {"blog": blog}}
+    registry.add("post", Titled, "blog")
+    try:
+        STOPS[:] = [KeyboardInterrupt]
+        listing(register, "/2/", "/3/")
+        assert run_command("check_sitemaps", "--fetch")[2] == 1
+        assert [one.fetched_urls for one in Audit.objects.all()] == [0]
+    finally:
+        registry.remove("post", "blog")
+
+
+def test_pages_that_were_not_read_before_a_stop_are_not_said_to_be_in_order(
+    register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing(register, "/1/?utm_source=x", "/2/", "/3/", "/4/?utm_source=x", limit=2)
+    run_command("check_sitemaps")
+    assert [one.number("warning") for one in verdicts() if one.section] == [2]
+
+    def stop(command: SitemapsCommand, text: str) -> Any:
+        def show(done: int, total: int) -> None:
+            raise KeyboardInterrupt
+
+        return show
+
+    monkeypatch.setattr(progress, "_lines", stop)
+    said = "The audit was stopped: 1 of 3 pages were read, not compared with each other"
+    found = audit()
+    assert (found["missed"], found["warnings"]) == (f"{said}.", 1)
+    # The whole audit before stands beside it.
+    standing = [one for one in verdicts() if one.section]
+    assert [(one.is_complete, one.number("warning")) for one in standing] == [
+        (False, 1),
+        (True, 2),
+    ]
+
+
+def test_no_more_requests_are_sent_a_second_than_allowed(
+    register: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, waited = [100.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr(asking.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(asking.time, "sleep", sleep)
+    pace = Pace(4)
+    for _ in range(5):
+        pace.wait()
+    assert waited == [0, 0.25, 0.25, 0.25, 0.25]
+
+
+# In process
+
+
+def test_fetching_in_process_logs_nobody_in_and_sends_no_mail(
+    register: Any, settings: Any, mailoutbox: list[Any], caplog: Any
+) -> None:
+    settings.ROOT_URLCONF = "tests.support.audited_urls"
+    settings.ADMINS = ["a@example.com"]
+    listing(register, "/broken/", "/good/1/")
+    assert kinds_found("--fetch") == [kinds.FAILS]
+    assert mailoutbox == []
+    assert [one for one in caplog.records if one.name == "django.request"] == []
+
+
+def test_streams_are_read_to_their_end_whoever_writes_them(
+    register: Any, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = __name__
+    listing(register, *(f"/streamed/{how}/" for how in ("broken", "steady", "late")))
+    found = audit("--fetch")
+    assert found["fetched"] == 3
+    assert {(one["id"], one["text"]) for one in found["findings"]} == {
+        (kinds.NOINDEX, "noindex in its meta element"),
+        (kinds.CUT_OFF, "ends too early: OSError after 5 bytes: The file is gone"),
+        # Not every database can store the character.
+        (kinds.CANONICAL, f"its canonical is {SITE}/a\\x00b/"),
+    }
+
+
+def test_a_sample_fetches_so_many_urls_and_the_same_again(
+    register: Any, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = "tests.support.audited_urls"
+    listing(register, *(f"/missing/{n}/" for n in range(20)))
+
+    def urls(*arguments: str) -> list[str]:
+        found = audit("--fetch", "--sample", "5", *arguments)
+        assert found["fetched"] == 5
+        return [one["url"] for one in found["findings"]]
+
+    assert urls() == urls("--seed", "0") != urls("--seed", "1")
+
+
+def test_a_site_under_a_prefix_is_asked_below_it(register: Any, settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.support.audited_urls"
+    settings.SITEMAPS_PLUS = {"BASE_URL": f"{SITE}/shop"}
+    listing(register, "/shop/good/1/", "/shop/missing/1/")
+    found = audit("--fetch")["findings"]
+    assert [(one["id"], one["url"]) for one in found] == [
+        (kinds.FAILS, f"{SITE}/shop/missing/1/")
+    ]
+
+
+# Stored pages
+
+
+def test_pages_are_judged_with_the_address_that_they_are_served_with(
+    register: Any, settings: Any
+) -> None:
+    listing(register, "/a/")
+    settings.SITEMAPS_PLUS = {"BASE_URL": "http://example.org"}
+    assert kinds_found() == []
+
+
+def test_all_rows_that_are_left_out_are_counted(register: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "MAX_BAD": 1.0}
+    register("article", ArticleSitemap)
+    articles(25, slug="no slug")
+    articles(3)
+    run_command("build_sitemaps")
+    found = audit()
+    assert found["counts"] == {kinds.LEFT_OUT: {"article": 25}}
+    keys = Article.objects.order_by("pk").values_list("pk", flat=True)
+    assert [one["row"] for one in found["findings"]] == [str(pk) for pk in keys[:20]]
+
+
+# Dates that say nothing
+
+
+def test_a_lastmod_that_is_always_now_is_told_from_rows_just_saved(
+    register: Any,
+) -> None:
+    now = {"lastmod": lambda self, item: timezone.now()}
+    listing(register, *(f"/{n}/" for n in range(12)), **now)
+    assert kinds_found() == [kinds.ALWAYS_NOW]
+    # Saved just before the page was built: the next reading says the same.
+    Article.objects.all().delete()
+    register("article", type("Saved", (Titled,), {"lastmod": F("updated")}))
+    start = timezone.now()
+    for n in range(12):
+        articles(1, title=f"/{n}/", updated=start - dt.timedelta(seconds=n % 2))
+    run_command("build_sitemaps", "--reconcile", "--deep")
+    assert kinds_found() == []
+
+
+def test_equal_lastmods_say_nothing_where_there_are_enough(register: Any) -> None:
+    same = {"lastmod": F("updated")}
+    register("article", type("Same", (Titled,), same))
+    for n in range(9):
+        articles(1, title=f"/{n}/", updated=FIRST)
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+    articles(1, title="/9/", updated=FIRST)
+    run_command("build_sitemaps", "--reconcile")
+    assert kinds_found() == [kinds.ALL_EQUAL]
+
+
+@pytest.mark.parametrize(
+    "lastmod",
+    [
+        F("updated"),
+        Coalesce(F("updated"), F("updated")),
+        lambda self, item: item.updated,
+        lambda self, item: item.updated.date(),
+    ],
+)
+def test_a_lastmod_that_moves_while_the_rows_do_not_is_found_by_the_next_audit(
+    register: Any, lastmod: Any
+) -> None:
+    register("article", type("Moving", (ArticleSitemap,), {"lastmod": lastmod}))
+    articles(30)
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+    assert kinds_found() == []
+    # As a job that saves everything does, with a field that is set by save().
+    for article in Article.objects.all():
+        article.updated += dt.timedelta(days=1)
+        article.save()
+    run_command("build_sitemaps")
+    assert kinds_found() == [kinds.MOVES_ALONE]
+    # A few may be corrected in what their pages show besides.
+    for article in Article.objects.all()[:5]:
+        article.updated += dt.timedelta(days=1)
+        article.save()
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+    for article in Article.objects.all():
+        article.updated += dt.timedelta(days=1)
+        article.title += " corrected"
+        article.save()
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+
+
+def test_lastmods_that_move_because_something_else_did_are_no_finding(
+    register: Any,
+) -> None:
+    """Most rows were edited, some only saved; then another class says another time."""
+    register("article", ArticleSitemap)
+    articles(30)
+    run_command("build_sitemaps")
+    assert kinds_found() == []
+    for number, article in enumerate(Article.objects.order_by("pk")):
+        article.updated += dt.timedelta(days=1)
+        article.title += " corrected" if number >= 12 else ""
+        article.save()
+    run_command("build_sitemaps")
+    assert kinds_found() == [], "12 of 30 moved alone"
+    hour = dt.timedelta(hours=1)
+    for name, lastmod in (
+        ("Earlier", lambda self, item: item.updated - hour),
+        ("Later", lambda self, item: item.updated + hour),
+    ):
+        register("article", type(name, (ArticleSitemap,), {"lastmod": lastmod}))
+        run_command("build_sitemaps", "--reconcile", "--deep")
+        assert kinds_found() == [], name
+
+
+def test_rows_are_compared_also_after_an_audit_of_another_section(
+    register: Any,
+) -> None:
+    register("article", ArticleSitemap)
+    register("pages", PagesSitemap)
+    articles(30)
+    run_command("build_sitemaps")
+    run_command("check_sitemaps", "article")
+    assert run_command("check_sitemaps", "pages")[1:] == ("", 0)
+    audit = last_audit()
+    assert audit is not None
+    assert len(audit.remembered["article"]["rows"]) == 30 <= rows.REMEMBERED
+
+
+# Options and formats
+
+
+def test_what_fails_is_said_by_the_option(register: Any) -> None:
+    listing(register, "/a/?utm_source=x")
+    assert run_command("check_sitemaps")[1:] == ("", 0)
+    _, err, code = run_command("check_sitemaps", "--fail-on", "warning")
+    assert (err, code) == ("CommandError: The audit found 0 errors and 1 warning.\n", 1)
+
+
+def test_warnings_of_system_checks_fail_by_the_option_too(
+    register: Any, settings: Any
+) -> None:
+    listing(register, "/a/")
+    settings.ROOT_URLCONF = "tests.support.catch_all_urls"
+    assert run_command("check_sitemaps")[1:] == ("", 0)
+    _, err, code = run_command("check_sitemaps", "--fail-on", "warning")
+    assert (err, code) == ("CommandError: Warnings: sitemaps_plus.W015.\n", 1)
+
+
+def test_a_finding_is_silenced_by_its_id(register: Any, settings: Any) -> None:
+    listing(register, "/a/?utm_source=x")
+    settings.SILENCED_SYSTEM_CHECKS = [kinds.TRACKING]
+    assert audit()["counts"] == {}
+    assert run_command("check_sitemaps", "--fail-on", "warning")[2] == 0
+
+
+def test_github_is_told_each_finding_beside_the_commit(register: Any) -> None:
+    listing(register, "/100%25/?gclid=1")
+    out, _, code = run_command("check_sitemaps", "--format", "github")
+    row = Article.objects.get().pk
+    assert (out, code) == (
+        f"::warning title=sitemaps_plus.A017::{SITE}/100%2525/?gclid=1 article-1 "
+        f"(row {row}): has the parameter gclid. Next: list the URL "
+        "without utm_source, gclid and the like: they make copies of a page. See "
+        "docs/audit.md#A017.\n",
+        0,
+    )
+    wrong = type("Wrong", (Titled,), {"appears": "updated"})
+    register("article", wrong)
+    out, _, code = run_command("check_sitemaps", "--format", "github")
+    assert out.startswith("::error title=sitemaps_plus.E020::")
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--sample", "5"], "--sample does nothing without --fetch or --live."),
+        (["--fetch", "--rate", "5"], "--rate does nothing without --live."),
+        (["--fetch", "--seed", "5"], "--seed does nothing without --sample."),
+        (["--suggest", "--fetch"], "--fetch does nothing with --suggest: leave one"),
+        (["--compare", "x", "--format", "github"], "--format github does nothing with"),
+        (
+            ["--suggest", "--fail-on", "warning"],
+            "--fail-on does nothing with --suggest",
+        ),
+        (["--fetch", "--live"], "not allowed with argument"),
+        (["--live", "--rate", "0"], "not above 0"),
+        (["--fetch", "--sample", "0"], "not above 0"),
+    ],
+)
+def test_options_that_do_nothing_are_refused(
+    register: Any, options: list[str], reason: str
+) -> None:
+    register("article", ArticleSitemap)
+    out, err, code = run_command("check_sitemaps", *options)
+    assert (out, reason in err) == ("", True)
+    assert code == (2 if err.startswith("CommandError: --") else code)
+    assert code != 0
+
+
+def test_progress_says_rate_and_rest_without_rich(
+    register: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ROOT_URLCONF = "tests.support.audited_urls"
+    monkeypatch.setattr(utils, "EVERY", 0)
+    listing(register, "/good/1/", "/good/2/")
+    _, err, _ = run_command("check_sitemaps", "--fetch")
+    # A busy machine has time for the rate and the rest.
+    assert [line.partition(",")[0] for line in err.splitlines()] == [
+        "1 of 1 pages read",
+        "1 of 2 URLs fetched",
+        "2 of 2 URLs fetched",
+    ]
+    assert progress.per_second(30, 20) == "1.5 a second"
+    durations = [progress.remaining(seconds) for seconds in (8, 200, 3900)]
+    assert durations == ["8 s", "3 min 20 s", "1 h 5 min"]
+
+
+def test_the_table_of_findings_is_what_can_be_found() -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    listed = [
+        tuple(cell.strip() for cell in line.strip("|").split(" | "))
+        for page in ("audit.md", "crawler.md")
+        for line in (docs / page).read_text().splitlines()
+        if line.startswith("| <a id=")
+    ]
+    assert sorted(listed) == sorted(
+        (
+            f'<a id="{kind.id[-4:]}"></a>`{kind.id}`',
+            kind.level,
+            kind.title[0].upper() + kind.title[1:],
+            f"{kind.fix[0].upper()}{kind.fix[1:]}.",
+        )
+        for kind in known().values()
+    )

@@ -1,0 +1,867 @@
+"""The crawler's view: what goes wrong between Django and a crawler."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import trustme
+from django.db.models import F
+from django.utils import timezone
+from django.utils.http import http_date
+
+from django_sitemaps_plus import NewsSitemap, Route
+from django_sitemaps_plus.building import position_build
+from django_sitemaps_plus.contrib.audit import crawl, crawler
+from django_sitemaps_plus.contrib.audit.queries import last_crawls
+from django_sitemaps_plus.engines import http
+from django_sitemaps_plus.engines.base import CheckResult
+from django_sitemaps_plus.health.alerts import Subject, alerts
+from django_sitemaps_plus.health.levels import NOTE
+from django_sitemaps_plus.models import Page, UrlChange
+from django_sitemaps_plus.serving import documents, index
+from django_sitemaps_plus.sitemaps.site import Site
+from tests.contrib.audit import kinds
+from tests.support.factories import articles
+from tests.support.fakes.faults import Raw, Reply, Slow
+from tests.support.fakes.ports import free_port
+from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.mirror import Mirror, recorded
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db
+
+Found = list[tuple[str, str]]
+
+
+@pytest.fixture
+def mirror(register: Any, settings: Any) -> Iterator[Mirror]:
+    """A site with one section of three articles, at its public address."""
+    with Mirror() as running:
+        settings.SITEMAPS_PLUS = {"BASE_URL": running.origin}
+        register("article", ArticleSitemap)
+        articles(3)
+        run_command("build_sitemaps")
+        running.record()
+        yield running
+
+
+def look() -> Found:
+    """Return what the short view finds: kinds and texts."""
+    site = Site.current().address()
+    assert site is not None
+    crawler.check(site, private=True)
+    return [(one.kind, one.text) for one in last_crawls()[0].findings.order_by("pk")]
+
+
+def kinds_found() -> list[str]:
+    return sorted({kind for kind, _ in look()})
+
+
+def test_a_site_with_nothing_wrong_is_read_by_five_requests(mirror: Mirror) -> None:
+    assert look() == []
+    (audit,) = last_crawls()
+    assert (audit.missed, audit.urls, audit.fetched_urls) == ("", 1, 1)
+    asked = [(one.path, one.headers["user-agent"]) for one in mirror.requests]
+    paths = ["/robots.txt", *["/sitemap.xml"] * 3, "/sitemap.xml.gz"]
+    assert [path for path, _ in asked] == paths
+    for name, (_, agent) in zip(
+        ("Googlebot", "Googlebot", "bingbot", "Chrome", "Googlebot"), asked, strict=True
+    ):
+        assert name in agent
+
+
+GZIPPED = gzip.compress(b"<urlset/>")
+PAGE = Reply(body=b"<!doctype html><h1>Welcome to nginx!</h1>")
+CHALLENGE = Reply(
+    status=403,
+    body=b"<!DOCTYPE html><title>Just a moment...</title>",
+    headers={"cf-mitigated": "challenge", "Content-Type": "text/html"},
+)
+#: What is done to the site, and what is found: nothing else.
+FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
+    "moved to https": (
+        lambda site: site.spoil(
+            status=301, headers={"Location": site.origin.replace("http:", "https:")}
+        ),
+        kinds.MOVED,
+        "redirects to https://127.0.0.1",
+    ),
+    "a loop": (
+        lambda site: site.spoil(status=302, headers={"Location": "/sitemap.xml"}),
+        kinds.MOVED,
+        "redirects to http://127.0.0.1",
+    ),
+    "a redirect to what is no URL": (
+        lambda site: site.spoil(status=302, headers={"Location": "https://[name]/"}),
+        kinds.MOVED,
+        "redirects to https://[name]/ (302)",
+    ),
+    "an index of what are no URLs": (
+        lambda site: site.spoil(
+            body=gzip.compress(sitemap("https://[name]/a.xml", tag="sitemap"))
+        ),
+        kinds.NOT_OURS,
+        "lists https://[name]/a.xml",
+    ),
+    "a User-Agent is refused": (
+        lambda site: setattr(site, "to", {"bingbot": Reply(status=403)}),
+        kinds.REFUSED,
+        "answers 403 (as bingbot over IPv4)",
+    ),
+    "all are refused": (
+        lambda site: site.spoil(status=401, body=b"Log in"),
+        kinds.REFUSED,
+        "answers 401",
+    ),
+    "a challenge": (
+        lambda site: site.pages.update({"/sitemap.xml": CHALLENGE}),
+        kinds.CHALLENGED,
+        "Cloudflare challenges this machine (403), which does not say that it "
+        "challenges Googlebot",
+    ),
+    "a challenge by its body": (
+        lambda site: site.spoil(body=b"<html><script src=/_Incapsula_Resource?a>"),
+        kinds.CHALLENGED,
+        "Imperva challenges this machine (200)",
+    ),
+    "not there": (
+        lambda site: site.spoil(status=404),
+        kinds.NOT_SERVED,
+        "answers 404",
+    ),
+    "a Host that Django does not know": (
+        lambda site: site.spoil(status=400),
+        kinds.NOT_SERVED,
+        "answers 400, as Django does where ALLOWED_HOSTS lacks the Host",
+    ),
+    "broken robots.txt": (
+        lambda site: site.spoil("/robots.txt", status=502),
+        kinds.NOT_SERVED,
+        "answers 502",
+    ),
+    "gzipped twice": (
+        lambda site: site.spoil(body=gzip.compress(gzip.compress(b"<urlset/>"))),
+        kinds.ENCODED,
+        "is still gzipped after it was decompressed",
+    ),
+    "gzipped and not said": (
+        lambda site: site.spoil(body=GZIPPED, headers={"Content-Encoding": None}),
+        kinds.ENCODED,
+        "is still gzipped after it was decompressed",
+    ),
+    "said and not gzipped": (
+        lambda site: site.spoil(body=b"<urlset/>"),
+        kinds.ENCODED,
+        "says that it is gzipped, and is not",
+    ),
+    "an encoding that nobody asked for": (
+        lambda site: site.spoil(headers={"Content-Encoding": "br"}),
+        kinds.ENCODED,
+        "has the Content-Encoding br, where gzip is accepted",
+    ),
+    "a .gz file that is unpacked": (
+        lambda site: site.spoil("/sitemap.xml.gz", body=b"<urlset/>"),
+        kinds.ENCODED,
+        "was decompressed on its way, although its name ends .gz",
+    ),
+    "cut off within gzip": (
+        lambda site: site.spoil(body=site.reply("/sitemap.xml").body[:-20]),
+        kinds.CUT_OFF,
+        "ends in the middle of what is compressed",
+    ),
+    "too large": (
+        lambda site: site.spoil(body=gzip.compress(b" " * 52_428_801)),
+        kinds.TOO_LARGE,
+        "is larger than 52,428,800 bytes when it is decompressed",
+    ),
+    "another content type": (
+        lambda site: site.spoil(headers={"Content-Type": "text/html"}),
+        kinds.HEADER,
+        "Content-Type is text/html, not application/xml",
+    ),
+    "a web page": (
+        lambda site: site.pages.update({"/sitemap.xml": PAGE}),
+        kinds.NOT_OURS,
+        "is a web page",
+    ),
+    "a web page for robots.txt": (
+        lambda site: site.spoil("/robots.txt", body=PAGE.body),
+        kinds.NOT_OURS,
+        "is a web page",
+    ),
+    "another host's": (
+        lambda site: site.spoil(
+            body=gzip.compress(sitemap("https://staging.example/articles/a/"))
+        ),
+        kinds.NOT_OURS,
+        "lists https://staging.example/articles/a/",
+    ),
+    "no entries": (
+        lambda site: site.spoil(body=gzip.compress(sitemap())),
+        kinds.NOT_OURS,
+        "has no entry, and should have 3",
+    ),
+    "an old file": (
+        lambda site: site.spoil(body=gzip.compress(sitemap(f"{site.origin}/old/"))),
+        kinds.NOT_OURS,
+        "/old/, which it should not",
+    ),
+    "all with http": (
+        lambda site: site.spoil(
+            body=gzip.compress(
+                site.text("/sitemap.xml").replace("<loc>http:", "<loc>https:").encode()
+            )
+        ),
+        kinds.NOT_OURS,
+        "lists https://127.0.0.1",
+    ),
+    "lastmods of long ago": (
+        lambda site: site.spoil(
+            body=gzip.compress(
+                re.sub(
+                    "<lastmod>....", "<lastmod>2020", site.text("/sitemap.xml")
+                ).encode()
+            )
+        ),
+        kinds.NOT_OURS,
+        "has another lastmod for http://127.0.0.1",
+    ),
+    "another namespace": (
+        lambda site: site.spoil(
+            body=gzip.compress(
+                site.text("/sitemap.xml").replace("sitemap/0.9", "sitemap/0.8").encode()
+            )
+        ),
+        kinds.NOT_OURS,
+        "has the namespace 'http://www.sitemaps.org/schemas/sitemap/0.8', not",
+    ),
+    "robots.txt disallows": (
+        lambda site: site.spoil(
+            "/robots.txt",
+            body=b"User-agent: bingbot\nDisallow: /*.xml$\n\n"
+            + site.reply("/robots.txt").body,
+        ),
+        kinds.SITEMAP_DISALLOWED,
+        "disallows /sitemap.xml for bingbot",
+    ),
+    "robots.txt of another host": (
+        lambda site: site.spoil(
+            "/robots.txt", body=b"Sitemap: https://staging.example/sitemap.xml"
+        ),
+        kinds.OTHER_SITEMAPS,
+        "names https://staging.example/sitemap.xml, and not http://127.0.0.1",
+    ),
+    "robots.txt names an old sitemap": (
+        lambda site: site.spoil(
+            "/robots.txt",
+            body=site.reply("/robots.txt").body
+            + f"Sitemap: {site.origin}/sitemap_index.xml\n".encode(),
+        ),
+        kinds.OTHER_SITEMAPS,
+        "/sitemap_index.xml, which answers 404",
+    ),
+    "robots.txt is too long": (
+        lambda site: site.spoil(
+            "/robots.txt", body=site.reply("/robots.txt").body + b"#\n" * 256_000
+        ),
+        kinds.ROBOTS_TOO_LONG,
+        "has more than 512,000 bytes",
+    ),
+    "robots.txt does not name it": (
+        lambda site: site.spoil("/robots.txt", body=b"User-agent: *\nDisallow:\n"),
+        kinds.NOT_NAMED,
+        "does not name http://127.0.0.1",
+    ),
+    "no robots.txt": (
+        lambda site: site.pages.pop("/robots.txt"),
+        kinds.NOT_NAMED,
+        "does not name http://127.0.0.1",
+    ),
+    "noindex on everything": (
+        lambda site: site.spoil("/robots.txt", headers={"X-Robots-Tag": "noindex"}),
+        kinds.HEADER,
+        "X-Robots-Tag is noindex, not missing",
+    ),
+    "another noindex": (
+        lambda site: site.spoil(headers={"X-Robots-Tag": "none"}),
+        kinds.HEADER,
+        "X-Robots-Tag is none, not noindex, noodp, noarchive",
+    ),
+    "no header for crawlers": (
+        lambda site: site.spoil(headers={"X-Robots-Tag": None}),
+        kinds.HEADER,
+        "X-Robots-Tag is missing, not noindex, noodp, noarchive",
+    ),
+    "none on everything": (
+        lambda site: site.spoil("/robots.txt", headers={"X-Robots-Tag": "bot: none"}),
+        kinds.HEADER,
+        "X-Robots-Tag is bot: none, not missing",
+    ),
+}
+
+
+def sitemap(*urls: str, tag: str = "url") -> bytes:
+    """Return a sitemap that another system may have written."""
+    entries = "".join(f"<{tag}><loc>{url}</loc></{tag}>" for url in urls)
+    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    root = "urlset" if tag == "url" else "sitemapindex"
+    return f'<{root} xmlns="{namespace}">{entries}</{root}>'.encode()
+
+
+def test_each_planted_fault_is_found_and_nothing_else(mirror: Mirror) -> None:
+    pages, missed = dict(mirror.pages), []
+    for name, (plant, kind, text) in FAULTS.items():
+        mirror.pages, mirror.to = dict(pages), {}
+        plant(mirror)
+        found = look()
+        if {one for one, _ in found} != {kind} or text not in str(found):
+            missed.append((name, found))
+    assert missed == []
+
+
+# Between the two, and on the way
+
+
+def test_an_old_copy_is_told_from_another_version_and_said_how_old(
+    mirror: Mirror, settings: Any
+) -> None:
+    old = mirror.reply("/sitemap.xml")
+    Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
+    run_command("build_sitemaps", "--reconcile")
+    mirror.record()
+    mirror.cache["/sitemap.xml"] = replace(
+        old, headers={**old.headers, "Age": "200000"}
+    )
+    assert look() == [], "a minute must be allowed"
+    Page.objects.update(changed_at=time.time() - 7_300, lastmod=1)
+    (found,) = look()
+    text = "is an old copy: outdated for 2 hours, 2 days old"
+    assert (found[0], found[1].partition(", its newest")[0]) == (kinds.OLD_COPY, text)
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "CACHE_CONTROL": "max-age=9000"}
+    assert look() == []
+
+
+#: A time before all that happens in a test.
+LONG_AGO = "Thu, 01 Jan 2026 00:00:00 GMT"
+
+
+def change(number: int, ago: float) -> None:
+    """Let something happen to an article, so many seconds ago."""
+    article = Article.objects.order_by("pk")[number]
+    article.updated = timezone.now() - timedelta(seconds=ago)
+    article.save()
+    run_command("build_sitemaps")
+    newest = UrlChange.objects.order_by("-pk")[:1].get()
+    UrlChange.objects.filter(pk=newest.pk).update(at=time.time() - ago)
+
+
+@pytest.mark.parametrize(
+    ("articles", "age", "hours"),
+    [
+        pytest.param([(0, 18_000), (1, 60), (2, 1)], None, 5, id="other URLs"),
+        pytest.param([(0, 18_000), (0, 60), (0, 1)], 18_100, 5, id="the same URL"),
+        pytest.param([(0, 18_000), (0, 60), (0, 1)], None, 5, id="without an age"),
+        pytest.param([(0, 18_000), (0, 30), (0, 1)], 40, None, id="a young one"),
+    ],
+)
+@pytest.mark.parametrize("ignores_queries", [False, True])
+def test_a_copy_is_as_old_as_its_oldest_difference(
+    mirror: Mirror,
+    articles: list[tuple[int, float]],
+    age: int | None,
+    hours: int | None,
+    ignores_queries: bool,
+) -> None:
+    """The newest change is always a new one where a site changes once a minute."""
+    old = mirror.reply("/sitemap.xml")
+    aged = {} if age is None else {"Age": str(age)}
+    old = replace(old, headers={**old.headers, "Last-Modified": LONG_AGO, **aged})
+    for number, ago in articles:
+        change(number, ago)
+    mirror.record()
+    mirror.cache["/sitemap.xml"] = old
+    if ignores_queries:
+        mirror.pages["/sitemap.xml"] = old
+    found = look()
+    if hours is None:
+        assert found == []
+    else:
+        [(kind, text)] = found
+        assert kind == kinds.OLD_COPY
+        assert f"outdated for {hours} hours" in text
+
+
+@pytest.mark.parametrize("says_when", [True, False])
+def test_what_a_copy_has_already_is_no_difference(
+    mirror: Mirror, says_when: bool
+) -> None:
+    """By when it was changed, or by its lastmods: an event is a little later."""
+    change(0, 18_000)
+    UrlChange.objects.update(at=time.time() - 17_990)
+    mirror.record()
+    copied = http_date(time.time() - 40) if says_when else None
+    mirror.spoil(headers={"Last-Modified": copied})
+    mirror.cache["/sitemap.xml"] = mirror.reply("/sitemap.xml")
+    if says_when:
+        # Something that a lastmod does not show.
+        UrlChange.objects.update(lastmod="")
+    change(0, 30)
+    mirror.record()
+    assert look() == []
+
+
+def test_a_former_version_that_a_file_has_is_not_a_cache_s(mirror: Mirror) -> None:
+    articles(3)
+    run_command("build_sitemaps", "--reconcile")
+    mirror.record()
+    old = mirror.reply("/sitemap.xml")
+    Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
+    run_command("build_sitemaps", "--reconcile")
+    UrlChange.objects.update(at=time.time() - 18_000)
+    mirror.record()
+    headers = {"Last-Modified": LONG_AGO, "Content-Encoding": "gzip"}
+    file = replace(old, headers={**headers, "Content-Type": "application/xml"})
+    mirror.pages["/sitemap.xml"] = file
+    assert kinds_found() == [kinds.HEADER, kinds.DIFFERENT]
+    mirror.pages["/sitemap.xml"] = replace(
+        file, headers={**file.headers, "X-Cache": "HIT"}
+    )
+    assert kinds_found() == [kinds.HEADER, kinds.OLD_COPY]
+
+
+def test_a_date_is_over_at_the_end_of_the_day(
+    mirror: Mirror, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(position_build, "MOST_PAGES", 0)
+    today = datetime.now(UTC).date()
+
+    def recorded(days: int) -> Reply:
+        lastmod = (today - timedelta(days)).isoformat()
+        register("article", type("Dated", (PagesSitemap,), {"lastmod": lastmod}))
+        mirror.record()
+        return mirror.reply("/sitemap.xml")
+
+    old, _ = recorded(9), recorded(0)
+    mirror.cache["/sitemap.xml"] = old
+    assert look() == []
+    recorded(3)
+    [(kind, text)] = look()
+    assert (kind, "outdated for 2 days" in text) == (kinds.OLD_COPY, True)
+
+
+@pytest.mark.parametrize("ignores_queries", [False, True])
+def test_a_copy_of_the_index_shows_by_its_lastmods_that_it_is_old(
+    mirror: Mirror, indexed: list[str], ignores_queries: bool
+) -> None:
+    Page.objects.update(lastmod=time.time() - 20_000)
+    mirror.record()
+    old = mirror.reply("/sitemap.xml")
+    Page.objects.filter(number=1).update(lastmod=time.time() - 18_060)
+    Page.objects.filter(number=2).update(lastmod=time.time())
+    mirror.record()
+    mirror.cache["/sitemap.xml"] = old
+    if ignores_queries:
+        mirror.pages["/sitemap.xml"] = old
+    [(kind, text)] = look()
+    assert (kind, "outdated for 5 hours" in text) == (kinds.OLD_COPY, True)
+
+
+def test_a_copy_of_the_index_is_as_old_as_its_oldest_difference(
+    mirror: Mirror, indexed: list[str], settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": 600}
+    Page.objects.update(lastmod=time.time() - 20_000)
+    mirror.record()
+    old = mirror.reply("/sitemap.xml")
+    for ago in (18_000, 60, 1):
+        change(2, ago)
+    mirror.record()
+    mirror.cache["/sitemap.xml"] = old
+    [(kind, text)] = look()
+    assert (kind, "outdated for 4 hours" in text) == (kinds.OLD_COPY, True)
+    UrlChange.objects.update(at=time.time() - 1)
+    assert look() == []
+
+
+def test_how_old_a_copy_is_that_nobody_knows_is_not_said_to_be_good(
+    mirror: Mirror, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a section by position that is too long to be stored nothing is known."""
+    monkeypatch.setattr(position_build, "MOST_PAGES", 0)
+    register("article", PagesSitemap)
+    mirror.record()
+    old = mirror.reply("/sitemap.xml")
+    register("article", type("One", (PagesSitemap,), {"names": ("home",)}))
+    mirror.record()
+    mirror.cache["/sitemap.xml"] = old
+    assert look() == []
+    text = f"{mirror.origin}/sitemap.xml is a copy, and nobody knows how old it is."
+    assert last_crawls()[0].missed == text
+    mirror.cache["/sitemap.xml"] = replace(old, headers={**old.headers, "Age": "90000"})
+    assert look() == [(kinds.OLD_COPY, "is an old copy: 25 hours old")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("<urlset", "<!-- sent by a proxy --><urlset"),
+        lambda text: text.replace("<url>", "\r\n  <url>\r\n"),
+        lambda text: text.replace("UTF-8", "utf-8"),
+    ],
+    ids=["a comment", "ends of lines", "a declaration"],
+)
+def test_what_lists_the_same_is_no_other_sitemap(
+    mirror: Mirror, change: Callable[[str], str]
+) -> None:
+    text = mirror.text("/sitemap.xml")
+    changed = change(text)
+    assert changed != text
+    Page.objects.update(changed_at=time.time() - 7_300)
+    mirror.spoil(body=gzip.compress(changed.encode()))
+    assert look() == []
+
+
+def test_another_way_to_keep_the_file_out_of_results_is_as_good(mirror: Mirror) -> None:
+    mirror.spoil(headers={"X-Robots-Tag": "noindex"})
+    assert look() == []
+
+
+def test_a_difference_names_the_urls_and_is_an_error_below_four_fifths(
+    mirror: Mirror,
+) -> None:
+    articles(7)
+    run_command("build_sitemaps", "--reconcile")
+    mirror.record()
+    text = mirror.text("/sitemap.xml")
+    urls = re.findall("<loc>(.*?)</loc>", text)
+    foreign = {"X-Robots-Tag": "noindex, noodp, noarchive", "Last-Modified": None}
+
+    def renamed(number: int) -> Found:
+        changed = text
+        for url in urls[:number]:
+            changed = changed.replace(f"<loc>{url}<", f"<loc>{url}old/<")
+        mirror.spoil(body=gzip.compress(changed.encode()), headers=foreign)
+        return look()
+
+    assert renamed(1) == [
+        (
+            kinds.DIFFERENT,
+            f"lacks {urls[0]} and lists {urls[0]}old/, which it should not",
+        )
+    ]
+    assert [kind for kind, _ in renamed(2)] == [kinds.DIFFERENT]
+    [(kind, said)] = renamed(3)
+    assert kind == kinds.NOT_OURS
+    assert said.startswith(f"lacks {urls[0]}, {urls[1]} and 1 more and lists")
+    changed = text.replace("</url>", "<priority>0.1</priority></url>")
+    mirror.spoil(body=gzip.compress(changed.encode()))
+    assert look() == [
+        (kinds.DIFFERENT, f"has other tags for {urls[0]}, {urls[1]} and 8 more")
+    ]
+
+
+@pytest.mark.parametrize("redirects", [5, 6])
+def test_five_redirects_are_followed_and_no_more(
+    mirror: Mirror, redirects: int
+) -> None:
+    mirror.pages["/last.xml"] = mirror.pages["/sitemap.xml"]
+    way = ["/sitemap.xml", *(f"/{n}.xml" for n in range(1, redirects)), "/last.xml"]
+    for one, following in pairwise(way):
+        mirror.pages[one] = Reply(status=302, headers={"Location": following})
+    text = f"redirects to {mirror.origin}/last.xml again and again"
+    assert look() == ([] if redirects == 5 else [(kinds.MOVED, text)])
+
+
+def test_an_answer_that_is_cut_off_before_its_length(mirror: Mirror) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    robots = Slow("nothing")
+    mirror.faults = [robots, *[Raw(head + b"<urlset>")] * 3]
+    assert look() == [(kinds.CUT_OFF, "ends after 8 of 1,000 bytes")]
+
+
+def test_an_answer_that_is_too_slow_is_not_said_to_be_cut_off(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawler, "PATIENCE", 0.5)
+    mirror.faults = [Slow("nothing"), *[Slow("body")] * 3]
+    assert {kind for kind, _ in look()} == {kinds.NO_ANSWER}
+
+
+def test_both_views_have_the_same_patience(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow sitemap is red in both or in none: the last look does not decide."""
+    site = Site.current().address()
+    assert site is not None
+    mirror.fault = Slow("request", 0.5)
+    for seconds, found in ((0.2, {kinds.NO_ANSWER}), (20.0, set())):
+        monkeypatch.setattr(crawler, "PATIENCE", seconds)
+        assert {kind for kind, _ in look()} == found
+        _, findings = crawler.look(
+            site, rate=1000, most=None, progress=lambda done, of: None
+        )
+        assert {one.kind for one in findings} == found
+
+
+def test_a_short_look_that_ran_out_of_time_hides_nothing(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.spoil(status=500)
+    run_command("check_sitemaps", "--live")
+    mirror.record()
+    monkeypatch.setattr(crawler, "_SHORT_IN_ALL", 0.0)
+    assert look() == []
+    assert any("answer" in one.text for one in alerts([Subject.CRAWLER])), "of --live"
+
+
+def test_a_certificate_that_is_not_valid_and_one_that_expires_soon(
+    mirror: Mirror, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    now = datetime.now(UTC)
+    found = []
+    for name, since, until in (
+        ("localhost", 60, 30),
+        ("localhost", 80, 10),
+        ("localhost", 4, 3),
+        ("localhost", 9, -1),
+        ("other.example", 9, 90),
+    ):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificate = authority.issue_cert(
+            name,
+            not_before=now - timedelta(days=since),
+            not_after=now + timedelta(days=until, hours=1),
+        )
+        certificate.configure_cert(context)
+        with Mirror(tls=context) as secured:
+            base = f"https://localhost:{secured.port}"
+            settings.SITEMAPS_PLUS = {"BASE_URL": base}
+            secured.record()
+            found.append(look())
+    expires = (kinds.EXPIRES, "the certificate expires in 10 days")
+    assert found[:3] == [[], [expires], []]
+    for some, reason in zip(found[3:], ("expired", "Hostname mismatch"), strict=True):
+        assert {kind for kind, _ in some} == {kinds.NO_ANSWER}
+        assert reason in str(some)
+
+
+def test_where_nothing_answers_three_requests_are_enough(
+    mirror: Mirror, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": f"http://127.0.0.1:{free_port()}"}
+    found = look()
+    assert [kind for kind, _ in found] == [kinds.NO_ANSWER] * 2
+    (audit,) = last_crawls()
+    text = "Not all was read over IPv4: it did not answer."
+    assert audit.missed == text
+
+
+def test_what_this_machine_cannot_look_at_is_said_and_is_no_fault(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second family has no route, as on a machine without IPv6."""
+    connect = http.HTTPConnection.connect
+
+    def routed(connection: Any) -> None:
+        if ":" in connection.host:
+            raise OSError from OSError(errno.ENETUNREACH, "Network is unreachable")
+        connect(connection)
+
+    look_up = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda host, *args, **options: [
+            *look_up(host, *args, **options),
+            (socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("2001:db8::1", 0)),
+        ],
+    )
+    monkeypatch.setattr(http.HTTPConnection, "connect", routed)
+    assert look() == []
+    (audit,) = last_crawls()
+    text = "Not all was read over IPv6: this machine has no route to it."
+    assert audit.missed == text
+    (alert,) = (one for one in alerts([Subject.CRAWLER]) if text in one.text)
+    assert alert.level == NOTE
+
+
+def test_when_the_time_is_over_the_rest_is_left(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawler, "_SHORT_IN_ALL", 0.0)
+    assert look() == []
+    (audit,) = last_crawls()
+    assert audit.fetched_urls == 0
+    assert audit.missed == "Not all was read within 0 seconds."
+    site = Site.current().address()
+    assert site is not None
+    said, *_ = crawler.check(site, private=True)
+    assert said.text.startswith("The sitemap was not asked for. Not all was read")
+    assert not said.is_good, "nobody knows"
+
+
+def test_who_had_no_time_to_ask_is_not_said_to_have_asked(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def send(*given: Any, **options: Any) -> Any:
+        asked.append(options["headers"]["User-Agent"])
+        return http.send(*given, **options)
+
+    def monotonic() -> float:
+        return 100.0 if any("bingbot" in one for one in asked) else 0.0
+
+    clock = SimpleNamespace(time=time.time, sleep=time.sleep, monotonic=monotonic)
+    monkeypatch.setattr(crawler, "send", send)
+    monkeypatch.setattr(crawl, "time", clock)
+    site = Site.current().address()
+    assert site is not None
+    said, *_ = crawler.check(site, private=True)
+    assert said == CheckResult.good(
+        "The sitemap was asked for as Googlebot, bingbot, over IPv4. Not all was read "
+        "within 20 seconds."
+    )
+
+
+# An index
+
+
+@pytest.fixture
+def indexed(
+    mirror: Mirror, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Have three pages instead of one; returns their addresses."""
+    monkeypatch.setattr(index, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(documents, "MAX_ENTRIES", 2)
+    register("article", type("Small", (ArticleSitemap,), {"limit": 1}))
+    run_command("build_sitemaps")
+    mirror.record()
+    paths = [path for path in mirror.pages if "-article-" in path]
+    assert len(paths) == 3
+    return paths
+
+
+def test_live_reads_all_files_of_the_index_by_turns(
+    mirror: Mirror, indexed: list[str]
+) -> None:
+    page = Reply(body=b"<html>Log in", headers={"Content-Type": "text/html"})
+    mirror.pages[indexed[2]] = page
+    mirror.pages.update(dict.fromkeys(("/articles/article-0/",), "Good."))
+    out, _, code = run_command(
+        "check_sitemaps", "--live", "--rate", "1000", "--format", "json"
+    )
+    crawl = json.loads(out)["crawl"]
+    assert code == 1
+    assert [(one["id"], one["page"], one["text"]) for one in crawl["findings"]] == [
+        (kinds.NOT_OURS, "article-3", "is a web page")
+    ]
+    agents = {
+        one.path: one.headers["user-agent"]
+        for one in mirror.requests
+        if one.path in indexed
+    }
+    for path, name in zip(indexed, ("Googlebot", "bingbot", "Chrome"), strict=True):
+        assert name in agents[path]
+
+
+def test_live_reads_the_file_of_news_too(register: Any, mirror: Mirror) -> None:
+    class News(NewsSitemap):
+        model = Article
+        location = Route("article", slug=F("slug"))
+        publication_date = F("updated")
+        publication_name = "The Example"
+
+    register("news", News)
+    articles(1, slug="new", title="Rain", updated=timezone.now() - timedelta(hours=1))
+    run_command("build_sitemaps")
+    mirror.record()
+    mirror.pages["/sitemap-news.xml"] = Reply(status=500)
+
+    def found() -> list[tuple[str, str]]:
+        live = "check_sitemaps", "--live", "--rate", "1000", "--format", "json"
+        out, _, _ = run_command(*live)
+        return [(one["id"], one["url"]) for one in json.loads(out)["crawl"]["findings"]]
+
+    assert found() == [(kinds.NOT_SERVED, f"{mirror.origin}/sitemap-news.xml")]
+    mirror.pages["/sitemap-news.xml"] = recorded("/sitemap-news.xml")
+    assert found() == []
+
+
+def test_the_short_view_reads_the_first_file_only_and_says_how_many_there_are(
+    mirror: Mirror, indexed: list[str]
+) -> None:
+    mirror.pages[indexed[1]] = Reply(status=500)
+    assert look() == []
+    (audit,) = last_crawls()
+    assert (audit.urls, audit.fetched_urls) == (4, 2)
+    mirror.pages[indexed[0]] = Reply(status=500)
+    assert look() == [(kinds.NOT_SERVED, "answers 500")]
+
+
+# Commands
+
+
+def test_what_check_cannot_reach_is_red_afterwards_too(
+    mirror: Mirror, settings: Any
+) -> None:
+    assert look() == []
+    engines = {"one": {"BACKEND": "tests.support.outbox_engines.Memory"}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": engines}
+    mirror.spoil("/robots.txt", status=500)
+    out, _, code = run_command("ping_sitemaps", "--check", "--force")
+    assert code == 1
+    assert f"WRONG  site: {mirror.origin}/robots.txt: answers 500." in out
+    found = alerts([Subject.CRAWLER])
+    assert any("robots.txt or sitemaps that do not answer" in one.text for one in found)
+    # A copy at a private address is not looked at, so nothing is said of it.
+    before = [audit.pk for audit in last_crawls()]
+    out, _, code = run_command("ping_sitemaps", "--check")
+    assert code == 1
+    advice = "Set the site's address (BASE_URL, or the tenant's domain) to the public"
+    assert f"{advice} one, or use --force." in out
+    assert [audit.pk for audit in last_crawls()] == before
+
+
+def test_check_is_red_for_an_error_and_not_for_a_warning(
+    mirror: Mirror, settings: Any
+) -> None:
+    engines = {"one": {"BACKEND": "tests.support.outbox_engines.Memory"}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": engines}
+    out, err, code = run_command("ping_sitemaps", "--check", "--force")
+    assert (err, code) == ("", 0)
+    assert (
+        "ok     site: The sitemap was asked for as Googlebot, bingbot, a browser, over "
+        "IPv4.\n" in out
+    )
+    mirror.spoil(headers={"X-Robots-Tag": "none"})
+    out, err, code = run_command("ping_sitemaps", "--check", "--force")
+    assert (err, code) == ("", 0)
+    assert f"warn   site: {mirror.origin}/sitemap.xml: X-Robots-Tag is none" in out
+    mirror.pages["/sitemap.xml"] = Reply(status=404)
+    out, err, code = run_command("ping_sitemaps", "--check", "--force")
+    assert code == 1
+    assert (
+        f"WRONG  site: {mirror.origin}/sitemap.xml: answers 404. Include "
+        "django_sitemaps_plus.urls at the root" in out
+    )
+    # Once it is mended, what was found before is no longer an error.
+    mirror.record()
+    assert run_command("ping_sitemaps", "--check", "--force")[1:] == ("", 0)

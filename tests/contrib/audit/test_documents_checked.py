@@ -1,0 +1,390 @@
+"""What documents show without a database: limits, dates, alternates, samples."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus.contrib.audit import checking, entries
+from django_sitemaps_plus.contrib.audit.checking import Checking, Sample
+from django_sitemaps_plus.contrib.audit.findings import MOST, Findings
+from django_sitemaps_plus.contrib.audit.kinds import ERROR, WARNING
+from django_sitemaps_plus.contrib.audit.listed import Document
+from django_sitemaps_plus.contrib.audit.rules import Section
+from django_sitemaps_plus.contrib.audit.rules.robots import rules
+from django_sitemaps_plus.protocol.entries import Image, News, Video
+from django_sitemaps_plus.protocol.languages import unknown_in
+from django_sitemaps_plus.protocol.locations import Origin
+from django_sitemaps_plus.protocol.robots import read
+from django_sitemaps_plus.sitemaps.site import SiteAddress
+from tests.contrib.audit import kinds
+from tests.protocol.samples import SITE, url_xml, write_urlset
+
+NOW = dt.datetime(2026, 6, 15, 12, tzinfo=dt.UTC)
+OURS = SiteAddress(origin=Origin("https", "www.example.com"))
+
+
+def check(
+    *pages: Sequence[str] | bytes,
+    site: SiteAddress = OURS,
+    robots: str = "",
+    **options: Any,
+) -> Checking:
+    """Check documents of one section, each of some entries."""
+    documents = [
+        Document(
+            "a",
+            f"a-{n}",
+            partial(bytes, page if isinstance(page, bytes) else write_urlset(page)),
+        )
+        for n, page in enumerate(pages, 1)
+    ]
+    section = Section("a", site, NOW, read(robots))
+    work = Checking(Findings(), {"a": section}, **options)
+    work.check(documents)
+    return work
+
+
+def found(*pages: Sequence[str] | bytes) -> list[tuple[str, str]]:
+    """Return what is found in some documents: the kind, and the path of the URL."""
+    return [
+        (one.kind, one.url.removeprefix(SITE))
+        for one in check(*pages).findings.sorted()
+    ]
+
+
+def test_news_older_than_two_days_are_named() -> None:
+    def article(path: str, published: str) -> str:
+        return url_xml(path, news=[News("N", "en", published, "T")])
+
+    page = [
+        article("/new/", "2026-06-13T12:01:00Z"),
+        article("/day/", "2026-06-13"),
+        article("/old/", "2026-06-13T11:59:00Z"),
+        article("/past/", "2026-06-12"),
+        article("/soon/", "2026-06-15T12:06:00Z"),
+        article("/zone/", "2026-06-15"),
+    ]
+    assert found(page) == [
+        (kinds.OLD_NEWS, "/old/"),
+        (kinds.OLD_NEWS, "/past/"),
+        (kinds.FUTURE_NEWS, "/soon/"),
+    ]
+
+
+def test_limits_are_said_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = [url_xml(f"/{n}/") for n in range(4)]
+    monkeypatch.setattr(checking, "MAX_ENTRIES", 4)
+    assert found(page) == []
+    monkeypatch.setattr(checking, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(checking, "MAX_BYTES", len(write_urlset(page)) - 1)
+    texts = [one.text for one in check(page).findings.sorted()]
+    assert [text.partition(", over")[0].partition(" ")[2] for text in texts] == [
+        "entries",
+        "bytes",
+    ]
+
+
+def alternates(path: str, *pairs: tuple[str, str]) -> str:
+    return url_xml(path, alternates=pairs)
+
+
+def test_alternates_on_other_pages_and_read_later_link_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(entries, "AT_ONCE", 1)
+    both = [("en", "/en/"), ("de", "/de/"), ("x-default", "/")]
+    # In one document, and in two.
+    assert found([alternates("/en/", *both), alternates("/de/", *both)]) == []
+    assert found([alternates("/en/", *both)], [alternates("/de/", *both)]) == []
+    # Listed twice, one time without the other language beside it.
+    twice = found([alternates("/en/", *both), alternates("/de/", *both)] * 2)
+    assert {kind for kind, _ in twice} == {kinds.REPEATED}
+    once_more = [alternates("/en/", *both), url_xml("/x/"), alternates("/en/", *both)]
+    kinds_found = {kind for kind, _ in found([*once_more, alternates("/de/", *both)])}
+    assert kinds_found == {kinds.REPEATED}
+
+
+def test_a_listed_alternate_that_does_not_link_back_is_named() -> None:
+    both = [("en", "/en/"), ("de", "/de/")]
+    one_sided = [(kinds.NOT_RETURNED, "/en/")]
+    assert found([alternates("/en/", *both)], [url_xml("/de/")]) == one_sided
+    own = alternates("/de/", ("de", "/de/"))
+    assert found([alternates("/en/", *both)], [own]) == one_sided
+    # It links to another URL only, which links back.
+    others = [("de", "/de/"), ("fr", "/fr/")]
+    french = alternates("/fr/", *others, ("x-default", "/"))
+    german = [alternates("/de/", *others), french]
+    assert found([alternates("/en/", *both)], german) == one_sided
+    # Of what is not listed nothing is known: its page may link back.
+    assert found([alternates("/en/", *both)]) == []
+
+
+def test_links_that_are_returned_take_no_place_among_those_that_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor do links to URLs that no section lists."""
+    monkeypatch.setattr(checking, "MOST", 1)
+    both = [[("en", f"/en/{n}/"), ("de", f"/de/{n}/")] for n in range(40)]
+    english = [
+        alternates(f"/en/{n}/", *some, ("fr", f"/fr/{n}/"))
+        for n, some in enumerate(both)
+    ]
+    german = [alternates(f"/de/{n}/", *some) for n, some in enumerate(both)]
+    german[17] = alternates("/de/17/", ("de", "/de/17/"))
+    assert found(english, german) == [(kinds.NOT_RETURNED, "/en/17/")]
+
+
+def test_a_url_that_entries_name_for_different_languages_is_named() -> None:
+    english = alternates("/a/", ("en", "/a/"), ("de", "/b/"))
+    german = alternates("/b/", ("en", "/a/"), ("fr", "/b/"))
+    expected = [(kinds.ONE_FOR_ALL, "/b/")]
+    assert found([english, german]) == found([english], [german]) == expected
+    # A region says more of the same language.
+    german = alternates("/b/", ("en-gb", "/a/"), ("de-at", "/b/"), ("x-default", "/a/"))
+    assert found([english, german]) == []
+
+
+@pytest.mark.parametrize(
+    "language",
+    ["en", "de-ch", "zh-Hans-TW", "sr-latn", "es-419", "x-default", "hsb", "he", "iw"],
+)
+def test_languages_and_regions_that_exist_are_known(language: str) -> None:
+    assert unknown_in(language) == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "wrong"),
+    [
+        ("en-uk", "'uk'"),
+        ("jp", "'jp'"),
+        ("es-la", None),
+        ("de-eu", "'eu'"),
+        ("e", "no"),
+        ("english", "no"),
+    ],
+)
+def test_languages_and_regions_that_do_not_exist_are_named(
+    language: str, wrong: str | None
+) -> None:
+    assert (wrong or "") in unknown_in(language)
+    # Laos, not Latin America: it exists.
+    assert bool(unknown_in(language)) == (wrong is not None)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "kind"),
+    [
+        ([("en", "/en/"), ("de", "/en/")], kinds.ONE_FOR_ALL),
+        ([("en", "/en/"), ("de", "http://de.example/")], kinds.MIXED_SCHEMES),
+        # Regions of a language, two names of one, and the rest may share a URL.
+        ([("en", "/en/"), ("en-gb", "/en/"), ("x-default", "/en/")], None),
+        ([("nb", "/en/"), ("no", "/en/")], None),
+        ([("zh-hans", "/en/"), ("zh-hant", "/en/")], kinds.ONE_FOR_ALL),
+        ([("zh-cn", "/en/"), ("zh-tw", "/en/")], kinds.ONE_FOR_ALL),
+        ([("zh", "/en/"), ("zh-hans", "/en/"), ("zh-cn", "/en/")], None),
+        ([("sr-latn", "/en/"), ("sr-cyrl", "/en/")], kinds.ONE_FOR_ALL),
+    ],
+)
+def test_a_set_of_alternates_has_a_url_for_each_language_and_one_scheme(
+    pairs: list[tuple[str, str]], kind: str | None
+) -> None:
+    expected = [] if kind is None else [(kind, "/en/")]
+    assert found([alternates("/en/", *pairs)]) == expected
+
+
+def test_an_alternate_of_the_site_is_listed_where_all_is_read() -> None:
+    links = [("en", "/en/"), ("de", "/de/"), ("fr", "https://fr.example/")]
+    page = [alternates("/en/", *links, ("x-default", "/"))]
+    findings = check(page, is_whole=True).findings.sorted()
+    assert [(one.kind, one.text) for one in findings] == [
+        (kinds.NOT_LISTED, f"{SITE}/de/ is not listed")
+    ]
+    # A part of the site says nothing of the rest.
+    assert found(page) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "/A/",
+        "/a",
+        "/a//",
+        "/a/?",
+        "/a/index.html",
+        "/a/?x=1&b=%C3%A4",
+        "/a/?b=%c3%a4&x=1",
+    ],
+)
+def test_urls_that_differ_only_in_how_they_are_written_are_named(other: str) -> None:
+    first = "/a/?b=%C3%A4&x=1" if "=" in other else "/a/"
+    (one,) = check([url_xml(first), url_xml("/b/")], [url_xml(other)]).findings.sorted()
+    assert (one.kind, one.url) == (kinds.SIMILAR, f"{SITE}{first}")
+    assert one.text == f"listed as {SITE}{other}, too"
+
+
+def test_urls_with_other_parameters_are_others() -> None:
+    paths = ["/a/", "/a/?x=1", "/a/?x=2", "/a/?x=B", "/a/?x=b", "/a-/", "/index/"]
+    assert found([url_xml(path) for path in paths]) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("srsltid=A1", kinds.TRACKING),
+        ("_ga=1.2", kinds.TRACKING),
+        ("mtm_campaign=x", kinds.TRACKING),
+        ("pk_kwd=x", kinds.TRACKING),
+        ("CFID=12", kinds.SESSION),
+        ("osCsid=ab12", kinds.SESSION),
+        ("sid=0123456789abcdef", kinds.SESSION),
+        ("sid=17", None),
+        ("pk=3", None),
+        ("gad_source=1", kinds.TRACKING),
+        ("gad_campaignid=7", kinds.TRACKING),
+        ("gadget=1", None),
+    ],
+)
+def test_parameters_that_make_copies_of_a_page(query: str, kind: str | None) -> None:
+    expected = [] if kind is None else [(kind, f"/a/?{query}")]
+    assert found([url_xml(f"/a/?{query}")]) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "is_private"),
+    [
+        ("token=4f1c9a", True),
+        ("a=1&access_token=eyJhbGciOiJIUzI1NiJ9.e", True),
+        ("Reset_Token=abcdefghijklmnop", True),
+        ("password=x", True),
+        ("email=ann%40example.com", True),
+        ("e-mail=ann@example.com", True),
+        ("api_key=x", True),
+        ("token=btc", False),
+        ("token=shiba-inu", False),
+        ("email=", False),
+        ("email=yes", False),
+        ("mytoken=4f1c9a", False),
+    ],
+)
+def test_parameters_that_nobody_else_should_know(query: str, is_private: bool) -> None:
+    expected = [(kinds.PRIVATE, f"/a/?{query}")] if is_private else []
+    assert found([url_xml(f"/a/?{query}")]) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "is_wrong"),
+    [
+        ("/caf%25C3%25A9/", True),
+        ("/a%2520b/", True),
+        ("/caf%E9/", True),
+        ("/a/?q=caf%E9", True),
+        ("/caf%C3%A9/", False),
+        ("/100%25/", False),
+        ("/100%25-off/", False),
+        ("/a/?next=%2Fb%252Fc", False),
+        ("/%E6%BC%A2%E5%AD%97/", False),
+    ],
+)
+def test_escapes_that_are_read_in_different_ways(path: str, is_wrong: bool) -> None:
+    expected = [(kinds.ENCODING, path)] if is_wrong else []
+    assert found([url_xml("/caf%C3%A9/1/"), url_xml(path)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        *((f"/a/{one}/", kinds.PLACEHOLDER) for one in ("nan", "NaN", "null", "NULL")),
+        ("/null", kinds.PLACEHOLDER),
+        ("/a/?author=null&b=1", kinds.PLACEHOLDER),
+        ("/a/?author=undefined", kinds.PLACEHOLDER),
+        ("/Nan/", None),
+        ("/nancy/", None),
+        ("/nullable/?a=nullable", None),
+        ("/news/None/", kinds.PLACEHOLDER),
+        ("/undefined", kinds.PLACEHOLDER),
+        ("/a/?author=None", kinds.PLACEHOLDER),
+        ("/a/%7B%7B%20slug%20%7D%7D/", kinds.PLACEHOLDER),
+        ("/a/?x=1&amp;y=2", kinds.BAD_URL),
+        ("/a/?x=1&y=2;amp", None),
+        ("/Nonesuch/", None),
+        ("/a/?author=Nonesuch", None),
+    ],
+)
+def test_values_that_are_missing_or_escaped_twice(path: str, kind: str | None) -> None:
+    expected = [] if kind is None else [(kind, path)]
+    assert found([url_xml(path)]) == expected
+
+
+def test_images_and_videos_are_judged() -> None:
+    def video(end: str | None = None, content: str = "/a.mp4") -> Video:
+        return Video("/t.png", "T", "D", content_loc=content, expiration_date=end)
+
+    page = [
+        url_xml("/insecure/", images=[Image("http://www.example.com/1.png")]),
+        url_xml("/forbidden/", images=[Image("/secret/1.png"), Image("/2.png")]),
+        url_xml("/over/", videos=[video("2026-06-12")]),
+        url_xml("/good/", videos=[video("2026-06-14")], images=[Image("/1.png")]),
+    ]
+    itself = url_xml("/itself/", videos=[video()]).replace("/a.mp4", "/itself/")
+    robots = "User-agent: Googlebot-Image\nDisallow: /secret/"
+    assert [
+        (one.kind, one.url.removeprefix(SITE))
+        for one in check([*page, itself], robots=robots).findings.sorted()
+    ] == [
+        (kinds.VIDEO_IS_PAGE, "/itself/"),
+        (kinds.INSECURE_IMAGE, "/insecure/"),
+        (kinds.DISALLOWED_IMAGE, "/forbidden/"),
+        (kinds.EXPIRED_VIDEO, "/over/"),
+    ]
+
+
+def test_robots_rules_of_one_search_engine_take_the_place_of_the_common_ones() -> None:
+    groups = read(
+        "User-agent: *\nDisallow: /a/\n\nUser-agent: googlebot\nDisallow: /b/\n"
+        "Allow: /b/c\n\nUser-agent: bingbot\nDisallow: /\n\nUser-agent: YandexBot\n"
+        "Disallow:\n\nUser-agent: GPTBot\nDisallow: /d/"
+    )
+    forbidden = {
+        name: [path for path in ("/a/", "/b/", "/b/c", "/d/") if is_forbidden(path)]
+        for name, is_forbidden in rules(Section("a", OURS, NOW, groups))
+    }
+    # Who may fetch nothing, or all, is left out, and so is who is no search engine.
+    assert forbidden == {"": ["/a/"], "Googlebot": ["/b/"]}
+
+
+def test_urls_are_below_the_path_of_the_site() -> None:
+    inside = SiteAddress(OURS.origin, "/shop/", "/shop/")
+    pages = [url_xml(path) for path in ("/shop/a/", "/shopping/", "/")]
+    findings = check(pages, site=inside).findings.sorted()
+    assert [(one.kind, one.url.removeprefix(SITE)) for one in findings] == [
+        (kinds.OUTSIDE, "/shopping/"),
+        (kinds.OUTSIDE, "/"),
+    ]
+
+
+def test_a_sample_is_the_same_for_the_same_seed_and_any_url_may_be_in_it() -> None:
+    pages = [[url_xml(f"/{n}-{m}/") for m in range(10)] for n in range(5)]
+
+    def chosen(seed: int) -> list[str]:
+        sample = Sample(8, seed)
+        check(*pages, sample=sample)
+        return [one.location for _, one in sample.chosen]
+
+    assert chosen(1) == chosen(1) != chosen(2)
+    assert len(set(chosen(1))) == 8
+    assert len({url for seed in range(60) for url in chosen(seed)}) == 50
+
+
+def test_all_findings_are_counted_and_only_the_first_are_remembered() -> None:
+    findings = Findings(silenced=[kinds.TRACKING])
+    for n in range(MOST + 5):
+        findings.add(kinds.SESSION, "a", url=str(n))
+        findings.add(kinds.TRACKING, "a", url=str(n))
+    assert len(findings.sorted()) == MOST
+    assert findings.by_kind() == {kinds.SESSION: {"a": MOST + 5}}
+    assert (findings.total(ERROR), findings.total(WARNING)) == (MOST + 5, 0)

@@ -1,0 +1,143 @@
+"""Which sections and sites an audit is of, and in which language."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus import Sitemap
+from django_sitemaps_plus.health.status import states
+from tests import test_several_sites, test_tenants
+from tests.conftest import Register
+from tests.sitemaps import test_news
+from tests.sitemaps.test_news import SITE
+from tests.support.factories import articles
+from tests.support.helpers import ArticleSitemap, remove_sites, run_command
+from tests.test_several_sites import BLOG
+from tests.test_tenants import TENANTS, Manage
+from tests.testapp.models import Article
+
+twice = test_news.twice
+hosts = test_several_sites.hosts
+engine, given, manage = test_tenants.engine, test_tenants.given, test_tenants.manage
+
+
+def at(self: Any, item: Any) -> str:
+    return f"/{item.pk}/"
+
+
+def entries(self: Any, item: Any) -> Any:
+    return [{"location": at(self, item)}]
+
+
+#: As a ready class of this package's is.
+Ready = type(
+    "Ready",
+    (Sitemap,),
+    {
+        "model": Article,
+        "location": at,
+        "get_urls_for_item": entries,
+        "__module__": "django_sitemaps_plus.contrib.example",
+    },
+)
+NEXT = "run manage.py check_sitemaps --suggest article"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("cls", "expected"),
+    [
+        (Ready, ""),
+        (type("Heir", (Ready,), {"priority": 0.5}), ""),
+        (type("Own", (Ready,), {"lastmod": lambda self, item: item.updated}), NEXT),
+        (type("Plain", (Sitemap,), {"model": Article, "location": at}), NEXT),
+    ],
+)
+def test_nobody_is_asked_to_rewrite_a_ready_class(
+    register: Register, cls: type, expected: str
+) -> None:
+    register("article", cls)
+    articles(1)
+    run_command("build_sitemaps")
+    [state] = states(["article"])
+    assert state.next == expected
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_news_is_no_duplicate(
+    register: Register, twice: None, tmp_path: Path
+) -> None:
+    out, _, _ = run_command("check_sitemaps", "--format", "json")
+    kinds = [one["id"] for one in json.loads(out)["audit"]["findings"]]
+    assert "sitemaps_plus.A015" not in kinds
+    former = tmp_path / "former.xml"
+    urls = [f"{SITE}/articles/{slug}/" for slug in ("old", "new")]
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    former.write_text(f'<urlset xmlns="{space}">{entries}</urlset>')
+    out, _, _ = run_command(
+        "check_sitemaps", "--compare", str(former), "--format", "json"
+    )
+    assert list(json.loads(out)["differences"]) == ["lastmod"]
+    # Two sections that are not news list it twice all the same.
+    register("again", type("Again", (ArticleSitemap,), {}))
+    run_command("build_sitemaps")
+    out, _, _ = run_command("check_sitemaps", "--format", "json")
+    findings = json.loads(out)["audit"]["findings"]
+    shared = [one for one in findings if one["id"] == "sitemaps_plus.A015"]
+    assert shared
+    assert all("news" not in str(one) for one in shared), shared
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+def test_a_site_that_there_is_not_is_an_error_of_use(hosts: Any) -> None:
+    _, err, code = run_command("check_sitemaps", "--format", "json", "--site", "blgo")
+    assert (code, "There are: 1, blog." in err) == (2, True)
+    _, err, code = run_command("check_sitemaps", "--format", "json")
+    assert (code, "There are: 1, blog." in err) == (2, True)
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+def test_a_former_sitemap_is_compared_with_the_site_of_its_host(
+    hosts: Any, settings: Any, tmp_path: Path
+) -> None:
+    remove_sites(settings)
+    Article.objects.create(slug="sold")
+    Article.objects.create(slug="told", title="blog")
+    former, folder = "tests.support.blog_urls.FORMER", str(tmp_path / "before")
+    sites = {"blog": {**BLOG, "SITEMAPS": former}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SITES": sites}
+    for what in ([former, "--save", folder], [folder]):
+        out, err, code = run_command("check_sitemaps", "--compare", *what)
+        assert (err, code) == ("", 0)
+    assert "Nothing is lost." in out
+    _, err, _ = run_command("check_sitemaps", "--compare", folder, "--site", "1")
+    assert "1 URL is lost." in err
+
+
+def test_nothing_is_asked_of_an_address_that_somebody_else_may_have(
+    manage: Manage,
+) -> None:
+    done = manage("check_sitemaps", "--fetch", without=list(TENANTS))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("Skipped. ") == len(TENANTS)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_what_programs_read_is_english(
+    settings: Any, register: Register, language: str
+) -> None:
+    settings.LANGUAGE_CODE = language
+    register("article", ArticleSitemap)
+    articles(2)
+    out, _, _ = run_command("check_sitemaps", "--format", "json")
+    found = json.loads(out)["audit"]["findings"]
+    assert [one["fix"] for one in found] == ["run manage.py build_sitemaps"]
+    for form in ("github", "table"):
+        out, _, _ = run_command("check_sitemaps", "--format", form)
+        assert "Next: run manage.py build_sitemaps." in out

@@ -1,0 +1,82 @@
+"""Each answer names the tags by which a cache drops it, where the settings say so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_sitemaps_plus.models import Page, PageFile
+from tests.support.factories import articles
+from tests.support.helpers import ArticleSitemap
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/sitemap-article-1.xml"
+
+
+@pytest.fixture
+def article(register: Any) -> list[Article]:
+    """Three articles in one section."""
+    register("article", ArticleSitemap)
+    return articles(3)
+
+
+@pytest.fixture
+def change(settings: Any) -> Callable[..., None]:
+    """Set some of our settings."""
+
+    def configure(**values: Any) -> None:
+        settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **values}
+
+    return configure
+
+
+def test_each_answer_names_its_tags_where_the_settings_say(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    files = ["sitemap.xml", "sitemap-article.xml", "robots.txt", "sitemap-style"]
+    for name in files:
+        assert not {"Surrogate-Key", "Cache-Tag"} & set(client.get(f"/{name}").headers)
+    change(CACHE_TAGS=["Surrogate-Key", "Cache-Tag"])
+    for name in files:
+        answer = client.get(f"/{name}")
+        assert answer.headers["Surrogate-Key"] == f"{name} sitemaps"
+        assert answer.headers["Cache-Tag"] == f"{name},sitemaps"
+    answer = client.get(f"{PAGE}.gz")
+    assert answer.headers["Cache-Tag"] == f"{PAGE[1:]},sitemaps"
+    tag = answer.headers["ETag"]
+    unchanged = client.get(f"{PAGE}.gz", headers={"if-none-match": tag})
+    assert unchanged.status_code == 304
+    assert unchanged.headers["Cache-Tag"] == f"{PAGE[1:]},sitemaps"
+
+
+def test_what_no_cache_may_store_names_no_tags(
+    client: Client, article: list[Article], change: Any
+) -> None:
+    change(CACHE_TAGS=["Cache-Tag"])
+    assert "Cache-Tag" not in client.get("/sitemap-article-9.xml").headers
+    client.get(PAGE)
+    PageFile.objects.all().delete()
+    Page.objects.update(building_by="another", building_until=time.time() + 60)
+    answer = client.get(PAGE)
+    assert answer.status_code == 503
+    assert "Cache-Tag" not in answer.headers
+
+
+def test_tags_are_ascii_and_begin_with_the_name_of_a_further_site(
+    client: Client, register: Any, change: Any, settings: Any
+) -> None:
+    register("ü", ArticleSitemap)
+    change(CACHE_TAGS=["Cache-Tag"], SITES={"blog": {"BASE_URL": "https://b.example"}})
+    assert (
+        client.get("/sitemap-ü.xml").headers["Cache-Tag"].startswith("sitemap-%C3%BC")
+    )
+    settings.ROOT_URLCONF = "tests.support.blog_urls"
+    for name in ("sitemap.xml", "robots.txt"):
+        tags = client.get(f"/{name}").headers["Cache-Tag"]
+        assert tags == f"blog/{name},blog/sitemaps"

@@ -1,0 +1,376 @@
+"""``documents_changed``: caches hear which sitemaps have other bytes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps_plus.building.refresh import SELDOM, Leisure
+from django_sitemaps_plus.contrib.edge import documents
+from django_sitemaps_plus.contrib.edge.models import AnnouncedDocument
+from django_sitemaps_plus.contrib.edge.signals import documents_changed
+from django_sitemaps_plus.delivery import background
+from django_sitemaps_plus.models import Page, PageFile
+from django_sitemaps_plus.sitemaps import sections
+from django_sitemaps_plus.sitemaps.registry import registry
+from tests.conftest import Register
+from tests.support.factories import articles
+from tests.support.fakes.faults import reply
+from tests.support.fakes.webhook import FakeWebhook
+from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.ledger_world import place
+from tests.support.outbox_world import BASE, later, use
+from tests.support.processes import at_once
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+Listen = Callable[[Callable[..., object]], None]
+
+
+class Small(ArticleSitemap):
+    """Ten articles to a page, ordered by their keys."""
+
+    limit = 10
+
+
+@pytest.fixture
+def listen() -> Iterator[Listen]:
+    """Connect receivers until the test ends."""
+    receivers = []
+
+    def connect(receiver: Callable[..., object]) -> None:
+        receivers.append(receiver)
+        documents_changed.connect(receiver, weak=False)
+
+    yield connect
+    for receiver in receivers:
+        documents_changed.disconnect(receiver)
+
+
+@pytest.fixture
+def heard(listen: Listen, settings: Any) -> list[list[str]]:
+    """The tags of each signal."""
+    use(settings)
+    found: list[list[str]] = []
+
+    def receiver(tags: list[str], urls: list[str], **given: Any) -> None:
+        twins = [f"{BASE}/{tag}" for tag in tags]
+        feeds = (".atom", ".rss")
+        gzipped = [f"{url}.gz" for url in twins if not url.endswith(feeds)]
+        assert sorted(urls) == sorted(twins + gzipped)
+        found.append(sorted(tags))
+
+    listen(receiver)
+    return found
+
+
+@pytest.fixture
+def site(heard: list[list[str]], register: Register) -> list[list[str]]:
+    """Three pages of a section, built and announced; returns what is heard of it."""
+    register("small", Small)
+    articles(25)
+    run_command("build_sitemaps")
+    heard.clear()
+    return heard
+
+
+ALL = ["sitemap-small-1.xml", "sitemap-small-2.xml", "sitemap-small-3.xml"]
+INDEXES = ["sitemap-small.xml", "sitemap.xml"]
+
+
+def rename(position: int, slug: str = "other") -> None:
+    """Save an article with another URL."""
+    article = Article.objects.order_by("pk")[position]
+    article.slug = slug
+    article.save()
+
+
+# What is announced
+
+
+def test_all_documents_are_announced_once_by_whoever_builds_them(
+    heard: list[list[str]], register: Register
+) -> None:
+    register("small", Small)
+    articles(25)
+    assert run_command("build_sitemaps")[2] == 0
+    assert heard == [sorted([*ALL, *INDEXES])]
+    run_command("build_sitemaps")
+    run_command("ping_sitemaps")
+    assert documents.announce() is None
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    "work", [background.work, lambda: run_command("ping_sitemaps")]
+)
+def test_a_change_is_announced_for_its_page_and_the_indexes(
+    site: list[list[str]], work: Callable[[], object]
+) -> None:
+    rename(15)
+    work()
+    assert site == [["sitemap-small-2.xml", *INDEXES]]
+    work()
+    assert len(site) == 1
+
+
+def test_what_a_request_has_rebuilt_is_announced(
+    site: list[list[str]], client: Client
+) -> None:
+    rename(15)
+    client.get("/sitemap-small-2.xml")
+    assert site == []
+    documents.announce()
+    assert site == [["sitemap-small-2.xml", *INDEXES]]
+
+
+def test_a_page_that_was_rebuilt_with_the_same_bytes_is_not_announced(
+    site: list[list[str]], client: Client
+) -> None:
+    Page.objects.update(verified_at=0)
+    before = Page.objects.get(number=2).read_at
+    client.get("/sitemap-small-2.xml")
+    assert Page.objects.get(number=2).read_at > before
+    documents.announce()
+    assert site == []
+
+
+def test_one_file_is_announced_with_its_page(
+    heard: list[list[str]], register: Register
+) -> None:
+    register("article", ArticleSitemap)
+    articles(3)
+    run_command("build_sitemaps")
+    heard.clear()
+    Article.objects.latest("pk").save()
+    background.work()
+    assert heard == [], "it lists what it listed before"
+    rename(0)
+    background.work()
+    assert heard == [["sitemap-article-1.xml", "sitemap-article.xml", "sitemap.xml"]]
+
+
+def test_what_is_gone_is_announced_once(
+    heard: list[list[str]], register: Register
+) -> None:
+    class Few(PagesSitemap):
+        limit = 1
+
+    register("few", Few)
+    register("article", ArticleSitemap)
+    articles(1)
+    run_command("build_sitemaps")
+    heard.clear()
+    Few.names = ("home",)
+    background.compare_by_position(sections_of("few"), place(), at_once=True)
+    documents.announce()
+    assert heard == [
+        ["sitemap-few-2.xml", "sitemap-few.xml", "sitemap.xml"],
+    ]
+    registry.remove("article")
+    documents.announce()
+    documents.announce()
+    registry.add("article", ArticleSitemap)
+    gone = ["sitemap-article-1.xml", "sitemap-article.xml"]
+    assert heard[1:] == [[*gone, "sitemap.xml"]]
+    assert not AnnouncedDocument.objects.filter(document__in=gone).exists()
+
+
+def sections_of(*names: str) -> list[sections.SectionSource]:
+    return [sections.source(name) for name in names]
+
+
+def test_what_cannot_be_had_now_is_not_gone(
+    heard: list[list[str]], register: Register
+) -> None:
+    register("article", ArticleSitemap)
+    articles(3)
+    run_command("build_sitemaps")
+    heard.clear()
+    PageFile.objects.all().delete()
+    Page.objects.update(building_by="another", building_until=time.time() + 60)
+    assert Client().get("/sitemap.xml").status_code == 503
+    documents.announce()
+    assert heard == []
+
+
+def test_a_site_of_sites_has_tags_of_its_own(
+    listen: Listen, settings: Any, register: Register
+) -> None:
+    found: list[dict[str, Any]] = []
+    listen(lambda **given: found.append(given))
+    use(settings, SITES={"blog": {"BASE_URL": "https://blog.example.com"}})
+    registry.add("posts", ArticleSitemap, site="blog")
+    try:
+        run_command("build_sitemaps", "--site", "blog")
+    finally:
+        registry.remove("posts", site="blog")
+    (given,) = found
+    assert "blog/sitemap-posts.xml" in given["tags"]
+    assert "https://blog.example.com/sitemap-posts.xml" in given["urls"]
+
+
+# Who hears of it
+
+
+def test_nothing_is_asked_where_nobody_listens(settings: Any, register: Any) -> None:
+    register("small", Small)
+    use(settings)
+    with CaptureQueriesContext(connection) as queries:
+        assert documents.announce() is None
+    assert len(queries) == 0
+
+
+def test_signals_are_bounded(
+    site: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "BATCH", 2)
+    AnnouncedDocument.objects.all().delete()
+    assert documents.announce(lambda: bool(site)) == 0.0
+    assert documents.announce() is None
+    assert [len(tags) for tags in site] == [2, 2, 1]
+
+
+def test_a_receiver_that_raises_hears_of_it_again(
+    site: list[list[str]], listen: Listen, caplog: Any
+) -> None:
+    answers = [LookupError("the cache is away")]
+
+    def broken(**kwargs: Any) -> None:
+        if answers:
+            raise answers.pop()
+
+    listen(broken)
+    rename(15)
+    background.work()
+    own = [one for one in caplog.records if one.name == "django_sitemaps_plus"]
+    assert "LookupError: the cache is away" in own[0].getMessage(), "whatever DEBUG is"
+    _, err, code = run_command("ping_sitemaps", "--status")
+    assert code == 1
+    assert "3 documents changed, and a receiver of documents_changed failed" in err
+    wait = documents.announce()
+    assert wait is not None
+    assert 0 < wait <= documents.AGAIN
+    assert len(site) == 1
+    AnnouncedDocument.objects.update(announce_at=F("announce_at") - documents.AGAIN)
+    assert documents.announce() is None
+    assert site == [["sitemap-small-2.xml", *INDEXES]] * 2
+    assert "documents_changed" not in run_command("ping_sitemaps", "--status")[1]
+
+
+def test_what_a_killed_process_was_sending_is_sent_again(
+    site: list[list[str]], listen: Listen
+) -> None:
+    def killed(**kwargs: Any) -> None:
+        assert not connection.in_atomic_block
+        raise SystemExit
+
+    listen(killed)
+    rename(15)
+    with pytest.raises(SystemExit):
+        background.work()
+    documents_changed.disconnect(killed)
+    documents.announce()
+    assert len(site) == 1, "its claim has not ended"
+    AnnouncedDocument.objects.update(announce_at=F("announce_at") - documents.CLAIM)
+    documents.announce()
+    assert site == [["sitemap-small-2.xml", *INDEXES]] * 2
+
+
+def test_two_processes_do_not_announce_the_same(
+    site: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "BATCH", 1)
+    AnnouncedDocument.objects.all().delete()
+    at_once(2, lambda _: documents.announce())
+    assert sorted(site) == [[tag] for tag in sorted([*ALL, *INDEXES])]
+
+
+# Webhooks
+
+
+@pytest.fixture
+def hook(settings: Any, register: Register) -> Iterator[FakeWebhook]:
+    """A webhook that takes documents, and has heard of all."""
+    with FakeWebhook("0123456789abcdef") as server:
+        options = {"url": server.url, "secret": server.secret, "interval": 0}
+        path = "django_sitemaps_plus.engines.webhook.Webhook"
+        use(settings, hook=(path, {**options, "events": ["documents"]}))
+        register("small", Small)
+        articles(25)
+        run_command("build_sitemaps")
+        background.work()
+        assert sorted(server.received[0]["tags"]) == sorted([*ALL, *INDEXES])
+        server.received.clear()
+        yield server
+
+
+def test_a_webhook_hears_of_documents_only(hook: FakeWebhook) -> None:
+    rename(15)
+    background.work()
+    (told,) = hook.received
+    assert sorted(told.pop("tags")) == ["sitemap-small-2.xml", *INDEXES]
+    assert f"{BASE}/sitemap-small-2.xml.gz" in told.pop("documents")
+    assert told == {
+        "site": BASE,
+        **{kind: [] for kind in ("added", "changed", "removed", "requested")},
+    }
+
+
+def test_a_webhook_that_failed_hears_of_documents_later(hook: FakeWebhook) -> None:
+    hook.fault = reply(503)
+    rename(15)
+    background.work()
+    hook.fault = None
+    later(1000)
+    background.work()
+    (told,) = hook.received
+    assert sorted(told["tags"]) == ["sitemap-small-2.xml", *INDEXES]
+
+
+# In the background
+
+
+def step(*, promptly: bool) -> None:
+    """Have a process look for a page to rebuild, after its rest."""
+    background.notify_all()
+    leisure = Leisure()
+    leisure.step(sections_of("small"), place(), promptly=promptly)
+    leisure.stop()
+
+
+@pytest.mark.parametrize("promptly", [False, True])
+def test_behind_a_cache_changed_pages_do_not_wait_for_requests(
+    site: list[list[str]], promptly: bool
+) -> None:
+    version = Page.objects.get(number=2).version
+    # The same URL with another date: nothing is lost that would have to be prompt.
+    article = Article.objects.order_by("pk")[15]
+    article.updated = article.updated.replace(year=2027)
+    article.save()
+    step(promptly=promptly)
+    assert Page.objects.get(number=2).version == version + promptly
+
+
+def test_a_page_that_cannot_be_rebuilt_is_not_tried_all_the_time(
+    site: list[list[str]], settings: Any
+) -> None:
+    use(settings, NOTIFY_AFTER=1)
+    rename(15)
+    tried = time.time() - 5
+    values = {"refreshed_at": tried, "read_at": tried - 3600}
+    Page.objects.filter(number=2).update(**values)
+    version = Page.objects.get(number=2).version
+    step(promptly=True)
+    assert Page.objects.get(number=2).version == version
+    Page.objects.filter(number=2).update(refreshed_at=tried - SELDOM)
+    step(promptly=True)
+    assert Page.objects.get(number=2).version == version + 1

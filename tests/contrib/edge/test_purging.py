@@ -1,0 +1,154 @@
+"""The receivers of docs/caches.md, each tried against a server as strict as theirs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from xml.etree import ElementTree
+
+import pytest
+
+from django_sitemaps_plus.contrib.edge.signals import documents_changed
+from tests.support.fakes.faults import Reply, reply
+from tests.support.fakes.server import FakeServer, Request
+
+DOCS = Path(__file__).parents[3] / "docs" / "caches.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text(), re.M | re.S)
+KEY = "key-of-the-service"
+TAGS = [f"sitemap-article-{number}.xml" for number in range(1, 100)]
+TAGS.append("blog/sitemap-%C3%BC.xml")
+URLS = [f"https://www.example.com/{tag}{gz}" for tag in TAGS for gz in ("", ".gz")]
+
+Connect = Callable[[str, str], None]
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Connect a receiver of the documentation, which asks a server of ours."""
+    receivers: list[Any] = []
+
+    def run(name: str, api: str) -> None:
+        (block,) = (block for block in BLOCKS if f"def {name}(" in block)
+        known: dict[str, Any] = {}
+        exec(block, known)  # noqa: S102 (our own)
+        known["API"] = api
+        receivers.append(known[name])
+
+    yield run
+    for receiver in receivers:
+        assert documents_changed.disconnect(receiver)
+
+
+def send() -> list[Exception]:
+    """Send the signal; return what its receivers raised."""
+    answers = documents_changed.send_robust(sender=None, urls=URLS, tags=TAGS)
+    raised = [answer for _, answer in answers if isinstance(answer, Exception)]
+    for error in raised:
+        if isinstance(error, HTTPError):
+            error.close()
+    return raised
+
+
+class Cloudflare(FakeServer):
+    """Purges up to 100 tags of a zone in a request."""
+
+    def answer(self, request: Request) -> Reply:
+        if request.headers.get("authorization") != f"Bearer {KEY}":
+            return Reply(status=403)
+        if (request.method, request.path) != ("POST", "/zones/z1/purge_cache"):
+            return Reply(status=404)
+        if request.headers.get("content-type") != "application/json":
+            return Reply(status=415)
+        given = json.loads(request.body)
+        good = set(given) == {"tags"} and 0 < len(given["tags"]) <= 100
+        good = good and all(
+            re.fullmatch(r"[!-+\--~]{1,1024}", t) for t in given["tags"]
+        )
+        return Reply(status=200 if good else 400, body=b'{"success": true}')
+
+
+class Fastly(FakeServer):
+    """Purges up to 256 keys of a service in a request."""
+
+    def answer(self, request: Request) -> Reply:
+        if request.headers.get("fastly-key") != KEY:
+            return Reply(status=401)
+        if (request.method, request.path) != ("POST", "/service/s1/purge"):
+            return Reply(status=404)
+        keys = request.headers.get("surrogate-key", "").split(" ")
+        good = len(keys) <= 256 and all(re.fullmatch("[!-~]{1,1024}", k) for k in keys)
+        return Reply(status=200 if good else 400)
+
+
+AWS = "{http://cloudfront.amazonaws.com/doc/2020-05-31/}"
+
+
+class CloudFront(FakeServer):
+    """Invalidates paths, as many as their number says, of requests that are signed."""
+
+    def answer(self, request: Request) -> Reply:
+        signed = f"AWS4-HMAC-SHA256 Credential={KEY}/"
+        if not request.headers.get("authorization", "").startswith(signed):
+            return Reply(status=403)
+        path = "/2020-05-31/distribution/E1/invalidation"
+        if (request.method, request.path) != ("POST", path):
+            return Reply(status=404)
+        root = ElementTree.fromstring(request.body)  # noqa: S314 (our own)
+        items = [item.text or "" for item in root.iterfind(f"*/{AWS}Items/{AWS}Path")]
+        good = root.findtext(f"*/{AWS}Quantity") == str(len(items))
+        good = (
+            good
+            and len(items) <= 3_000
+            and bool(root.findtext(f"{AWS}CallerReference"))
+        )
+        good = good and all(re.fullmatch("/[!-~]*", item) for item in items)
+        self.items = items
+        body = f'<Invalidation xmlns="{AWS[1:-1]}"><Id>I1</Id></Invalidation>'.encode()
+        return Reply(status=201 if good else 400, body=body)
+
+
+def test_cloudflare_purges_tags(connect: Connect, settings: Any) -> None:
+    settings.CLOUDFLARE_ZONE, settings.CLOUDFLARE_TOKEN = "z1", KEY
+    with Cloudflare() as server:
+        connect("purge_cloudflare", server.origin)
+        assert send() == []
+        (request,) = server.requests
+        assert json.loads(request.body)["tags"] == TAGS
+        server.fault = reply(429)
+        assert len(send()) == 1, "so that it comes again"
+
+
+def test_fastly_purges_keys(connect: Connect, settings: Any) -> None:
+    settings.FASTLY_SERVICE, settings.FASTLY_TOKEN = "s1", KEY
+    with Fastly() as server:
+        connect("purge_fastly", server.origin)
+        assert send() == []
+        (request,) = server.requests
+        assert request.headers["surrogate-key"].split(" ") == TAGS
+        server.fault = reply(503)
+        assert len(send()) == 1, "so that it comes again"
+
+
+def test_cloudfront_invalidates_paths(
+    connect: Connect, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.CLOUDFRONT_DISTRIBUTION = "E1"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "none")
+    # Which of several it does not matter: CloudFront is global.
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with CloudFront() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFRONT", server.origin)
+        connect("purge_cloudfront", "")
+        assert send() == []
+        assert server.items == [
+            url.removeprefix("https://www.example.com") for url in URLS
+        ]
+        server.fault = reply(503)
+        assert len(send()) == 1, "so that it comes again"

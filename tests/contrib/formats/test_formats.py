@@ -1,0 +1,647 @@
+"""What is served beside XML sitemaps, read back by parsers of others."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import re
+import time
+from typing import Any
+
+import feedparser
+import pytest
+from django.db import connection, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Upper
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils.translation import get_language
+from lxml import etree
+from usp.objects.sitemap import IndexXMLSitemap, PagesTextSitemap
+from usp.tree import SitemapFetcher
+from usp.web_client.abstract_client import (
+    AbstractWebClient,
+    AbstractWebClientSuccessResponse,
+)
+
+from django_sitemaps_plus import Route, Sitemap, touch
+from django_sitemaps_plus.building.refresh import report_all
+from django_sitemaps_plus.changes import url_changes
+from django_sitemaps_plus.changes.recorder import write_remembered
+from django_sitemaps_plus.changes.url_changes import Event
+from django_sitemaps_plus.models import Change, PageFile, UrlChange
+from django_sitemaps_plus.serving.index import all_sources
+from django_sitemaps_plus.sitemaps.site import Site, working_for
+from tests.conftest import Register
+from tests.protocol.reading import parse
+from tests.protocol.test_schemas import check_format
+from tests.support.factories import articles, dated_anew
+from tests.support.helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    listed,
+    locations,
+    remove_sites,
+    run_command,
+    settle,
+    urlset,
+)
+from tests.support.ledger_world import place
+from tests.testapp.models import Article, Note
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+BASE = "https://www.example.com"
+ATOM = "{http://www.w3.org/2005/Atom}"
+TOMBSTONE = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
+ALL = {"text": {}, "feeds": {}, "recent": {}}
+HUB = "https://hub.example.org/"
+DAY = 86_400
+#: A time in the past: what happened after it, by the database's clock, is recent.
+NOW = time.time() - 3600
+Kind = UrlChange.Kind
+
+
+class Titled(ArticleSitemap):
+    """Articles with titles for feeds."""
+
+    item_title = Upper("title")
+
+
+@pytest.fixture(autouse=True)
+def formats(settings: Any) -> None:
+    """Serve every format."""
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "FORMATS": ALL}
+
+
+def serve(settings: Any, **formats: Any) -> None:
+    """Serve some formats, and nothing else beside XML."""
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "FORMATS": formats}
+
+
+def happened(section: str, *events: tuple[str, str, float], **more: Any) -> None:
+    """Write what happened to URLs of a section: kind, path, seconds since ``NOW``."""
+    rows = [Event(Kind(kind), path, NOW + at, **more) for kind, path, at in events]
+    with transaction.atomic():
+        url_changes.write(section, rows, NOW)
+
+
+def get(address: str, **headers: str) -> Any:
+    """Return the answer to a request."""
+    return Client(headers=headers or None).get(address)
+
+
+def lines(answer: Any) -> list[str]:
+    """Return the lines of a text file, each of them ended."""
+    assert answer.status_code == 200, answer.content
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    text: str = answer.content.decode()
+    assert text == "" or text.endswith("\n")
+    return text.splitlines()
+
+
+def feed(address: str) -> Any:
+    """Return what feedparser makes of a feed without a fault."""
+    answer = get(address)
+    assert answer.status_code == 200, answer.content
+    headers = {"content-type": answer.headers["Content-Type"]}
+    found = feedparser.parse(answer.content, response_headers=headers)
+    assert not found.bozo, found.get("bozo_exception")
+    return found
+
+
+def links(found: Any) -> list[str]:
+    return [entry.link for entry in found.entries]
+
+
+def tombstones(address: str) -> list[str]:
+    root = etree.fromstring(get(address).content)
+    return [element.get("ref") for element in root.iterfind(TOMBSTONE)]
+
+
+class _Response(AbstractWebClientSuccessResponse):
+    def __init__(self, url: str, answer: Any) -> None:
+        self._url, self._answer = url, answer
+
+    def url(self) -> str:
+        return self._url
+
+    def status_code(self) -> int:
+        return int(self._answer.status_code)
+
+    def status_message(self) -> str:
+        return str(self._answer.reason_phrase)
+
+    def header(self, case_insensitive_name: str) -> str | None:
+        value: str | None = self._answer.headers.get(case_insensitive_name)
+        return value
+
+    def raw_data(self) -> bytes:
+        return bytes(self._answer.content)
+
+
+class _Site(AbstractWebClient):
+    """Has ultimate-sitemap-parser ask the site under test."""
+
+    def set_max_response_data_length(
+        self, max_response_data_length: int | None
+    ) -> None:
+        pass
+
+    def get(self, url: str) -> _Response:
+        return _Response(url, get(url.removeprefix(BASE)))
+
+
+def parsed(address: str) -> Any:
+    """Return what ultimate-sitemap-parser makes of an address, and of what it lists."""
+    return SitemapFetcher(f"{BASE}{address}", 0, web_client=_Site()).sitemap()
+
+
+def urls_in(sitemap: Any) -> list[str]:
+    return [page.url for page in sitemap.all_pages()]
+
+
+# Not asked for
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/sitemap.txt", "/sitemap-article.txt", "/sitemap-article-1.txt.gz"),
+        *("/sitemap.rss", "/sitemap.atom", "/sitemap-article.atom"),
+        *("/sitemap-recent.xml", "/sitemap-recent.xml.gz"),
+    ],
+)
+def test_nothing_is_served_unless_it_is_asked_for(
+    register: Register, settings: Any, address: str
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1)
+    assert get(address).status_code == 200
+    serve(settings)
+    assert get(address).status_code == 404
+
+
+def test_an_address_that_is_not_asked_for_is_the_project_s(
+    register: Register, settings: Any
+) -> None:
+    serve(settings)
+    register("recent", ArticleSitemap)
+    articles(1)
+    assert len(locations(get("/sitemap-recent.xml"))) == 1
+
+
+# Text
+
+
+def test_a_text_page_has_the_urls_of_the_page_one_a_line(register: Register) -> None:
+    own = {"location": Route("word", slug=F("slug"))}
+    register("article", type("Words", (ArticleSitemap,), own))
+    articles(3)
+    articles(1, slug="a&b'c;d=é&apos;")
+    found = locations(get("/sitemap-article-1.xml"))
+    assert f"{BASE}/w%C3%B6rter/a&b'c;d=%C3%A9&apos;/" in found
+    for address in ("/sitemap-article-1.txt", "/sitemap-article.txt", "/sitemap.txt"):
+        assert lines(get(address)) == found
+        assert isinstance(parsed(address), PagesTextSitemap)
+        assert urls_in(parsed(address)) == found
+    unpacked = gzip.decompress(get("/sitemap-article-1.txt.gz").content)
+    assert unpacked.decode().splitlines() == found
+
+
+def test_text_pages_are_listed_in_an_index_once_there_are_several(
+    register: Register,
+) -> None:
+    register("article", type("Small", (ArticleSitemap,), {"limit": 2}))
+    articles(5)
+    for start in ("/sitemap", "/sitemap-article"):
+        answer = get(f"{start}.txt")
+        assert answer.headers["Content-Type"] == "application/xml"
+        pages = listed(get(f"{start}.xml"))
+        assert len(pages) >= 3
+        texts = [page.replace(".xml", ".txt") for page in pages]
+        assert listed(answer) == texts
+        assert isinstance(parsed(f"{start}.txt"), IndexXMLSitemap)
+        urls = [url for page in pages for url in locations(get(page[len(BASE) :]))]
+        assert len(urls) == 5
+        assert urls_in(parsed(f"{start}.txt")) == urls
+
+
+def test_sections_by_position_have_text_too(register: Register) -> None:
+    register("pages", PagesSitemap)
+    assert lines(get("/sitemap-pages.txt")) == [f"{BASE}/", f"{BASE}/about/"]
+
+
+def test_a_section_without_entries_has_an_empty_text(register: Register) -> None:
+    register("article", ArticleSitemap)
+    assert lines(get("/sitemap-article-1.txt")) == []
+
+
+def test_a_text_page_shows_what_was_saved_and_has_a_tag_of_its_version(
+    register: Register,
+) -> None:
+    register("article", ArticleSitemap)
+    [article] = articles(1)
+    first = get("/sitemap-article-1.txt")
+    settle()
+    for _ in range(3):
+        again = get("/sitemap-article-1.txt", if_none_match=first.headers["ETag"])
+        assert again.status_code == 304
+    article.slug = "another"
+    article.save()
+    second = get("/sitemap-article-1.txt", if_none_match=first.headers["ETag"])
+    assert lines(second) == [f"{BASE}/articles/another/"]
+    assert lines(get("/sitemap-article-1.txt")) == [f"{BASE}/articles/another/"]
+
+
+def test_a_text_page_costs_one_query_and_nothing_of_it_is_stored(
+    register: Register,
+) -> None:
+    register("article", ArticleSitemap)
+    articles(1)
+    wanted = locations(get("/sitemap-article-1.xml"))
+    stored = PageFile.objects.count()
+    with CaptureQueriesContext(connection) as ran:
+        assert lines(get("/sitemap-article-1.txt")) == wanted
+    assert len(ran) == 1, ran.captured_queries
+    assert PageFile.objects.count() == stored
+
+
+def test_an_index_of_text_files_names_sitemaps_of_others_as_they_are(
+    register: Register, settings: Any
+) -> None:
+    other = f"{BASE}/blog/sitemap-article-1.xml"
+    extra = [{"url": other, "index": True}]
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "EXTRA_SITEMAPS": extra}
+    register("article", ArticleSitemap)
+    articles(1)
+    found = parse(get("/sitemap.txt").content)
+    named = [element.text for element in found.iter("{*}loc")]
+    assert named == [f"{BASE}/sitemap-article-1.txt", other]
+
+
+def test_a_text_page_has_the_host_of_the_request(
+    register: Register, settings: Any
+) -> None:
+    remove_sites(settings)
+    settings.SITEMAPS_PLUS = {"FORMATS": ALL}
+    register("article", ArticleSitemap)
+    articles(1)
+    for host in ("www.example.com", "example.org") * 2:
+        client = Client(headers={"host": host})
+        [line] = lines(client.get("/sitemap-article-1.txt"))
+        assert line.startswith(f"http://{host}/articles/")
+
+
+# Feeds
+
+
+def save(article: Article, title: str) -> None:
+    """Save an article under a title, and report it."""
+    article.title = title
+    article.save()
+    report()
+
+
+def report() -> None:
+    """Report what was saved, as the background does."""
+    write_remembered("default")
+    report_all(all_sources(), place())
+
+
+@pytest.mark.parametrize("ending", ["atom", "rss"])
+@pytest.mark.parametrize("start", ["/sitemap", "/sitemap-article"])
+def test_a_feed_lists_what_was_saved_with_its_title_and_lastmod(
+    register: Register, settings: Any, ending: str, start: str
+) -> None:
+    serve(settings, feeds={"hubs": [HUB]})
+    register("article", Titled)
+    [article, other] = articles(2)
+    save(other, " ")
+    save(article, "Salt\t& pepper")
+    address = f"{start}.{ending}"
+    found = feed(address)
+    first, second = [f"{BASE}{item.get_absolute_url()}" for item in (article, other)]
+    assert links(found) == [first, second]
+    assert [entry.id for entry in found.entries] == [first, second]
+    assert [entry.title for entry in found.entries] == ["SALT & PEPPER", second]
+    shown = {link.rel: link.href for link in found.feed.links}
+    assert (shown["self"], shown["hub"]) == (f"{BASE}{address}", HUB)
+    assert article.updated is not None
+    moment = found.entries[0]["updated" if ending == "atom" else "published"]
+    form = "%Y-%m-%dT%H:%M:%SZ" if ending == "atom" else "%a, %d %b %Y %H:%M:%S GMT"
+    assert moment == article.updated.strftime(form)
+    assert sorted(urls_in(parsed(address))) == sorted([first, second])
+
+
+@pytest.mark.parametrize(
+    ("declared", "title"),
+    [
+        (lambda self, item: f"About {item.slug}", "About one"),
+        (Value("\x08"), None),
+        (F("day"), "2026-02-03"),
+        ("The same for all", "The same for all"),
+        (lambda self, item: 1 / 0, None),
+        (lambda self, item: "a" * 300, "a" * 200),
+    ],
+)
+def test_a_title_may_be_a_method_an_expression_or_a_text(
+    register: Register, declared: Any, title: str | None
+) -> None:
+    register("article", type("Own", (ArticleSitemap,), {"item_title": declared}))
+    [article] = articles(1, slug="one", day=dt.date(2026, 2, 3))
+    save(article, "")
+    [entry] = feed("/sitemap.atom").entries
+    assert entry.title == (title or f"{BASE}/articles/one/")
+
+
+def test_each_language_has_its_own_title(register: Register) -> None:
+    def item_title(self: Any, item: Note) -> str:
+        return f"{item.number} ({get_language()})"
+
+    own = {"model": Note, "location": Route("note", number=F("number")), "i18n": True}
+    own |= {"item_title": item_title, "languages": ["en", "de"]}
+    register("note", type("Notes", (Sitemap,), own))
+    Note.objects.create(number=7)
+    report()
+    found = {entry.link: entry.title for entry in feed("/sitemap.atom").entries}
+    assert found == {f"{BASE}/{code}/notes/7/": f"7 ({code})" for code in ("en", "de")}
+
+
+def test_titles_cost_no_query_where_no_feed_is_served(
+    register: Register, settings: Any
+) -> None:
+    register("article", Titled)
+    counts = []
+    for formats in ({}, {"feeds": {}}, {}):
+        serve(settings, **formats)
+        [article] = articles(1)
+        article.save()
+        write_remembered("default")
+        with CaptureQueriesContext(connection) as ran:
+            report_all(all_sources(), place())
+        counts.append(len(ran))
+    assert counts[1] == counts[2] + 1
+
+
+def test_a_removed_page_becomes_a_tombstone(register: Register) -> None:
+    register("article", ArticleSitemap)
+    [article, other] = articles(2)
+    get("/sitemap-article-1.xml")
+    save(dated_anew(article), "")
+    save(dated_anew(other), "")
+    gone = f"{BASE}{article.get_absolute_url()}"
+    article.delete()
+    get("/sitemap-article-1.xml")
+    for start in ("/sitemap", "/sitemap-article"):
+        assert tombstones(f"{start}.atom") == [gone]
+        kept = [f"{BASE}{other.get_absolute_url()}"]
+        assert links(feed(f"{start}.atom")) == kept
+        assert links(feed(f"{start}.rss")) == kept
+
+
+def test_a_feed_says_of_each_url_what_happened_last(register: Register) -> None:
+    register("one", ArticleSitemap)
+    register("two", ArticleSitemap)
+    happened("one", ("added", "/a/", 1), ("removed", "/b/", 2), ("changed", "/c/", 3))
+    happened("one", ("removed", "/a/", 4), ("added", "/b/", 5))
+    happened("two", ("changed", "/a/", 6), ("changed", "/d/", 5.5))
+    happened("none", ("changed", "/e/", 7))
+    assert links(feed("/sitemap.atom")) == [f"{BASE}/{x}/" for x in "adbc"]
+    assert tombstones("/sitemap.atom") == []
+    assert links(feed("/sitemap-one.atom")) == [f"{BASE}/b/", f"{BASE}/c/"]
+    assert tombstones("/sitemap-one.atom") == [f"{BASE}/a/"]
+
+
+def test_what_its_page_says_of_a_published_draft_leaves_its_title(
+    register: Register,
+) -> None:
+    class Live(Titled):
+        def items(self) -> Any:
+            """Return what is not a draft."""
+            return super().items().filter(live=True)
+
+    register("article", Live)
+    [article] = articles(1)
+    Article.objects.update(live=False)
+    get("/sitemap-article-1.xml")
+    save(article, "Salt")
+    get("/sitemap-article-1.xml")
+    assert UrlChange.objects.filter(late=True).count() == 1
+    [entry] = feed("/sitemap.atom").entries
+    assert entry.title == "SALT"
+
+
+def test_what_is_on_hold_is_neither_removed_nor_listed(register: Register) -> None:
+    register("article", ArticleSitemap)
+    happened("article", ("added", "/a/", 1), ("removed", "/a/", 2))
+    UrlChange.objects.filter(kind="removed").update(on_hold=True)
+    assert (tombstones("/sitemap.atom"), links(feed("/sitemap.rss"))) == ([], [])
+    assert locations(get("/sitemap-recent.xml")) == []
+
+
+def test_a_feed_has_the_newest_entries_of_its_days(
+    register: Register, settings: Any
+) -> None:
+    serve(settings, feeds={"entries": 2, "days": 3})
+    register("article", ArticleSitemap)
+    happened("article", ("changed", "/old/", -3 * DAY), ("changed", "/a/", -2 * DAY))
+    assert links(feed("/sitemap.rss")) == [f"{BASE}/a/"]
+    happened("article", ("changed", "/b/", 1), ("changed", "/c/", 2))
+    happened("article", ("removed", "/d/", 3))
+    assert links(feed("/sitemap.rss")) == [f"{BASE}/c/", f"{BASE}/b/"]
+    assert tombstones("/sitemap.atom") == [f"{BASE}/d/"]
+    assert links(feed("/sitemap.atom")) == [f"{BASE}/c/"]
+
+
+@pytest.mark.parametrize("address", ["/sitemap.atom", "/sitemap.rss"])
+def test_a_feed_has_a_tag_and_the_same_bytes_for_the_same_changes(
+    register: Register, address: str
+) -> None:
+    register("article", ArticleSitemap)
+    empty = get(address)
+    assert links(feed(address)) == []
+    happened("article", ("changed", "/a/", 1))
+    first = get(address)
+    assert first.headers["ETag"] != empty.headers["ETag"]
+    again = get(address, if_none_match=first.headers["ETag"])
+    assert again.status_code == 304
+    assert get(address).content == first.content
+
+
+# What changed lately
+
+
+def test_recent_changes_are_a_sitemap_the_newest_first(register: Register) -> None:
+    register("article", ArticleSitemap)
+    [first, second, gone] = articles(3)
+    get("/sitemap-article-1.xml")
+    second.updated = None
+    for article in (gone, second, dated_anew(first)):
+        save(article, "")
+    gone.delete()
+    get("/sitemap-article-1.xml")
+    answer = get("/sitemap-recent.xml")
+    assert first.updated is not None
+    lastmod = f"{first.updated:%Y-%m-%dT%H:%M:%S}+00:00"
+    wanted = [
+        (f"{BASE}{first.get_absolute_url()}", lastmod),
+        (f"{BASE}{second.get_absolute_url()}", None),
+    ]
+    assert [(entry.loc, entry.lastmod) for entry in urlset(answer)] == wanted
+    check_format(parse(answer.content))
+    assert b"<?xml-stylesheet " in answer.content
+    assert urls_in(parsed("/sitemap-recent.xml")) == [loc for loc, _ in wanted]
+    assert gzip.decompress(get("/sitemap-recent.xml.gz").content) == answer.content
+    again = get("/sitemap-recent.xml", if_none_match=answer.headers["ETag"])
+    assert again.status_code == 304
+
+
+def test_recent_changes_end_at_their_days_and_at_their_number(
+    register: Register, settings: Any
+) -> None:
+    serve(settings, recent={"days": 30, "entries": 2})
+    register("article", ArticleSitemap)
+    happened("article", ("changed", "/old/", -30 * DAY), ("added", "/a/", -29 * DAY))
+    assert locations(get("/sitemap-recent.xml")) == [f"{BASE}/a/"]
+    happened("article", ("changed", "/b/", 1), ("changed", "/c/", 2))
+    assert locations(get("/sitemap-recent.xml")) == [f"{BASE}/c/", f"{BASE}/b/"]
+
+
+@pytest.mark.parametrize(
+    ("formats", "stored"),
+    [({}, 6), ({"recent": {"days": 2}}, 6), ({"feeds": {"days": 30}}, 29)],
+)
+def test_changes_are_stored_for_as_long_as_a_format_looks_back(
+    settings: Any, formats: Any, stored: int
+) -> None:
+    serve(settings, **formats)
+    ages = (31, 29, 8, 6)
+    happened("article", *(("changed", f"/{age}/", -age * DAY) for age in ages))
+    url_changes.prune()
+    oldest = UrlChange.objects.order_by("at").values_list("location", flat=True).first()
+    assert oldest == f"/{stored}/"
+
+
+@pytest.mark.parametrize(
+    "address", ["/sitemap.atom", "/sitemap-article.rss", "/sitemap-recent.xml"]
+)
+def test_what_changed_is_read_by_one_query_and_what_waits_by_another(
+    register: Register, address: str
+) -> None:
+    register("article", ArticleSitemap)
+    happened("article", ("changed", "/a/", 1))
+    get(address)
+    with CaptureQueriesContext(connection) as ran:
+        get(address)
+    assert len(ran) == 2, ran.captured_queries
+
+
+@pytest.mark.parametrize(("count", "reported"), [(500, 1), (501, 0)])
+def test_a_feed_reports_what_was_saved_unless_that_is_much(
+    register: Register, count: int, reported: int
+) -> None:
+    register("article", ArticleSitemap)
+    touch(articles(count)[0])
+    write_remembered("default")
+    first = Change.objects.get()
+    Change.objects.bulk_create(
+        Change(section="article", key=f"{10**6 + more}", at=first.at)
+        for more in range(count - 1)
+    )
+    assert len(links(feed("/sitemap.atom"))) == reported
+
+
+# Several sites, robots.txt, settings
+
+
+def test_each_site_has_its_own_changes_and_feeds(
+    register: Register, settings: Any
+) -> None:
+    blog = "https://blog.example.com"
+    settings.SITEMAPS_PLUS = {
+        **settings.SITEMAPS_PLUS,
+        "SITES": {"blog": {"BASE_URL": blog}},
+    }
+    register("article", ArticleSitemap)
+    happened("article", ("changed", "/own/", 1))
+    with working_for(Site("blog", "blog")):
+        happened("article", ("changed", "/other/", 2))
+    assert links(feed("/sitemap.atom")) == [f"{BASE}/own/"]
+    assert locations(get("/sitemap-recent.xml")) == [f"{BASE}/own/"]
+
+
+def test_robots_txt_lists_the_formats_that_are_to_be_listed(
+    register: Register, settings: Any
+) -> None:
+    register("article", ArticleSitemap)
+
+    def found() -> list[str]:
+        text = get("/robots.txt").content.decode()
+        return re.findall(r"^Sitemap: (.*)$", text, re.MULTILINE)
+
+    own = f"{BASE}/sitemap.xml"
+    assert found() == [own]
+    serve(settings, **{name: {"robots": True} for name in ALL})
+    endings = (".txt", ".atom", "-recent.xml")
+    assert found() == [own, *(f"{BASE}/sitemap{ending}" for ending in endings)]
+    closed = [{"user_agent": "*", "disallow": ["/"]}]
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ROBOTS": closed}
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("formats", "problem"),
+    [
+        (["text"], """['FORMATS'] must be a dict, for example {"text": {}}."""),
+        ({"txt": {}}, "['FORMATS']['txt'] is unknown. Did you mean 'text'?"),
+        ({"text": True}, "['FORMATS']['text'] must be a dict, for example {}."),
+        ({"text": {"days": 1}}, "['FORMATS']['text']['days'] is unknown."),
+        ({"feeds": {"hub": HUB}}, "['feeds']['hub'] is unknown. Did you mean 'hubs'?"),
+        ({"feeds": {"hubs": HUB}}, "['feeds']['hubs'] is 'https://hub.example.org/'"),
+        ({"feeds": {"hubs": ["/hub"]}}, "['feeds']['hubs'] is ['/hub']; use a list"),
+        ({"recent": {"days": 0}}, "['recent']['days'] is 0; use up to 366 days."),
+        ({"recent": {"days": True}}, "['recent']['days'] is True"),
+        ({"recent": {"entries": 50_001}}, "['entries'] is 50001; use 1 to 50,000."),
+        ({"text": {"robots": 1}}, "['text']['robots'] is 1; use True or False."),
+    ],
+)
+def test_impossible_formats_are_refused_with_what_to_write(
+    settings: Any, formats: Any, problem: str
+) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "FORMATS": formats}
+    _, err, code = run_command("check")
+    assert code == 1
+    assert problem in err
+    assert "sitemaps_plus.E001" in err
+
+
+def test_a_section_at_the_address_of_recent_changes_is_a_mistake(
+    register: Register, settings: Any
+) -> None:
+    register("recent", ArticleSitemap)
+    _, err, code = run_command("check")
+    assert (code, "sitemaps_plus.E050" in err) == (1, True)
+    serve(settings, text={})
+    assert run_command("check")[2] == 0
+
+
+def test_a_title_that_cannot_be_resolved_is_a_mistake(register: Register) -> None:
+    register("article", type("Own", (ArticleSitemap,), {"item_title": F("titel")}))
+    _, err, code = run_command("check")
+    assert (code, "sitemaps_plus.E008" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("head", "problem"),
+    [
+        (True, "must be a dict, for example"),
+        ({"description": "x"}, "needs a 'title', for example"),
+    ],
+)
+def test_an_impossible_head_of_llms_txt_is_refused(
+    settings: Any, head: Any, problem: str
+) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "LLMS": head}
+    _, err, code = run_command("check")
+    assert (code, f"SITEMAPS_PLUS['LLMS'] {problem}" in err) == (1, True)

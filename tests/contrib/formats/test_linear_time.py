@@ -1,0 +1,46 @@
+"""A feed of others is read in linear time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from django_sitemaps_plus import contrib
+from django_sitemaps_plus.contrib.formats import websub
+from tests.support.linear_time import (
+    PAGE,
+    TAGS,
+    Reads,
+    readers_in,
+    takes_twice_as_long,
+)
+
+#: What reads a text, what it may consist of, and the most characters.
+READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
+    "a feed": (lambda text: websub._links(text.encode()), TAGS, PAGE),
+    "a feed's links": (
+        lambda text: websub._links(f"<feed>{text}".encode()),
+        (
+            "<link ",
+            "<link rel=",
+            "<link/>",
+            "<a:link rel='a a' href=''/>",
+            "&a;",
+            "<b>",
+        ),
+        PAGE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_twice_as_much_takes_twice_as_long(name: str) -> None:
+    takes_twice_as_long(*READERS[name])
+
+
+def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
+    #: What reads others is measured here; the rest reads what is the project's own.
+    measured, own = "websub", "llms text"
+    found = readers_in(Path(contrib.__path__[0], "formats"))
+    assert found == {*measured.split(), *own.split()}

@@ -1,0 +1,169 @@
+"""What lists have in common: an exact URL is found, and what is shown is exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.contrib.insight.admin import export
+from django_sitemaps_plus.contrib.insight.models import Read
+from django_sitemaps_plus.models import (
+    Change,
+    EngineState,
+    Page,
+    Section,
+    Submission,
+    UrlChange,
+)
+from tests.contrib.insight.test_pages import ADMIN, address, staff, text
+from tests.support.outbox_world import BASE, happened, run, use
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+#: The lists of this app.
+LISTS = (
+    *("section", "page", "change", "urlchange", "submission", "enginestate", "read"),
+)
+
+
+def exported(client: Client, path: str) -> list[dict[str, str]]:
+    """Return the rows of a file, by their headings."""
+    response = client.get(address(path))
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    return list(csv.DictReader(io.StringIO(response.content.decode("utf-8-sig"))))
+
+
+def tell(*locations: str, **values: Any) -> None:
+    for location in locations:
+        happened(location, digest=location_digest(location), **values)
+
+
+def test_urls_are_found_and_exported(admin_client: Client, settings: Any) -> None:
+    use(settings, one="Few")
+    tell("/a/", "/b/")
+    run()
+    for name in ("urlchange", "submission"):
+        for entered in ("/b/", f"{BASE}/b/", "www.example.com/b/", "/b/%23part"):
+            [row] = exported(admin_client, f"{name}/export/?q={entered}")
+            assert row["URL"] == f"{BASE}/b/"
+            assert row["What"] == "changed"
+        assert len(exported(admin_client, f"{name}/export/")) == 2
+        assert f"{name}/export/?q=%2Fb%2F" in text(admin_client, f"{name}/?q=/b/")
+        assert "not a URL of" in text(admin_client, f"{name}/?q=https://else.example/")
+    assert exported(admin_client, "submission/export/?state__exact=failed") == []
+    client = staff("view_submission")
+    assert client.get(f"{ADMIN}/submission/export/").status_code == 200
+    assert client.get(f"{ADMIN}/urlchange/export/").status_code == 403
+
+
+def test_no_cell_is_a_formula(admin_client: Client) -> None:
+    wide = [chr(ord(sign) + 0xFEE0) for sign in "=+-@"]
+    cells = "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", *(f"{one}1" for one in wide)
+    for number, cell in enumerate(cells):
+        Submission.objects.create(
+            engine="one", url=f"/{number}/", digest=number, message=cell, created_at=1
+        )
+    rows = exported(admin_client, "submission/export/")
+    assert {row["Message"][:2] for row in rows} == {
+        *("'=", "'+", "'-", "'@", "'\t", "'\r"),
+        *(f"'{one}" for one in wide),
+    }
+
+
+@pytest.mark.parametrize("cell", ["a;=1", 'a;"=1"', "a,b;+1", 'a"b\n=1', "a\t=1"])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_no_cell_is_a_formula_where_another_character_separates_them(
+    admin_client: Client, cell: str, delimiter: str
+) -> None:
+    Submission.objects.create(engine="one", url="/", message=cell, created_at=1)
+    file = admin_client.get(f"{ADMIN}/submission/export/").content.decode("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(file), delimiter=delimiter))
+    assert not [one for row in rows for one in row if one.startswith(("=", "+"))]
+
+
+def test_lists_are_sorted_by_nothing_that_has_no_index(admin_client: Client) -> None:
+    Submission.objects.create(engine="one", url="/", created_at=1)
+    assert "column-engine" in (page := text(admin_client, "submission/"))
+    assert "?o=" not in page
+
+
+def test_a_file_that_is_cut_says_so(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(*(f"/{number}/" for number in range(5)))
+    monkeypatch.setattr(export, "_ROWS", 2)
+    rows = exported(admin_client, "urlchange/export/")
+    assert [row["URL"][-3:] for row in rows] == ["/4/", "/3/", "/2/", "/1/", "/0/"]
+    monkeypatch.setattr(export, "MOST", 3)
+    rows = exported(admin_client, "urlchange/export/")
+    assert len(rows) == 4
+    assert rows[-1]["URL"].startswith("There are more rows")
+
+
+def labels(client: Client, path: str) -> list[str]:
+    """Return the labels of a row's page, and the heads of a list's columns."""
+    shown = text(client, path)
+    found = re.findall(r"<label>([^<]*?):?</label>", shown)
+    heads = re.findall(r'class="[^"]*column-\w+[^"]*">(.*?)</th>', shown, re.DOTALL)
+    heads = [" ".join(re.sub(r"<[^>]+>", " ", head).split()) for head in heads]
+    return [one for one in (*found, *heads) if one]
+
+
+def are_translated(client: Client, settings: Any, rows: list[Any]) -> None:
+    """Check that no label of some rows, and of their lists, is as in English."""
+    names = [(row._meta.model_name, row.pk) for row in rows]
+    paths = [f"{name}/" for name, _ in names]
+    paths += [f"{name}/{pk}/change/" for name, pk in names]
+    english = [labels(client, path) for path in paths]
+    assert all(english)
+    settings.LANGUAGE_CODE = "de"
+    #: They are the same in German.
+    same = {
+        "Problem",
+        "URL",
+        "URLs",
+        "Host",
+        "Status",
+        "Name",
+        "Version",
+        "Lastmod",
+        "Crawler",
+    }
+    for path, before in zip(paths, english, strict=True):
+        assert (set(before) & set(labels(client, path))) - same <= {"Sitemap"}
+
+
+def test_every_label_is_translated(admin_client: Client, settings: Any) -> None:
+    use(settings, one="Few")
+    tell("/a/")
+    run()
+    now = time.time()
+    section = Section.objects.create(name="article")
+    rows = [
+        *(section, Page.objects.create(section=section, number=1, position=1)),
+        *(Submission.objects.all()[0], UrlChange.objects.all()[0]),
+        EngineState.objects.all()[0],
+        Change.objects.create(section="article", key='["1"]', at=now),
+        Read.objects.create(document="sitemap.xml", first_at=now, last_at=now),
+    ]
+    are_translated(admin_client, settings, rows)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_no_list_offers_to_count_each_filter(admin_client: Client, name: str) -> None:
+    UrlChange.objects.create(section="a", kind="added", location="/", at=1)
+    page = text(admin_client, f"{name}/?_facets=True")
+    assert "Show counts" not in page
+    assert "Hide counts" not in page
+
+
+def test_a_filter_that_is_none_exports_nothing(admin_client: Client) -> None:
+    response = admin_client.get(f"{ADMIN}/urlchange/export/?nothing__x=1")
+    assert response.status_code == 302

@@ -1,0 +1,397 @@
+"""The app's index: a site at a glance, for those who may see it, at a constant cost."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+
+from django_sitemaps_plus.contrib.insight.models import DailyCount, Read
+from django_sitemaps_plus.models import (
+    Change,
+    EngineState,
+    Page,
+    Submission,
+    UrlChange,
+)
+from django_sitemaps_plus.pagination import lately
+from tests.contrib.insight.test_lists import LISTS
+from tests.contrib.insight.test_pages import ADMIN, Small, queries_of, staff, text
+from tests.support.factories import articles
+from tests.support.helpers import PagesSitemap, run_command
+from tests.support.outbox_world import BASE, happened, run, use
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+@pytest.fixture
+def site(register: Any, settings: Any) -> Any:
+    """Two sections, one of them built, and an engine."""
+    register("article", Small)
+    register("static", PagesSitemap)
+    articles(25)
+    run_command("build_sitemaps", "article")
+    return use(settings, one="Few")
+
+
+def words(html: str) -> str:
+    """Return the text of a page's content, with single spaces."""
+    html = html[html.index('id="content-main"') :].replace("\xa0", " ")
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def index(client: Client) -> str:
+    return words(text(client, ""))
+
+
+def crawled(name: str, count: int, document: str = "sitemap.xml") -> None:
+    now = time.time()
+    Read.objects.create(
+        document=document,
+        crawler=name,
+        full=count,
+        unchanged=2 * count,
+        first_at=now - 9000,
+        last_at=now - 500,
+    )
+
+
+# What it shows
+
+
+def test_sections_are_shown_with_their_sums(site: Any, admin_client: Client) -> None:
+    Page.objects.filter(section__name="article", number=1).update(bad=2, error="why")
+    week = lately.today() - dt.timedelta(days=7)
+    DailyCount.objects.create(day=week, topic="entries", name="article", number=20)
+    Change.objects.create(section="article", key='["1"]', at=time.time(), page=2)
+    shown = index(admin_client)
+    entries = sum(Page.objects.values_list("entries", flat=True))
+    assert entries == 25
+    assert "article 1 page in error 2 rows left out 25 +5 3" in shown
+    assert "All sections" in shown
+    assert "Section &#x27;article&#x27; is in error: why" in shown
+    assert "stale" not in shown
+
+
+def test_growth_is_counted_from_the_same_day_a_week_ago(
+    site: Any, admin_client: Client, register: Any
+) -> None:
+    """Of each section whose number was known then, and of these together."""
+    register("unbuilt", Small)
+    known = {
+        # Nobody knows what it lists: its pages are lost.
+        "unbuilt": {7: 9},
+        "article": {6: 24, 7: 20, 8: 1},
+        "static": {7: 5},
+        # No longer registered: it is in no row, and not in the sum.
+        "former": {7: 1000},
+    }
+    for name, counts in known.items():
+        for ago, number in counts.items():
+            day = lately.today() - dt.timedelta(days=ago)
+            DailyCount.objects.create(
+                day=day, topic="entries", name=name, number=number
+            )
+    run_command("build_sitemaps", "static")
+    shown = index(admin_client)
+    assert "article none 25 +5 3 " in shown
+    assert "static none 2 -3 1 " in shown
+    assert "unbuilt Not built yet." in shown
+    assert "All sections none 27 +2 4 " in shown
+    DailyCount.objects.filter(name="article").delete()
+    assert "article none 25 – 3 " in index(admin_client), "nobody knows"
+
+
+def test_engines_are_shown_before_anything_was_sent(
+    site: Any, admin_client: Client, settings: Any
+) -> None:
+    assert "www.example.com ready, nothing sent yet 0 – –" in index(admin_client)
+    happened("/a/", "/b/")
+    run()
+    EngineState.objects.update(
+        failures=1, message="It does not answer.", paused_until=time.time() + 110
+    )
+    shown = index(admin_client)
+    assert "paused It does not answer. Next try in 1 minute. 0 2 accepted" in shown
+    EngineState.objects.update(problem="No key file.")
+    assert "cannot be notified: No key file." in index(admin_client)
+    use(settings)
+    assert "No engine is configured" in index(admin_client)
+    settings.SITEMAPS_PLUS = {"ENGINES": {"one": {"BACKEND": "no.such"}}}
+    assert "cannot be imported" in index(admin_client)
+
+
+def test_what_other_apps_show_is_shown_and_so_is_that_one_fails(
+    site: Any, admin_client: Client, settings: Any
+) -> None:
+    """Whatever they show before they fail: nobody takes half of it for all."""
+    assert "It rains" not in index(admin_client)
+    app = "tests.contrib.insight.weather.Weather"
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, app]
+    assert "It rains, admin." in index(admin_client)
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "WEATHER": "hail"}
+    shown = index(admin_client)
+    assert "It rains" not in shown
+    assert "tests.contrib.insight could not look, so this is not known" in shown
+    assert "LookupError: &lt;hail&gt;" in shown
+    assert "Who read the sitemaps" in shown
+
+
+def test_readers_and_charts_are_shown(site: Any, admin_client: Client) -> None:
+    assert "Nobody so far." in index(admin_client)
+    crawled("Googlebot", 1000)
+    crawled("Googlebot", 234, "sitemap-article-1.xml")
+    crawled("", 7)
+    today = lately.today()
+    for name, outcome, number in (
+        ("Googlebot", "200", 30),
+        ("Googlebot", "304", 4),
+        ("", "200", 7),
+    ):
+        DailyCount.objects.create(
+            day=today, topic="reads", name=name, outcome=outcome, number=number
+        )
+    html = text(admin_client, "")
+    shown = words(html)
+    assert "Googlebot 8 minutes ago 2 1,234 2,468" in shown
+    assert "other clients 8 minutes ago 1 7 14" in shown
+    assert "<title>Googlebot: 30 whole file (200)</title>" in html
+    assert "Googlebot 30 4 others 7 0" in shown, "the chart's numbers as a table"
+    assert "Googlebot" in words(text(admin_client, "read/?crawler=Googlebot"))
+    listed = words(text(admin_client, "read/?crawler=-"))
+    assert "other clients" in listed
+    assert "sitemap-article-1.xml" not in listed
+    found = text(admin_client, "read/?q=sitemap-article-1.xml")
+    assert f'href="{BASE}/sitemap-article-1.xml"' in found
+    assert "1 reader" in found
+
+
+def test_removals_on_hold_are_shown(site: Any, admin_client: Client) -> None:
+    assert "Nothing: all that was looked at is in order." in index(admin_client)
+    happened("/gone/", kind=UrlChange.Kind.REMOVED, on_hold=True)
+    shown = index(admin_client)
+    assert "1 removed URL is on hold until you confirm it: manage.py" in shown
+
+
+def test_the_check_says_what_is_wrong(site: Any, admin_client: Client) -> None:
+    assert "robots.txt, keys and credentials" in index(admin_client)
+    response = admin_client.post(f"{ADMIN}/enginestate/check/")
+    shown = words(response.content.decode())
+    assert "the site fine DEBUG is off." in shown
+    # Nobody answers there.
+    assert "Something keeps search engines from being notified" in shown
+    assert "the site wrong" in shown
+    assert admin_client.get(f"{ADMIN}/enginestate/check/").status_code == 302
+
+
+def test_a_page_shows_who_read_it(site: Any, admin_client: Client) -> None:
+    page = Page.objects.filter(section__name="article", number=1).get()
+    crawled("Googlebot", 1234, "sitemap-article-1.xml")
+    crawled("bingbot", 5, "sitemap-article-2.xml")
+    shown = words(text(admin_client, f"page/{page.pk}/change/"))
+    assert "Googlebot 8 minutes ago 1,234 2,468" in shown
+    assert "bingbot" not in shown
+
+
+def test_each_site_has_a_page_of_its_own(
+    site: Any, admin_client: Client, settings: Any
+) -> None:
+    blog = {"blog": {"BASE_URL": "https://blog.example.com"}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SITES": blog}
+    crawled("Googlebot", 5)
+    crawled("bingbot", 6)
+    Read.objects.filter(crawler="bingbot").update(site="blog")
+    shown = index(admin_client)
+    assert "Googlebot" in shown
+    assert "bingbot" not in shown
+    html = text(admin_client, "?site=blog")
+    assert "bingbot" in words(html)
+    assert "Googlebot" not in words(html)
+    assert 'href="?site=blog" aria-current="page"' in html
+    assert '<input type="hidden" name="site" value="blog">' in html
+
+
+def test_it_says_where_readers_are_not_counted(
+    site: Any, admin_client: Client, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BACKGROUND": False}
+    assert "Readers are not counted: BACKGROUND is off." in index(admin_client)
+
+
+# Who may see what
+
+
+def test_each_part_is_for_those_who_may_view_it(site: Any) -> None:
+    client = staff("view_read")
+    crawled("Googlebot", 5)
+    shown = words(client.get("/admin/sitemaps_plus_insight/").content.decode())
+    assert "Who read the sitemaps" in shown
+    for heading in (
+        "Sections",
+        "Search engines",
+        "The last audits",
+        "What happened to",
+    ):
+        assert heading not in shown
+    assert client.get(f"{ADMIN}/urlchange/story/?url=/").status_code == 403
+    assert client.post(f"{ADMIN}/enginestate/check/").status_code == 403
+    other = Client()
+    other.force_login(User.objects.create_user("visitor", password="x"))
+    assert other.get(f"{ADMIN}/").status_code == 302
+
+
+def group_of_the_docs() -> Group:
+    """Run the lines of the documentation that make a group."""
+    page = (Path(__file__).parents[3] / "docs" / "admin.md").read_text()
+    lines = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert lines is not None
+    namespace: dict[str, Any] = {}
+    exec(lines[1], namespace)  # noqa: S102 (our own documentation)
+    return Group.objects.get()
+
+
+def test_the_group_of_the_docs_may_look_and_retry_and_nothing_else(site: Any) -> None:
+    group = group_of_the_docs()
+    happened("/a/")
+    run()
+    client = staff()
+    user = User.objects.get(username="staff")
+    user.groups.add(group)
+    for name in LISTS:
+        shown = text(client, f"{name}/")
+        assert "Add " not in words(shown)
+    assert "retry" in text(client, "submission/")
+    assert "robots.txt, keys and credentials" in index(client)
+    assert client.post(f"{ADMIN}/enginestate/check/").status_code == 200
+    for name, action in (("page", "rebuild"), ("urlchange", "confirm")):
+        assert f'value="{action}"' not in text(client, f"{name}/")
+    row = Page.objects.all()[0]
+    response = client.post(f"{ADMIN}/page/{row.pk}/change/", {"number": 7})
+    assert response.status_code == 403
+    assert client.post(f"{ADMIN}/page/{row.pk}/delete/").status_code == 403
+    changing = Permission.objects.filter(group=group, codename__regex="^(add|delete)_")
+    assert not changing.exists()
+
+
+# What it costs
+
+
+def fill(count: int) -> None:
+    """Have so many rows more of everything that the page sums up."""
+    happened(*(f"/{count}/{n}/" for n in range(count)))
+    run()
+    for number in range(count):
+        crawled("Googlebot", 3, f"sitemap-{count}-{number}.xml")
+        EngineState.objects.create(engine="one", host=f"h{count}-{number}.example.com")
+        day = lately.today() - dt.timedelta(days=number % 30)
+        DailyCount.objects.create(
+            day=day, topic="reads", name=f"{count}-{number}", outcome="200", number=1
+        )
+        Change.objects.create(section="article", key=f'["{number}"]', at=1.0)
+    articles(count)
+    run_command("build_sitemaps")
+
+
+def test_the_number_of_queries_does_not_grow(site: Any, admin_client: Client) -> None:
+    fill(3)
+    index(admin_client)
+    few = queries_of(admin_client, "")
+    fill(40)
+    many = queries_of(admin_client, "")
+    assert len(many) == len(few), "\n".join(many)
+    assert len(many) <= 20
+
+
+# How it is written
+
+
+class Markup(HTMLParser):
+    """Collects what a strict policy forbids, and what refers to nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forbidden: list[str] = []
+        self.styles: list[str] = []
+        self.ids: list[str] = []
+        self.named: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "style" or (tag == "script" and not given.get("src")):
+            is_data = given.get("type", "") in ("application/json",)
+            self.forbidden += [] if is_data else [tag]
+        self.forbidden += [
+            f"{tag} {name}"
+            for name in given
+            if name == "style" or name.startswith("on")
+        ]
+        if tag == "link" and given.get("rel") == "stylesheet":
+            self.styles.append(given.get("href") or "")
+        if "id" in given:
+            self.ids.append(given["id"] or "")
+        for name in ("aria-labelledby", "for"):
+            self.named += (given.get(name) or "").split()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        *(f"{name}/" for name in LISTS),
+        "urlchange/story/?url=/articles/article-1/",
+        "page/{page}/change/",
+        "submission/{submission}/change/",
+    ],
+)
+def test_a_strict_policy_forbids_nothing_of_it(
+    site: Any, admin_client: Client, path: str
+) -> None:
+    happened("/a/")
+    run()
+    crawled("Googlebot", 5)
+    DailyCount.objects.create(
+        day=lately.today(), topic="reads", name="Googlebot", outcome="200", number=1
+    )
+    page = Page.objects.all()[0].pk
+    submission = site_submission()
+    is_strict(text(admin_client, path.format(page=page, submission=submission)))
+
+
+def is_strict(html: str) -> None:
+    """Check that a strict policy forbids nothing of a page, and all ids are there."""
+    markup = Markup()
+    markup.feed(html)
+    assert markup.forbidden == []
+    own = [href for href in markup.styles if "django_sitemaps_plus" in href]
+    assert own == ["/static/django_sitemaps_plus/admin.css"]
+    assert len(set(markup.ids)) == len(markup.ids)
+    assert set(markup.named) <= set(markup.ids)
+
+
+def site_submission() -> int:
+    found = Submission.objects.values_list("pk", flat=True).first()
+    assert found is not None
+    return found
+
+
+def test_numbers_in_charts_are_those_of_svg_in_every_language(
+    site: Any, admin_client: Client, settings: Any
+) -> None:
+    settings.LANGUAGE_CODE = "de"
+    settings.USE_THOUSAND_SEPARATOR = True
+    DailyCount.objects.create(
+        day=lately.today(), topic="entries", name="article", number=1_234_567
+    )
+    html = text(admin_client, "")
+    for attribute in re.findall(
+        r'<(?:rect|text)[^>]* (?:x|y|width|height)="([^"]*)"', html
+    ):
+        assert re.fullmatch(r"\d+(\.\d)?", attribute)
+    assert "1.234.567" in html

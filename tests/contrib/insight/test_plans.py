@@ -1,0 +1,175 @@
+"""The admin and what monitors a site read by an index, however much there is."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.test import Client, RequestFactory
+
+from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.contrib.insight.admin import base
+from django_sitemaps_plus.contrib.insight.admin.overview import overview
+from django_sitemaps_plus.contrib.insight.metrics import metrics
+from django_sitemaps_plus.contrib.insight.models import DailyCount, Read
+from django_sitemaps_plus.delivery.models import digest_of
+from django_sitemaps_plus.models import (
+    Change,
+    EngineState,
+    Page,
+    Section,
+    Submission,
+    UrlChange,
+)
+from django_sitemaps_plus.pagination import lately
+from tests.contrib.insight.test_pages import address
+from tests.contrib.insight.test_story import story
+from tests.support.helpers import ArticleSitemap
+from tests.support.ledger_kinds import VENDOR
+from tests.support.outbox_world import BASE, use
+from tests.support.plans import Statement, analyze, scans, statements, touched
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+#: Enough rows that no planner prefers to read them all; SQLite never does.
+ROWS = 600 if VENDOR == "sqlite" else 6_000
+MODELS = (Change, DailyCount, Page, Read, Submission, UrlChange)
+
+
+@pytest.fixture
+def full(settings: Any) -> None:
+    """Very much of this site, and as much of another one."""
+    use(settings, one="Few")
+    EngineState.objects.create(engine="one", host="www.example.com")
+    section = Section.objects.create(site="other", name="article")
+    now, today = time.time(), lately.today()
+    own = Section.objects.create(site="1", name="article")
+    rows: list[Any] = [Page(section=own, number=n, position=n) for n in range(20)]
+    for number in range(ROWS):
+        url = f"/{number}/"
+        site = "1" if number % 3 else "other"
+        rows += [
+            Change(
+                site="other",
+                section="article",
+                key=f"[{number}]",
+                at=now,
+                reported_at=now + number,
+            ),
+            Page(section=section, number=number, position=number),
+            DailyCount(site="other", day=today, topic="reads", name=str(number)),
+            Read(
+                site="other", document=url, crawler="bingbot", first_at=now, last_at=now
+            ),
+            Submission(
+                site=site,
+                engine="one",
+                url=f"{BASE}{url}",
+                digest=digest_of(f"{BASE}{url}"),
+                host="www.example.com",
+                state="accepted" if number % 50 else "pending",
+                live=None if number % 50 else True,
+                due_at=None if number % 50 else now,
+                created_at=now,
+            ),
+            UrlChange(
+                site=site,
+                section="article",
+                kind="changed",
+                location=url,
+                digest=location_digest(url),
+                at=now,
+                queued_at=now,
+            ),
+        ]
+    for model in MODELS:
+        some = [row for row in rows if type(row) is model]
+        model._default_manager.bulk_create(some, batch_size=500)
+        analyze(model._meta.db_table)
+
+
+def check(found: list[Statement], least: int, models: Any = MODELS) -> None:
+    """Check that each statement reads the large tables by an index."""
+    tables = [model._meta.db_table for model in models]
+    large = [one for one in found if any(table in one[0] for table in tables)]
+    assert len(large) >= least
+    for statement in large:
+        # Sections are few: whether they are scanned is for the planner to say.
+        assert scans(statement, *tables) == [], statement
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "submission/?state__exact=failed",
+        "submission/?q=/17/",
+        "urlchange/?kind=removed",
+        "urlchange/?on_hold=yes",
+        "urlchange/?q=/17/",
+        "change/",
+        "change/?of=article",
+        "read/?crawler=-",
+        "read/?since=3600",
+    ],
+)
+def test_lists_read_by_indexes_whatever_their_filters(
+    full: None, admin_client: Client, register: Any, path: str
+) -> None:
+    """Of what matches few rows: else a scan ends at the rows that a list counts."""
+    register("article", ArticleSitemap)
+    with statements("sitemaps_plus_") as found:
+        admin_client.get(address(path))
+    check(found, 2)
+
+
+def test_what_is_new_is_counted_without_reading_what_is_old(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planners think that new rows lie everywhere, while they are the last ones."""
+    monkeypatch.setattr(base, "MOST", 150)
+    now, old = time.time(), 6 * 86_400
+    UrlChange.objects.bulk_create(
+        UrlChange(
+            section="article",
+            kind="changed",
+            location="/",
+            at=now - old + old * n / ROWS,
+        )
+        for n in range(ROWS)
+    )
+    analyze(UrlChange._meta.db_table)
+    with statements("sitemaps_plus_urlchange") as found:
+        admin_client.get("/admin/sitemaps_plus/urlchange/?since=86400")
+    check(found, 2)
+    read = [touched(statement) for statement in found]
+    assert all(number is None or number < ROWS / 10 for number in read), read
+
+
+def test_the_index_and_a_story_read_by_indexes(
+    full: None, admin_client: Client
+) -> None:
+    request = RequestFactory().get("/")
+    request.user = User(is_superuser=True, is_active=True)
+    with statements("sitemaps_plus_") as found:
+        overview(request)
+    check(found, 6)
+    request.user = AnonymousUser()
+    with statements("sitemaps_plus_") as found:
+        overview(request)
+    assert found == [], "what may not be viewed is not read"
+    with statements("sitemaps_plus_") as found:
+        story(admin_client, f"{BASE}/17/")
+    check(found, 2)
+
+
+def test_the_numbers_for_monitoring_are_read_by_indexes(
+    full: None, register: Any
+) -> None:
+    register("article", ArticleSitemap)
+    Change.objects.create(section="article", key="[1]", at=time.time())
+    with statements("sitemaps_plus_") as found:
+        numbers = metrics()
+    assert numbers.waiting == 1 + ROWS // 75
+    check(found, 4)

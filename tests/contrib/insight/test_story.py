@@ -1,0 +1,447 @@
+"""The search box: the whole story of a URL, by look-ups on indexes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import re
+import time
+from typing import Any
+
+import pytest
+from django.apps.registry import Apps
+from django.db import connection, models
+from django.db.models import F
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps_plus import NewsSitemap, Route, Sitemap
+from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.contrib.insight.models import Read
+from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.engines.base import Answer, Outcome
+from django_sitemaps_plus.models import (
+    Change,
+    EngineState,
+    Page,
+    PageFile,
+    UrlChange,
+)
+from django_sitemaps_plus.serving import lookup
+from tests.contrib.insight.test_overview import words
+from tests.contrib.insight.test_pages import ADMIN, Small, text
+from tests.support.factories import articles
+from tests.support.helpers import PagesSitemap, run_command
+from tests.support.ledger_world import place
+from tests.support.outbox_world import BASE, happened, run, use
+from tests.testapp.models import Article, ByDay, Leaflet, Note, Poster
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+class Notes(Sitemap):
+    """Notes in several languages, by a column with an index."""
+
+    model = Note
+    i18n = True
+    limit = 30
+    location = Route("note", number=F("number"))
+
+
+class ByMethod(Small):
+    """Says its URLs by a method, so that only names of columns can lead to a row."""
+
+    def location(self, item: Any) -> str:
+        return str(item.get_absolute_url())
+
+
+def story(client: Client, url: str) -> str:
+    response = client.get(f"{ADMIN}/urlchange/story/", {"url": url})
+    assert response.status_code == 200
+    return words(response.content.decode())
+
+
+def tell(url: str, **values: Any) -> None:
+    """Have something happened to a URL."""
+    happened(url, digest=location_digest(url), **values)
+
+
+def test_the_whole_story_of_a_url(
+    register: Any, settings: Any, admin_client: Client
+) -> None:
+    register("notes", Notes)
+    engine = use(settings, one="Few")
+    Note.objects.bulk_create(Note(number=n) for n in range(1, 41))
+    run_command("build_sitemaps")
+    url = "/en/notes/17/"
+    now = time.time()
+    tell(url, kind=UrlChange.Kind.ADDED, section="notes", at=now - 720)
+    engine.answers.append(
+        Answer(outcome=Outcome.REJECTED, status=422, message="Another host.")
+    )
+    run()
+    shown = story(admin_client, f"{BASE}{url}")
+    page = shown.partition("Listed on ")[2].split(",")[0].strip()
+    assert page in {str(page) for page in Page.objects.all()}
+    pk = Note.objects.get(number=17).pk
+    assert f"Its row note {pk}: 17" in shown
+    assert "(12 minutes ago)" in shown.partition("Listed since")[2][:80]
+    assert "added" in shown
+    assert "one added rejected" in shown
+    assert "422 Another host." in shown
+    Read.objects.create(
+        document=f"sitemap-{page}.xml",
+        crawler="Googlebot",
+        full=3,
+        unchanged=1234,
+        first_at=now,
+        last_at=now - 120,
+    )
+    assert f"Googlebot sitemap-{page}.xml" in story(admin_client, url)
+    Change.objects.create(
+        section="notes",
+        key=f'["{pk}"]',
+        at=now,
+        page=int(page.rpartition("-")[2]),
+    )
+    assert "Saved, and its page not built since" in story(admin_client, url)
+
+
+def test_a_row_is_found_by_an_indexed_column_without_reading_pages(
+    register: Any, admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("notes", Notes)
+    Note.objects.bulk_create(Note(number=n) for n in range(1, 41))
+    run_command("build_sitemaps")
+    monkeypatch.setattr(lookup, "SECONDS", -1.0)
+    assert f"Its row note {Note.objects.get(number=40).pk}: 40" in story(
+        admin_client, "/de/notes/40/"
+    )
+    with CaptureQueriesContext(connection) as found:
+        story(admin_client, "/de/notes/40/")
+    few = len(found)
+    Note.objects.bulk_create(Note(number=n) for n in range(41, 200))
+    run_command("build_sitemaps")
+    with CaptureQueriesContext(connection) as found:
+        story(admin_client, "/de/notes/40/")
+    assert len(found) == few
+
+
+def test_a_row_is_found_by_a_path_that_django_does_not_serve(
+    register: Any, admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = Route("/{language}/ü/n-{number}", number=F("number"))
+    register("notes", type("Paths", (Notes,), {"location": location}))
+    Note.objects.bulk_create(Note(number=n) for n in range(1, 41))
+    run_command("build_sitemaps")
+    monkeypatch.setattr(lookup, "SECONDS", -1.0)
+    assert f"Its row note {Note.objects.get(number=40).pk}: 40" in story(
+        admin_client, "/de/ü/n-40"
+    )
+    for url in ("/fr/ü/n-40", "/de/ü/n-x", "/de/ü/n-40/", "/de/notes/40/"):
+        assert "Its row" not in story(admin_client, url)
+
+
+@pytest.mark.parametrize("sitemap", [Small, ByMethod])
+def test_without_an_index_pages_are_searched(
+    register: Any,
+    admin_client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    sitemap: type,
+) -> None:
+    register("static", PagesSitemap)
+    register("article", sitemap)
+    made = articles(40)
+    run_command("build_sitemaps")
+    url = made[35].get_absolute_url()
+    shown = story(admin_client, url)
+    assert "Listed on article-4" in shown
+    assert f"Its row article {made[35].pk}: {made[35].slug}" in shown
+    assert "more than 7 days ago" in shown
+    assert "Listed on static-1" in story(admin_client, "/about/")
+    # As somebody may type it.
+    assert "Listed on static-1" in story(admin_client, " http://www.example.com/about/")
+    assert "Listed on no page" in story(admin_client, "/articles/none/")
+    # Its pattern has a parameter that is no column here.
+    assert "Listed on no page" in story(admin_client, "/en/notes/1/")
+    monkeypatch.setattr(lookup, "SECONDS", -1.0)
+    stored = Page.objects.exclude(checksum="").count()
+    searched = "not found. 0 pages were searched, {} more were not"
+    assert searched.format(stored) in story(admin_client, url)
+    monkeypatch.undo()
+    found = lookup.places("/articles/none/", place())
+    assert (found.searched, found.left) == (stored, 0)
+
+
+def test_a_value_that_no_row_can_have_is_not_listed(
+    register: Any, admin_client: Client
+) -> None:
+    located = {"model": ByDay, "location": Route("day", day=F("day"))}
+    register("days", type("Days", (Sitemap,), located))
+    run_command("build_sitemaps")
+    assert "Listed on no page" in story(admin_client, "/days/2026-02-30/")
+
+
+def test_a_page_whose_bytes_are_lost_is_not_said_to_list_a_url(
+    register: Any, admin_client: Client
+) -> None:
+    register("static", PagesSitemap)
+    run_command("build_sitemaps")
+    assert "Listed on static-1" in story(admin_client, "/about/")
+    PageFile.objects.all().delete()
+    assert "Listed on no page" in story(admin_client, "/about/")
+
+
+def test_rows_are_looked_for_only_where_an_index_begins_with_the_column() -> None:
+    """Else the admin's search would read a large table from end to end."""
+
+    class Meta:
+        app_label = "story"
+        apps = Apps()
+        indexes = (models.Index(fields=["-indexed", "behind"], name="one"),)
+        constraints = (
+            models.UniqueConstraint(fields=["constrained", "behind"], name="two"),
+        )
+        unique_together = (("together", "behind"),)
+
+    names = ("indexed", "constrained", "together", "behind", "plain")
+    columns: dict[str, Any] = {name: models.IntegerField() for name in names}
+    columns |= {
+        "unique": models.IntegerField(unique=True),
+        "own": models.IntegerField(db_index=True),
+    }
+    model: Any = type(
+        "Row", (models.Model,), {"__module__": __name__, "Meta": Meta, **columns}
+    )
+    found = {
+        name for name in ("pk", "nothing", *columns) if lookup._is_indexed(model, name)
+    }
+    assert found == {"pk", "indexed", "constrained", "together", "unique", "own"}
+
+
+def test_what_is_saved_and_not_yet_listed_says_so(
+    register: Any, admin_client: Client
+) -> None:
+    register("notes", Notes)
+    Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    Note.objects.create(number=2)
+    assert "not yet: its row is to be listed" in story(admin_client, "/en/notes/2/")
+
+
+def test_urls_are_shown_decoded_and_linked_encoded(
+    register: Any, admin_client: Client
+) -> None:
+    located = {"model": Article, "location": Route("word", slug=F("slug"))}
+    register("words", type("Words", (Sitemap,), located))
+    articles(1, slug="größe")
+    run_command("build_sitemaps")
+    for entered in ("/wörter/größe/", "/w%C3%B6rter/gr%C3%B6%C3%9Fe/"):
+        response = admin_client.get(f"{ADMIN}/urlchange/story/", {"url": entered})
+        page = response.content.decode()
+        assert 'href="https://www.example.com/w%C3%B6rter/gr%C3%B6%C3%9Fe/"' in page
+        assert ">https://www.example.com/wörter/größe/</a>" in page
+        assert "Listed on words-1" in words(page)
+    # What turns the text around is not decoded.
+    response = admin_client.get(f"{ADMIN}/urlchange/story/", {"url": "/a‮b/"})
+    assert "/a%E2%80%AEb/</a>" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("entered", "problem"),
+    [
+        ("https://elsewhere.example.org/", "not a URL of https://www.example.com"),
+        ("www.example.com.elsewhere.org/", "neither a path nor an http(s) URL"),
+        ("no path", "neither a path nor an http(s) URL"),
+        ("/\x00", "control character"),
+    ],
+)
+def test_what_is_no_url_of_the_site_is_said(
+    admin_client: Client, entered: str, problem: str
+) -> None:
+    assert "This is not a URL of the site: " in story(admin_client, entered)
+    assert problem in story(admin_client, entered)
+
+
+def test_a_url_may_be_copied_out_of_a_sitemap(admin_client: Client) -> None:
+    tell("/?a=1&copy=2", section="shop")
+    for entered in ("/?a=1&copy=2", "/?a=1&amp;copy=2"):
+        assert "changed" in story(admin_client, entered)
+
+
+@pytest.mark.parametrize(
+    "entered",
+    [
+        "www.example.com/en/notes/1/",
+        "//WWW.example.com/en/notes/1/",
+        "https://www.example.com/en/notes/1/#part",
+        "en/notes/1/",
+        '"https://www.example.com/en/notes/1/"',
+        "\u201e/en/notes/1/\u201c",
+        "<https://www.example.com/en/notes/1/>",
+        "view-source:https://www.example.com/en/notes/1/",
+    ],
+)
+def test_what_people_paste_is_understood(
+    register: Any, admin_client: Client, entered: str
+) -> None:
+    register("notes", Notes)
+    Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    assert "Listed on notes-1" in story(admin_client, entered)
+
+
+def test_of_an_unknown_url_it_says_what_may_be_meant(
+    register: Any, admin_client: Client
+) -> None:
+    register("notes", Notes)
+    register("static", PagesSitemap)
+    located = {"model": Article, "location": Route("word", slug=F("slug"))}
+    register("words", type("Words", (Sitemap,), located))
+    Note.objects.create(number=1)
+    articles(1, slug="größe")
+    run_command("build_sitemaps")
+    for entered, meant in (
+        ("/en/notes/1", "/en/notes/1/"),
+        ("/en/notes/1/?utm_source=x&gclid=y", "/en/notes/1/"),
+        ("/About", "/about/"),
+        ("/about/index.html", "/about/"),
+        ("en/notes/1/index.php?utm_source=x", "/en/notes/1/"),
+        ("/%65n/n%6ftes/1", "/en/notes/1/"),
+        ("/w%c3%b6rter/gr%c3%b6%c3%9fe/", "/wörter/größe/"),
+    ):
+        assert f"You may mean: {BASE}{meant}" in story(admin_client, entered)
+    response = admin_client.get(f"{ADMIN}/urlchange/story/", {"url": "/About"})
+    assert 'href="?url=%2Fabout%2F"' in response.content.decode()
+    assert "You may mean" not in story(admin_client, "/nothing/")
+    assert "You may mean" not in story(admin_client, "/about/")
+
+
+def broken(self: Any, item: Any) -> str:
+    if item.number == 17:
+        raise LookupError("no such thing")
+    return f"/en/notes/{item.number}/"
+
+
+NOTES = {"model": Note, "location": Route("note", number=F("number"))}
+DAYS = {"model": ByDay, "location": Route("day", day=F("day"))}
+THINGS = {"location": Route("thing", code=F("name"))}
+FEW = Note.objects.exclude(number=17)
+
+
+@pytest.mark.parametrize(
+    ("base", "declared", "url", "why"),
+    [
+        (
+            Sitemap,
+            {**NOTES, "items": lambda self: FEW.all()},
+            "/en/notes/17/",
+            "17: items() of section some does not return it",
+        ),
+        (
+            Sitemap,
+            {**NOTES, "exclude": [re.compile("notes/1[67]")]},
+            "/en/notes/17/",
+            "17: the pattern notes/1[67] keeps it out of section some",
+        ),
+        (
+            Sitemap,
+            {"model": Note, "location": broken},
+            "/en/notes/17/",
+            "17: it is left out of section some: LookupError: no such thing",
+        ),
+        (
+            NewsSitemap,
+            {**DAYS, "publication_date": F("moment"), "item_title": "A day"},
+            "/days/2026-01-02/",
+            ": section some lists the news of two days: not this",
+        ),
+        (
+            Sitemap,
+            {"model": Leaflet, **THINGS},
+            "/things/off/",
+            ": in_sitemap keeps it out of section some",
+        ),
+        (
+            Sitemap,
+            {"model": Poster, **THINGS},
+            "/things/hidden/",
+            ": in_sitemap keeps it out of section some",
+        ),
+    ],
+)
+def test_it_says_why_a_row_is_not_listed(
+    register: Any,
+    settings: Any,
+    admin_client: Client,
+    base: type,
+    declared: dict[str, Any],
+    url: str,
+    why: str,
+) -> None:
+    settings.SITEMAPS_PLUS = {"PUBLICATION_NAME": "The News"}
+    register("some", type("Some", (base,), declared))
+    Note.objects.bulk_create(Note(number=n) for n in (3, 17))
+    then = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    ByDay.objects.create(day=then.date(), moment=then, amount=1)
+    Leaflet.objects.create(name="off", in_sitemap=False)
+    Poster.objects.create(name="hidden")
+    run_command("build_sitemaps")
+    shown = story(admin_client, url)
+    assert "Listed on no page" in shown
+    assert why in html.unescape(shown)
+    assert "Why not" not in story(admin_client, "/en/notes/3/")
+    assert "Why not" not in story(admin_client, "/en/notes/4/")
+
+
+def test_a_row_of_another_url_is_no_reason(register: Any, admin_client: Client) -> None:
+    """The columns have the same names, and the URL is not the row's."""
+    located = {"model": Note, "location": F("number"), "items": lambda self: FEW.all()}
+    register("some", type("Some", (Sitemap,), located))
+    Note.objects.create(number=17)
+    assert "Why not" not in story(admin_client, "/en/notes/17/")
+
+
+def test_a_url_that_moved_is_not_said_to_be_listed_for_long(
+    register: Any, admin_client: Client
+) -> None:
+    register("notes", Notes)
+    note = Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    Note.objects.filter(pk=note.pk).update(number=2)
+    shown = story(admin_client, "/en/notes/1/")
+    assert "But no row has it any more: its page will be built again" in shown
+    tell("/en/notes/1/", section="other", at=time.time() - 60)
+    assert "Listed since" not in story(admin_client, "/en/notes/1/")
+    now = time.time()
+    tell("/about/", section="static", kind=UrlChange.Kind.REMOVED, at=now - 60)
+    register("static", PagesSitemap)
+    run_command("build_sitemaps")
+    assert "Listed on static-1" in story(admin_client, "/about/")
+    UrlChange.objects.filter(kind="added").delete()
+    assert "Listed since" not in story(admin_client, "/about/")
+
+
+def test_what_waits_for_a_paused_engine_is_not_due_now(
+    admin_client: Client, settings: Any
+) -> None:
+    use(settings, one="Few")
+    tell("/a/")
+    outbox.enqueue()
+    EngineState.objects.update(paused_until=time.time() + 7300)
+    for shown in (story(admin_client, "/a/"), words(text(admin_client, "submission/"))):
+        assert "waiting due in 2 hours" in shown
+    EngineState.objects.update(paused_until=0, exhausted_until=time.time() + 7300)
+    assert "waiting due in 2 hours" in story(admin_client, "/a/")
+    settings.DEBUG = True
+    assert "waits: nothing is sent from here" in story(admin_client, "/a/")
+
+
+def test_a_url_of_another_host_that_was_listed_has_a_story(
+    admin_client: Client, settings: Any
+) -> None:
+    use(settings, one="Few")
+    tell("https://shop.example.com/x/", section="shop")
+    shown = story(admin_client, "https://shop.example.com/x/")
+    assert "Listed on no page" in shown
+    assert "changed" in shown

@@ -1,0 +1,171 @@
+"""The admin: what was submitted, what engines answered, and who may retry it."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+
+from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
+from django_sitemaps_plus.models import EngineState, Submission
+from tests.contrib.insight.test_pages import act, queries_of, staff, text
+from tests.support.outbox_world import BASE, happened, rows, run, use
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+REFUSED = Answer(
+    outcome=Outcome.REJECTED,
+    status=422,
+    excerpt="<script>alert(1)</script>\nsecond line",
+    message="The host is another.",
+)
+
+
+@pytest.fixture
+def told(settings: Any) -> Any:
+    """Give an engine that accepted one URL, refused one, and waits with one."""
+    engine = use(settings, one="Few")
+    happened("/fine/")
+    run()
+    engine.answers.append(REFUSED)
+    happened("/bad/")
+    run()
+    engine.answers.append(Answer(outcome=Outcome.UNAVAILABLE, message="It sleeps."))
+    happened("/later/")
+    run()
+    return engine
+
+
+def test_each_state_is_shown_and_found(told: Any, admin_client: Client) -> None:
+    shown = text(admin_client, "submission/")
+    for state in ("accepted", "rejected", "pending"):
+        assert shown.count(f'class="sitemaps-{state}"') == 1
+        found = text(admin_client, f"submission/?state__exact={state}")
+        assert found.count('<strong class="sitemaps-') == 1
+    assert f'href="{BASE}/fine/"' in shown
+    assert "The host is another." in shown
+    assert "in 9\xa0minutes" in shown or "in 10\xa0minutes" in shown
+    assert (
+        text(admin_client, "submission/?engine=two").count('<strong class="sitemaps-')
+        == 0
+    )
+
+
+def test_the_answer_is_shown_in_full_and_escaped(
+    told: Any, admin_client: Client
+) -> None:
+    row = Submission.objects.get(state="rejected")
+    shown = text(admin_client, f"submission/{row.pk}/change/")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; second line</pre>" in shown
+    assert "422" in shown
+    assert 'name="_save"' not in shown
+
+
+def test_what_waits_says_why(told: Any, admin_client: Client) -> None:
+    row = Submission.objects.get(state="pending")
+    assert "It sleeps." in text(admin_client, f"submission/{row.pk}/change/")
+    EngineState.objects.update(paused_until=0, problem="No key file.")
+    assert "No key file." in text(admin_client, f"submission/{row.pk}/change/")
+    EngineState.objects.update(problem="")
+    with override_settings(DEBUG=True):
+        assert "DEBUG is on" in text(admin_client, f"submission/{row.pk}/change/")
+
+
+def test_what_was_sent_a_moment_ago_says_why_it_waits(
+    told: Any, admin_client: Client
+) -> None:
+    EngineState.objects.update(paused_until=0)
+    happened("/fine/")
+    outbox.enqueue()
+    for state, waits in (("pending", True), ("accepted", False)):
+        row = Submission.objects.get(url=f"{BASE}/fine/", state=state)
+        shown = text(admin_client, f"submission/{row.pk}/change/")
+        assert ("The same URL was submitted" in shown) is waits
+        assert ("just now</time>." in shown) is waits
+    assert re.search(r"\b\d+\.\d\d s\b", shown), "how long it took"
+
+
+def test_who_may_can_submit_it_again(told: Any, admin_client: Client) -> None:
+    row = Submission.objects.get(state="rejected")
+    client = staff("view_submission")
+    assert "retry" not in text(client, "submission/")
+    act(client, "submission/", "retry", [row])
+    assert ("/bad/", "rejected") in rows()
+    shown = act(admin_client, "submission/", "retry", list(Submission.objects.all()))
+    assert "1 URL will be submitted again." in shown
+    run()
+    assert ("/bad/", "accepted") in rows()
+    assert client.get("/admin/sitemaps_plus/submission/add/").status_code == 403
+    assert client.get("/admin/sitemaps_plus/enginestate/").status_code == 403
+
+
+def test_engines_at_a_glance(told: Any, admin_client: Client, settings: Any) -> None:
+    shown = text(admin_client, "enginestate/")
+    assert ">paused</strong>" in shown
+    EngineState.objects.update(paused_until=time.time() + 30)
+    assert "Next try in under a minute." in text(admin_client, "enginestate/")
+    assert "It sleeps." in shown
+    assert 'id="sitemaps-refusal"' not in shown
+    EngineState.objects.update(paused_until=0)
+    assert "Next try now." in text(admin_client, "enginestate/")
+    EngineState.objects.update(failures=0)
+    assert ">rejects what is sent</strong>" in text(admin_client, "enginestate/")
+    EngineState.objects.update(succeeded_at=time.time())
+    assert ">works</strong>" in text(admin_client, "enginestate/")
+    EngineState.objects.update(exhausted_until=time.time() + 30)
+    assert ">quota used up</strong>" in text(admin_client, "enginestate/")
+    state = EngineState.objects.get()
+    detail = text(admin_client, f"enginestate/{state.pk}/change/")
+    assert 'name="_save"' not in detail
+    with override_settings(DEBUG=True):
+        assert "DEBUG is on" in text(admin_client, "enginestate/")
+    use(settings)
+    shown = text(admin_client, "enginestate/")
+    assert "not in the settings" in shown
+    assert "No engine is configured" in shown
+
+
+def test_a_proof_that_is_missing_is_seen(settings: Any, admin_client: Client) -> None:
+    engine = use(settings, one=("Keyed", {"key": "s3cr3t-key"}))
+    engine.findings.append(
+        CheckResult(
+            is_good=False, text="The file s3cr3t-key.txt is missing.", fix="Go."
+        )
+    )
+    happened("/a/")
+    run()
+    shown = text(admin_client, "enginestate/")
+    assert "needs attention</strong>" in shown
+    assert "The file ….txt is missing. Go." in shown
+    assert "s3cr3t" not in shown
+
+
+def test_engines_that_cannot_be_used_break_no_list(
+    told: Any, admin_client: Client, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {"ENGINES": {"one": {"BACKEND": "no.such"}}}
+    for name in ("submission", "enginestate", "urlchange", "section"):
+        text(admin_client, f"{name}/")
+    assert "cannot be imported" in text(admin_client, "enginestate/")
+
+
+@pytest.mark.parametrize("name", ["submission", "enginestate"])
+def test_the_number_of_queries_does_not_grow(
+    settings: Any, admin_client: Client, name: str
+) -> None:
+    def queries() -> int:
+        return len(queries_of(admin_client, f"{name}/"))
+
+    use(settings, one="Few", two="Few")
+    happened("/a/")
+    run()
+    queries()
+    few = queries()
+    happened(*(f"https://shop{n}.example.com/{n}/" for n in range(30)))
+    outbox.enqueue()
+    assert EngineState.objects.count() > 30
+    assert queries() == few

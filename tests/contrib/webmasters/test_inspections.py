@@ -1,0 +1,351 @@
+"""Google is asked about URLs: which, how many, and what its answers mean."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db.models import F
+
+from django_sitemaps_plus.contrib.webmasters import coverage, quota
+from django_sitemaps_plus.contrib.webmasters.models import Inspection, InspectionQuota
+from tests.contrib.webmasters.inspected import (
+    BASE,
+    inspect,
+    options,
+    store,
+    urls_of,
+    verdicts,
+)
+from tests.support.fakes.faults import Reply
+from tests.support.fakes.inspection import INDEXED, UNKNOWN, FakeInspection
+from tests.support.helpers import ArticleSitemap
+from tests.support.processes import at_once
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def google(settings: Any, register: Any) -> Iterator[FakeInspection]:
+    """Give a Google that knows a site with a section, and is asked about it."""
+    register("about", ArticleSitemap)
+    with FakeInspection() as server:
+        settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": options(server)}
+        yield server
+
+
+def state() -> InspectionQuota:
+    return InspectionQuota.objects.get()
+
+
+def later(seconds: float) -> None:
+    """Have some time gone by since all that is stored."""
+    Inspection.objects.update(inspected_at=F("inspected_at") - seconds)
+    InspectionQuota.objects.update(
+        claim_until=F("claim_until") - seconds,
+        closed_until=F("closed_until") - seconds,
+        answered_at=F("answered_at") - seconds,
+    )
+
+
+def test_a_small_section_is_inspected_whole_and_once_a_week(
+    google: FakeInspection,
+) -> None:
+    store("about", urls_of("about", 60))
+    assert inspect(most=70) == 60
+    assert set(google.asked) == set(urls_of("about", 60))
+    assert inspect() == 0
+    later(6.9 * quota.DAY)
+    assert inspect() == 0
+    later(0.2 * quota.DAY)
+    store("about", urls_of("about", 30, start=35))
+    assert inspect(most=70) == 30, "the new ones, too"
+    assert set(verdicts()) == {
+        url.removeprefix(BASE) for url in urls_of("about", 30, 35)
+    }
+
+
+def test_of_a_large_section_a_sample_is_inspected(google: FakeInspection) -> None:
+    store("about", urls_of("about", 1_500), limit=400)
+    assert inspect(most=500) == 100
+    assert len(set(google.asked)) == 100, "none twice"
+    for _ in range(2):
+        later(quota.DAY)
+        # A draw may meet what was inspected lately, and nothing else.
+        assert 33 < (inspect(most=500) or 0) <= 36
+
+
+def test_each_place_is_drawn_as_often_as_any_other() -> None:
+    sizes, counts = [1, 30, 9, 60], [0] * 100
+    random.seed(33)
+    for _ in range(4_000):
+        for page, places in coverage.drawn(sizes, 5).items():
+            assert all(0 <= place < sizes[page] for place in places)
+            for place in places:
+                counts[sum(sizes[:page]) + place] += 1
+    assert sum(counts) == 20_000
+    assert min(counts) > 140
+    assert max(counts) < 260
+
+
+def test_sections_share_the_quota(google: FakeInspection, register: Any) -> None:
+    for name in ("about", "blog", "shop"):
+        register(name, ArticleSitemap)
+        store(name, urls_of(name, 2_000))
+    while inspect(most=50):
+        if len(google.asked) >= 150:
+            break
+    sections = [url.split("/")[3] for url in google.asked]
+    assert {name: sections.count(name) for name in set(sections)} == {
+        "about": 50,
+        "blog": 50,
+        "shop": 50,
+    }
+
+
+def test_what_is_asked_and_stored(google: FakeInspection) -> None:
+    said = {
+        **UNKNOWN,
+        "googleCanonical": f"{BASE}/other/",
+        "indexingState": "BLOCKED_BY_META_TAG",
+        "lastCrawlTime": "2026-10-01T00:00:00Z",
+    }
+    google.says = lambda url: said
+    store("about", [f"{BASE}/a&amp;b/"])
+    assert inspect() == 1
+    assert google.asked == [f"{BASE}/a&b/"]
+    row = Inspection.objects.get()
+    assert (row.url, row.verdict, row.reason) == (
+        f"{BASE}/a&b/",
+        "NEUTRAL",
+        "URL is unknown to Google",
+    )
+    assert (row.canonical, row.obstacle) == (f"{BASE}/other/", "BLOCKED_BY_META_TAG")
+    assert row.crawled_at is not None
+    assert row.lastmod == row.crawled_at + quota.DAY
+    assert row.link.startswith("https://search.google.com/search-console/inspect?")
+    later(8 * quota.DAY)
+    google.says = lambda url: {**INDEXED, "googleCanonical": url}
+    assert inspect() == 1
+    row = Inspection.objects.get()
+    assert (row.verdict, row.former_verdict) == ("PASS", "NEUTRAL")
+    assert (row.canonical, row.obstacle) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "reason"),
+    [
+        (None, "", ""),
+        ({}, "", ""),
+        ({"verdict": "VERDICT_UNSPECIFIED"}, "VERDICT_UNSPECIFIED", ""),
+        ({"verdict": "NEW", "robotsTxtState": "NEW", "crawledAs": 3}, "NEW", ""),
+        ({"verdict": 7, "coverageState": ["a"], "lastCrawlTime": "soon"}, "", ""),
+        ({"verdict": "P" * 99, "coverageState": "a\0b"}, "P" * 40, "a�b"),
+        ([], "", ""),
+    ],
+)
+def test_any_field_may_be_missing_or_new(
+    google: FakeInspection, said: Any, verdict: str, reason: str
+) -> None:
+    google.says = lambda url: said
+    store("about", urls_of("about", 1))
+    assert inspect() == 1
+    row = Inspection.objects.get()
+    assert row.verdict == verdict
+    assert row.reason in (reason, reason.replace("�", "\\x00"))
+
+
+# The quota
+
+
+def test_the_quota_is_never_passed(google: FakeInspection, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INSPECTIONS": 7}
+    store("about", urls_of("about", 30))
+    assert inspect() == 7
+    assert inspect() == 0
+    assert google.used[0] == 7
+    yesterday = quota.midnight(time.time() - 86_400).date()
+    InspectionQuota.objects.update(day=yesterday)
+    assert inspect() == 7
+    tomorrow = quota.midnight(time.time() + 86_400).date()
+    InspectionQuota.objects.update(day=tomorrow, used=0)
+    assert inspect() == 0, "the clock was set back"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_quota_is_never_passed_by_two_at_once(
+    google: FakeInspection, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INSPECTIONS": 23}
+    store("about", urls_of("about", 60))
+    google.seconds = 0.02
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            inspect(most=4)
+            time.sleep(0.01)
+
+    at_once(3, work)
+    assert google.used[0] == 23
+    assert len(set(google.asked)) == 23, "none twice"
+    assert state().used == 23
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_has_lost_the_claim_asks_for_nothing(google: FakeInspection) -> None:
+    store("about", urls_of("about", 60))
+    first = quota.Turn()
+    assert first.take(5) == 5
+    assert not quota.Turn().is_mine
+    InspectionQuota.objects.update(claim_until=0)
+    second = quota.Turn()
+    assert second.is_mine
+    assert (first.take(5), second.take(5)) == (0, 5)
+    first.end()
+    assert not quota.Turn().is_mine
+    second.end()
+    assert quota.Turn().is_mine
+
+
+@pytest.mark.django_db(transaction=True)
+def test_five_are_asked_at_once_of_six_seconds_each(google: FakeInspection) -> None:
+    google.seconds = 6.0
+    store("about", urls_of("about", 6))
+    begun = time.monotonic()
+    assert inspect() == 6
+    assert google.at_once == 5
+    assert time.monotonic() - begun < 2 * 6 + 6, "one that asks for permission, five"
+
+
+def test_the_background_spreads_the_quota_over_the_day(google: FakeInspection) -> None:
+    start, row = quota.tomorrow(time.time()), InspectionQuota()
+
+    def left(hours: float) -> int:
+        return quota.left(start + 3_600 * hours, row, by_now=True)
+
+    assert (left(0), left(6), left(23.99)) == (0, 125, 500)
+    row.day, row.used = quota.midnight(start + 60).date(), 100
+    assert (left(1), left(6), left(30)) == (0, 25, 125)
+    store("about", urls_of("about", 900))
+    assert coverage.inspect_in_turn(lambda: True) == 5 * 86_400 / 500
+    assert google.used[0] == 0
+
+
+# What keeps it from asking
+
+
+def test_a_quota_that_other_tools_have_used_ends_the_day(
+    google: FakeInspection,
+) -> None:
+    store("about", urls_of("about", 60))
+    google.others = 1_990
+    inspect(most=60)
+    assert len(google.asked) == 10
+    assert state().closed_until == pytest.approx(quota.tomorrow(time.time()), abs=900)
+    assert state().problem == ""
+    used = google.used[0]
+    assert inspect() is None
+    assert google.used[0] == used
+    assert Inspection.objects.count() == 10
+
+
+def test_a_403_after_a_200_is_a_pause(google: FakeInspection) -> None:
+    store("about", urls_of("about", 60))
+    inspect(most=11)
+    google.pressure = 3
+    inspect(most=20)
+    assert state().problem == ""
+    assert 0 < state().closed_until - time.time() <= 900
+    later(901)
+    google.pressure = 0
+    assert inspect(most=10) == 10
+
+
+def test_a_403_from_the_start_is_no_permission(google: FakeInspection) -> None:
+    google.properties = {"sc-domain:example.com": "siteOwner"}
+    store("about", urls_of("about", 60))
+    inspect()
+    assert google.used[0] == 1, "one asks for all"
+    assert (
+        "The account has no permission for https://www.example.com/" in state().problem
+    )
+    assert state().closed_until > time.time() + 3_600
+    assert Inspection.objects.count() == 0
+    [found] = coverage.check()
+    assert "No URL is inspected. The account has no permission" in found.text
+    google.properties = {f"{BASE}/": "siteOwner"}
+    later(7 * 3_600)
+    assert inspect() == 50
+    assert list(coverage.check()) == []
+
+
+def test_a_token_that_ends_is_renewed(google: FakeInspection) -> None:
+    store("about", urls_of("about", 30))
+    inspect(most=10)
+    google.expire_tokens()
+    assert inspect(most=10) == 10
+    assert len(google.asked) == 20
+    google.expire_tokens()
+    google.is_revoked = True
+    inspect(most=10)
+    assert "Google issues no token" in state().problem
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(status=500),
+        Reply(status=200, body=b"<html>Welcome</html>"),
+        Reply(status=200, body=b"{}"),
+        Reply(status=200, body=b'{"inspectionResult": 3}'),
+        Reply(status=404, body=b"{}"),
+    ],
+)
+def test_a_google_that_fails_is_asked_again_later(
+    google: FakeInspection, reply: Any
+) -> None:
+    store("about", urls_of("about", 30))
+    google.says = lambda url: reply
+    inspect()
+    assert google.used[0] == 1
+    assert state().problem
+    assert Inspection.objects.count() == 0
+    google.says = lambda url: INDEXED
+    later(901)
+    assert inspect() == 30
+    assert state().problem == ""
+
+
+def test_a_url_that_fails_alone_keeps_no_others(google: FakeInspection) -> None:
+    store("about", urls_of("about", 30))
+    bad = urls_of("about", 30)[7]
+    google.says = lambda url: Reply(status=500) if url == bad else INDEXED
+    inspect(most=30)
+    later(901)
+    inspect(most=30)
+    assert len(verdicts()) == 30
+    row = Inspection.objects.get(url=bad)
+    assert (row.verdict, row.reason) == ("", "Google has an internal error (500).")
+
+
+@pytest.mark.parametrize(
+    "problem", ["debug", "private", "robots", "none", "zero", "foreign"]
+)
+def test_nothing_is_asked_from_where_it_is_not_wanted(
+    google: FakeInspection, settings: Any, problem: str
+) -> None:
+    store("about", urls_of("about", 30))
+    changes: dict[str, Any] = {
+        "private": {"BASE_URL": "http://127.0.0.1:8000"},
+        "robots": {"ROBOTS": [{"user_agent": "*", "disallow": ["/"]}]},
+        "none": {"ENGINES": {}},
+        "zero": {"INSPECTIONS": 0},
+        "foreign": {"ENGINES": options(google, site="https://shop.example.com/")},
+    }
+    settings.DEBUG = problem == "debug"
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **changes.get(problem, {})}
+    assert coverage.inspect_in_turn(lambda: False) is None
+    assert google.requests == []

@@ -1,0 +1,62 @@
+"""What engines send about a site is read in linear time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from django_sitemaps_plus import contrib
+from django_sitemaps_plus.contrib.webmasters import bing, google_indexing, yandex
+from django_sitemaps_plus.contrib.webmasters.google_auth import _TOKEN
+from django_sitemaps_plus.contrib.webmasters.structured_data import types_in
+from tests.support.linear_time import (
+    JSON,
+    PAGE,
+    TAGS,
+    Reads,
+    readers_in,
+    takes_twice_as_long,
+)
+
+
+def engine_fields(text: str) -> None:
+    """What stands in the JSON of engines."""
+    bing._moment(f"/Date({text}")
+    yandex._renewed_in({"exceeded_until": text})
+    for pattern in (google_indexing._MINUTE, google_indexing._DAY):
+        pattern.search(text)
+
+
+#: What reads a text, what it may consist of, and the most characters.
+READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
+    "a token in an answer": (
+        lambda text: _TOKEN.sub("", text),
+        ("eyJ", "eyJ.", "ya29.", "1//", "a", "-", "1//a"),
+        65_536,
+    ),
+    "fields of an answer": (
+        engine_fields,
+        ("1", "per", "per ", "per d", "a", "-", "+", "2026-", " "),
+        65_536,
+    ),
+    "a page with structured data": (types_in, TAGS, PAGE),
+    "JSON-LD": (
+        lambda text: types_in(f'<script type="application/ld+json">{text}</script>'),
+        JSON,
+        PAGE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_twice_as_much_takes_twice_as_long(name: str) -> None:
+    takes_twice_as_long(*READERS[name])
+
+
+def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
+    #: What reads others is measured here; the rest reads what is the project's own.
+    measured = "bing google_auth google_indexing structured_data"
+    own = "google coverage"
+    found = readers_in(Path(contrib.__path__[0], "webmasters"))
+    assert found == {*measured.split(), *own.split()}

@@ -1,0 +1,159 @@
+"""
+A month of inspections: 400,000 URLs in 12 sections, and a site of 800.
+
+The clock is moved by two hours at a time. What counts is what the fake has counted.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from django_sitemaps_plus.contrib.webmasters import coverage, quota, shares
+from django_sitemaps_plus.contrib.webmasters.models import Inspection
+from tests.contrib.webmasters.inspected import BASE, options, store, urls_of
+from tests.support.fakes.inspection import INDEXED, UNKNOWN, FakeInspection
+from tests.support.helpers import ArticleSitemap
+from tests.support.processes import at_once, in_a_process, within
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECTIONS = {f"kind-{number}": 33_000 + 55 * number for number in range(12)}
+#: What another process does until it is killed, or has asked for what may be asked.
+WORKER = """
+import json, os, time
+from tests import settings
+settings.use_given(json.loads(os.environ["GIVEN"]))
+import django
+django.setup()
+now, moved = time.time, {moved!r}
+time.time = lambda: now() + moved
+from django_sitemaps_plus.contrib.webmasters import coverage
+from django_sitemaps_plus.sitemaps.registry import registry
+from tests.support.helpers import ArticleSitemap
+for name in {names!r}:
+    registry.add(name, ArticleSitemap)
+print("ready", flush=True)
+while coverage.inspect(lambda: False, most=500) is None:
+    time.sleep(0.05)
+"""
+
+
+def is_indexed(url: str) -> bool:
+    """Return what is true of a URL: of each section another share."""
+    name = url.removeprefix(f"{BASE}/").partition("/")[0]
+    percent = 40 + 5 * int(name.rpartition("-")[2])
+    return zlib.crc32(url.encode()) % 100 < percent
+
+
+@pytest.fixture
+def google() -> Iterator[FakeInspection]:
+    with FakeInspection() as server:
+        server.says = lambda url: INDEXED if is_indexed(url) else UNKNOWN
+        yield server
+
+
+class Clock:
+    """A clock that is moved, and tells the fake which day it is."""
+
+    def __init__(self, google: FakeInspection, patch: pytest.MonkeyPatch) -> None:
+        self._now, self._google, self.moved = time.time, google, 0.0
+        # Two hours after a day of Google's has begun.
+        start = quota.tomorrow(time.time()) + 7_200
+        self.move(start - time.time())
+        patch.setattr(time, "time", lambda: self._now() + self.moved)
+
+    def move(self, seconds: float) -> None:
+        self.moved += seconds
+        self._google.day = quota.midnight(self._now() + self.moved).date()
+
+
+def live(
+    clock: Clock, days: int, special: dict[int, Callable[[], None]] | None = None
+) -> None:
+    """Let the background work every two hours."""
+    for step in range(12 * days):
+        special_step = (special or {}).get(step)
+        if special_step:
+            special_step()
+        else:
+            coverage.inspect_in_turn(lambda: False)
+        clock.move(7_200)
+
+
+def test_a_month_of_a_large_site(
+    google: FakeInspection, settings: Any, register: Any, monkeypatch: Any
+) -> None:
+    given: dict[str, Any] = {"BASE_URL": BASE, "ENGINES": options(google)}
+    settings.SITEMAPS_PLUS = given
+    random.seed(33)
+    for name, size in SECTIONS.items():
+        register(name, ArticleSitemap)
+        store(name, urls_of(name, size))
+    clock = Clock(google, monkeypatch)
+
+    def in_two_threads() -> None:
+        at_once(2, lambda _: coverage.inspect(lambda: False, most=100))
+
+    def in_two_processes() -> None:
+        """One of them is killed while it waits for Google."""
+        google.seconds, before = 0.05, google.used[google.day]
+        code = WORKER.format(moved=clock.moved, names=list(SECTIONS))
+        workers = [in_a_process(code, **given) for _ in range(2)]
+        for worker in workers:
+            assert worker.stdout is not None
+            worker.stdout.readline()
+        is_at_it = within(30, lambda: google.used[google.day] >= before + 20)
+        for worker in workers:
+            worker.kill()
+        said = [worker.communicate() for worker in workers]
+        assert is_at_it, said
+        google.seconds = 0.0
+
+    # While there is much to ask: later it is 36 URLs a day of each section.
+    processes = dict.fromkeys([2, 14, 20], in_two_processes)
+    live(clock, 28, {**processes, **dict.fromkeys([40, 41, 197], in_two_threads)})
+    assert max(google.used.values()) <= 500
+    assert sum(google.used.values()) > 0.9 * 28 * 400
+    # Nothing twice, except what somebody was killed over: five URLs each time.
+    assert len(google.asked) - len(set(google.asked)) <= 3 * 5
+    held = 0
+    for share in shares.shares():
+        assert 900 <= share.inspected <= 1_100, share
+        low, high = share.bounds
+        urls = urls_of(share.section, SECTIONS[share.section])
+        held += low <= sum(map(is_indexed, urls)) / len(urls) <= high
+    assert held >= 10, "of 12, by intervals that hold 19 of 20"
+
+
+def test_a_month_of_a_small_site(
+    google: FakeInspection, settings: Any, register: Any, monkeypatch: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": options(google)}
+    register("kind-1", ArticleSitemap)
+    store("kind-1", urls_of("kind-1", 800))
+    clock = Clock(google, monkeypatch)
+    live(clock, 7)
+    [share] = shares.shares()
+    assert share.inspected == 800
+    true = sum(map(is_indexed, urls_of("kind-1", 800))) / 800
+    assert share.bounds == (true, true), "no interval"
+    live(clock, 21)
+    assert 4 * 800 <= len(google.asked) <= 5 * 800, "each once a week"
+    newest = Inspection.objects.order_by("inspected_at").first()
+    assert newest is not None
+    assert newest.inspected_at > time.time() - 9 * 86_400
+    assert max(google.used.values()) <= 500
+
+
+def test_the_day_is_that_of_california() -> None:
+    noon = dt.datetime(2026, 11, 1, 20, tzinfo=dt.UTC).timestamp()
+    start, end = quota.midnight(noon).timestamp(), quota.tomorrow(noon)
+    assert end - start == 25 * 3_600, "the clock is set back"
+    assert start == dt.datetime(2026, 11, 1, 7, tzinfo=dt.UTC).timestamp()

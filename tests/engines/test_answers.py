@@ -1,0 +1,101 @@
+"""What the bodies of successes say: which are believed, which are not, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from django_sitemaps_plus.engines.answers import explained
+from django_sitemaps_plus.engines.base import Outcome
+from django_sitemaps_plus.engines.http import Response
+
+FAULT = (
+    '<?xml version="1.0"?><methodResponse><fault><value><struct><member>'
+    "<name>faultCode</name><value><int>4</int></value></member><member>"
+    "<name>faultString</name><value><string>Too many parameters.</string></value>"
+    "</member></struct></value></fault></methodResponse>"
+)
+PINGED = (
+    "<methodResponse><params><param><value><struct><member><name>flerror</name>"
+    "<value><boolean>{}</boolean></value></member><member><name>message</name><value>"
+    "Thanks for the ping.</value></member></struct></value></param></params>"
+    "</methodResponse>"
+)
+SOAP = "<s:Envelope><s:Body><s:Fault>Busy</s:Fault></s:Body></s:Envelope>"
+
+
+def read(body: str, kind: str = "") -> tuple[Outcome, str]:
+    response = Response(status=200, headers={"content-type": kind}, body=body.encode())
+    return explained(response, "It", "the changes", option="url")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("no errors", "No errors.", "0 errors", "OK, 0 failed", "without any error"),
+        *("errors: 0", "errors: []", "Errors: none.", "error: null", "errors=0"),
+        *("errors: 0 accepted: 5", "accepted 5, rejected: 0", "no URL was refused"),
+        *("5 accepted, 0 URLs rejected", "errors: no errors", "error: {}\nbye"),
+        *("('error': None)", "default settings", "5 URLs; failures: 0; invalid: 0"),
+        *("received https://a.example/error/404", "null", "true", "5", "danke"),
+        *('"no errors"', '["ok"]', "[]", "[{}]", '{"error":null}', '{"error":""}'),
+        *('{"errors":[]}', '{"errors":0}', '{"errors":"0"}', '{"errors":{}}'),
+        *('{"error":"none"}', '{"error":false}', '{"message":"0 errors"}'),
+        *('{"error_code":"0","error_msg":"success"}', '{"errcode":0,"errmsg":"ok"}'),
+        *('{"success":true,"error":null}', '{"success":"true"}', '{"success":"ok"}'),
+        *('{"ok":"yes"}', '{"referrer":"x"}', '{"default":true}', '{"accepted":0}'),
+        *('{"data":{"error":null}}', '[{"status":200,"error":null}]'),
+        '{"added":["https://a.example/error/","https://a.example/login/"]}',
+        *("<error>0</error>", "<response><error>0</error></response>"),
+        *("<r><errors>0</errors><ok>5</ok></r>", PINGED.format(0)),
+    ],
+)
+def test_it_accepted_what_names_no_error(body: str) -> None:
+    assert read(body) == (Outcome.ACCEPTED, "It accepted the changes.")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("error", "errors: 3", "10 errors", "1,000 errors", "2.0 errors", "ERROR 5"),
+        *("errors: 0.5", "error: no such host", "error: none of the URLs was taken"),
+        *("errors: 0, failed: 2", "no errors; access denied", "error: 0x80004005"),
+        *("no credentials", "no authentication", "error: 0 URLs were taken", "err: 5"),
+        *("failed\nerror: 0", "not found", "It was\nnot authorised", "Please log in"),
+        *("false", '"failed"', '["failed"]', '[{"error":"x"}]', '{"error":1}'),
+        *('{"errors":["x"]}', '{"error":{"code":3}}', '{"error":"Quota"}'),
+        *('{"success":false}', '{"success":"false"}', '{"success":"0"}', '{"ok":null}'),
+        *('{"result":false}', '{"result":"False"}', '{"accepted":false}'),
+        *('{"message":"3 errors"}', '{"code":403}', '{"status":"500"}', '{"err":5}'),
+        *('{"data":{"success":false}}', '{"response":{"error":"x"}}', '{"errno":7}'),
+        '{"url":"https://a.example/","message":"failed"}',
+        *("<error>1</error>", "<e>https://a.example/</e><fault>Busy</fault>", SOAP),
+        *(
+            FAULT,
+            PINGED.format(1),
+            "<success>false</success>",
+            "success: 0",
+            "success=no",
+        ),
+    ],
+)
+def test_it_refused_what_names_an_error(body: str) -> None:
+    text = "It answers with an error (200): check 'url'."
+    assert read(body) == (Outcome.UNAVAILABLE, text)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "with_what"),
+    [
+        ("<html>no errors</html>", "", "with a web page"),
+        ("<p>0 errors</p>", "text/html", "with a web page"),
+        ('<form><input type="password"></form>', "", "with a login page"),
+        ("no errors\0", "", "with something that is not text"),
+        ('{"errors":[]', "", "not as its protocol says"),
+        ("[errors: 0]", "", "not as its protocol says"),
+    ],
+)
+def test_it_is_unknown_what_other_bodies_say(
+    body: str, kind: str, with_what: str
+) -> None:
+    text = f"It answers {with_what} (200): check 'url'."
+    assert read(body, kind) == (Outcome.UNAVAILABLE, text)

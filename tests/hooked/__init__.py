@@ -1,0 +1,1 @@
+"""An app that no app of ours is: it has every hook, and each raises where asked to."""

@@ -1,0 +1,197 @@
+"""Stored bytes that are damaged or missing: never sent, rebuilt, logged and shown."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from typing import Any
+
+import pytest
+from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from django_sitemaps_plus.models import Page, PageFile
+from django_sitemaps_plus.storing import storage
+from tests.conftest import Register
+from tests.support.factories import articles
+from tests.support.helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    locations,
+    run_command,
+    settle,
+    told,
+)
+from tests.support.ledger_world import age
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db
+
+THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
+SITE = "https://www.example.com"
+#: With the entries themselves, with an index, by key and by position.
+PATHS = [
+    "/sitemap.xml",
+    "/sitemap-article.xml",
+    "/sitemap-article-1.xml",
+    "/sitemap-article-1.xml.gz",
+    "/sitemap-pages-1.xml",
+    "/sitemap-pages-2.xml",
+]
+
+
+class ByTwo(PagesSitemap):
+    """Two pages by position."""
+
+    limit = 1
+
+
+@pytest.fixture
+def site(register: Register, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One page by key and two by position, stored in small pieces."""
+    monkeypatch.setattr(storage, "PIECE", 60)
+    settings.SITEMAPS_PLUS = {"BASE_URL": SITE}
+    register("article", ArticleSitemap)
+    register("pages", ByTwo)
+    articles(3)
+    run_command("build_sitemaps")
+    for path in PATHS:
+        read(path, "")
+    settle()
+    told()
+
+
+def read(path: str, encoding: str) -> bytes:
+    """Ask for a path; return what the client has when it has unpacked it."""
+    response = Client().get(path, headers={"accept-encoding": encoding})
+    assert response.status_code == 200, path
+    is_packed = path.endswith(".gz") or response.headers.get("Content-Encoding")
+    assert bool(is_packed) == (path.endswith(".gz") or encoding == "gzip")
+    content: bytes = response.content
+    return gzip.decompress(content) if is_packed else content
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    """Return bytes of which one bit is another."""
+    place = bit // 8 % len(data)
+    return data[:place] + bytes([data[place] ^ 1 << bit % 8]) + data[place + 1 :]
+
+
+def damage(row: PageFile, kind: str, bit: int) -> None:
+    """Do to a stored piece what disks and people do."""
+    data = bytes(row.data) or b"?"
+    if kind == "lose":
+        row.delete()
+        return
+    if kind == "flip":
+        row.data = flipped(data, bit)
+    elif kind == "cut the end":
+        row.data = data[: bit % len(data)]
+    elif kind == "cut the start":
+        row.data = data[1 + bit % len(data) :]
+    elif kind == "origin":
+        row.origin = row.origin.replace("example", "another")
+    elif kind == "checksum":
+        row.checksum = f"damaged-{row.pk}"
+    else:
+        row.crc ^= 1 << bit % 32
+    row.save()
+
+
+KINDS = ["flip", "cut the end", "cut the start", "lose", "origin", "checksum", "crc"]
+
+
+@settings(max_examples=1000 if THOROUGH else 20)
+@given(
+    kind=st.sampled_from(KINDS),
+    row=st.integers(0, 100),
+    bit=st.integers(0, 1000),
+    asked=st.permutations(
+        [(path, encoding) for path in PATHS for encoding in ("", "gzip")]
+    ),
+)
+def test_what_is_damaged_is_never_sent_and_is_rebuilt(
+    site: None, kind: str, row: int, bit: int, asked: list[tuple[str, str]]
+) -> None:
+    right = {path: read(path, "") for path in PATHS}
+    rows = list(PageFile.objects.order_by("page", "checksum", "part"))
+    damage(rows[row % len(rows)], kind, bit)
+    for path, encoding in asked:
+        assert read(path, encoding) == right[path], (path, encoding)
+    for page in Page.objects.all():
+        assert storage.read(page, page.checksum) is not None
+    assert told() == []
+
+
+def break_all(kind: str) -> None:
+    """Damage each stored file."""
+    for row in PageFile.objects.filter(part=0):
+        damage(row, kind, 99)
+
+
+@pytest.mark.parametrize("kind", ["flip", "cut the end", "lose"])
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--reconcile",), ("--reconcile", "--deep")],
+    ids=["", "reconcile", "deep"],
+)
+def test_build_sitemaps_rebuilds_what_is_damaged(
+    site: None, kind: str, arguments: tuple[str, ...]
+) -> None:
+    break_all(kind)
+    out, err, code = run_command("build_sitemaps", *arguments)
+    assert (err, code) == ("", 0), out
+    for page in Page.objects.all():
+        assert storage.read(page, page.checksum) is not None
+        assert page.lost_at > 0
+    assert told() == []
+
+
+@pytest.mark.parametrize("kind", ["flip", "cut the end", "lose"])
+def test_the_other_commands_get_through(site: None, settings: Any, kind: str) -> None:
+    memory = {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": {"memory": memory}}
+    for command in (
+        ("ping_sitemaps", "--dry-run", "--all"),
+        ("ping_sitemaps", "--all", "--force"),
+        ("ping_sitemaps",),
+    ):
+        break_all(kind)
+        Article.objects.first().save()  # type: ignore[union-attr]  # there are three
+        assert run_command(*command)[2] == 0, (command, run_command(*command))
+    break_all(kind)
+    status, err, code = run_command("ping_sitemaps", "--status")
+    said = " ".join(status.split())
+    assert "Section 'article': the stored bytes of 1 page were missing or dam" in said
+    assert (err, code) == ("", 0), "they were built again"
+
+
+SAID = "The stored bytes of page article-1 were missing or damaged; it was rebuilt."
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_damage_is_logged_once(
+    site: None, client: Client, caplog: pytest.LogCaptureFixture, is_stale: bool
+) -> None:
+    if is_stale:
+        age(verified=True)
+    row = PageFile.objects.get(page__section__name="article", part=0)
+    damage(row, "flip", 99)
+    for _ in range(3):
+        client.get("/sitemap-article-1.xml")
+    assert [record.getMessage() for record in caplog.records] == [SAID]
+    page = Page.objects.get(section__name="article")
+    assert not page.error
+    assert page.lost_at > 0
+
+
+def test_what_a_damaged_page_listed_is_not_known(site: None, client: Client) -> None:
+    """What was saved meanwhile is told all the same; what SQL did is not."""
+    first, second, _ = Article.objects.order_by("pk")
+    Article.objects.filter(pk=first.pk).update(slug="unseen")
+    second.slug = "saved"
+    second.save()
+    break_all("flip")
+    assert f"{SITE}/articles/unseen/" in locations(client.get("/sitemap-article-1.xml"))
+    assert told() == [("changed", "/articles/saved/")]

@@ -1,0 +1,363 @@
+"""What was saved is what crawlers get: no false 304, and one code for a deploy."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+from django.db.models import F
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_sitemaps_plus import Route, Sitemap, touch
+from django_sitemaps_plus.building import refresh
+from django_sitemaps_plus.changes import schedule
+from django_sitemaps_plus.delivery import background
+from django_sitemaps_plus.models import Change, Page, PageFile, Section
+from django_sitemaps_plus.pagination import deploys
+from django_sitemaps_plus.sitemaps import sections
+from tests.conftest import Register
+from tests.support.helpers import (
+    as_older_code,
+    index,
+    locations,
+    settle,
+    told,
+    urlset,
+)
+from tests.support.ledger_world import age, place
+from tests.support.site_worker import SiteProcess
+from tests.testapp.models import Article
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PAGE = "/sitemap-news-1.xml"
+START = "https://www.example.com"
+
+
+class News(Sitemap):
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+    limit = 10
+
+    def items(self) -> Any:
+        return Article.objects.filter(live=True)
+
+
+class Timed(News):
+    def items(self) -> Any:
+        return Article.objects.filter(updated__lte=timezone.now())
+
+
+class Appearing(Timed):
+    appears = F("updated")
+
+
+class Listed(Sitemap):
+    """By position: nobody can look for what has just appeared."""
+
+    appears = F("updated")
+
+    def items(self) -> list[Article]:
+        return list(Article.objects.filter(updated__lte=timezone.now()))
+
+
+def again(client: Client, tag: str, **headers: str) -> int:
+    response = client.get(PAGE, headers={"if-none-match": tag, **headers})
+    return int(response.status_code)
+
+
+def grow_older(seconds: float) -> None:
+    """Let ``seconds`` go by since every page was compared with its rows."""
+    Page.objects.update(verified_at=F("verified_at") - seconds)
+
+
+@pytest.fixture
+def news(register: Register, client: Client) -> list[Article]:
+    """Nine articles on a page that was built."""
+    register("news", News)
+    made = Article.objects.bulk_create(Article(slug=f"a{n}") for n in range(9))
+    client.get(PAGE)
+    return made
+
+
+def rolled_back(article: Article) -> None:
+    with transaction.atomic():
+        article.delete()
+        transaction.set_rollback(True)
+
+
+def rename(article: Article) -> bool:
+    """Change what is listed behind Django's back."""
+    return bool(Article.objects.filter(pk=article.pk).update(slug="b"))
+
+
+# 304
+
+
+@pytest.mark.parametrize(
+    ("act", "status"),
+    [
+        (lambda article: article.save(), 304),
+        (lambda article: Article.objects.filter(pk=0).delete(), 304),
+        (lambda article: setattr(article, "slug", "b") or article.save(), 200),
+        (lambda article: article.delete(), 200),
+        (lambda article: Article.objects.create(slug="new"), 200),
+        (lambda article: Article.objects.filter(live=True).delete(), 200),
+        (lambda article: setattr(article, "live", False) or article.save(), 200),
+        (lambda article: rolled_back(article), 304),
+        (lambda article: rename(article), 304),
+        (lambda article: rename(article) and touch(article), 200),
+        (lambda article: rename(article) and touch(Article), 200),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_a_304_is_true_after_what_django_did(
+    client: Client,
+    news: list[Article],
+    act: Callable[[Article], Any],
+    status: int,
+    encoding: str,
+) -> None:
+    given = {"accept-encoding": encoding}
+    settle()
+    first = client.get(PAGE, headers=given)
+    tag, date = first.headers["ETag"], first.headers["Last-Modified"]
+    assert again(client, tag, **given) == 304
+    act(news[0])
+    assert again(client, tag, **given) == status
+    # By the date alone, whoever has built the page.
+    since = {**given, "if-modified-since": date}
+    assert client.get(PAGE, headers=since).status_code == status
+    assert again(client, tag, **given) == status
+
+
+# The clock
+
+
+def test_a_page_is_compared_with_its_rows_once_an_hour(
+    client: Client, news: list[Article], settings: Any
+) -> None:
+    Article.objects.filter(pk=news[0].pk).update(live=False)
+    grow_older(3500)
+    assert len(urlset(client.get(PAGE))) == 9
+    grow_older(200)
+    assert len(urlset(client.get(PAGE))) == 8
+    # The hour can be set; and a clock that was set back does not freeze a page.
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": 10}
+    Article.objects.filter(pk=news[1].pk).update(live=False)
+    grow_older(11)
+    assert len(urlset(client.get(PAGE))) == 7
+    Article.objects.filter(pk=news[2].pk).update(live=False)
+    grow_older(-1_000_000)
+    assert len(urlset(client.get(PAGE))) == 6
+
+
+@pytest.mark.parametrize("section", [Timed, Listed])
+def test_what_depends_on_the_clock_is_compared_once_a_minute(
+    client: Client, register: Register, section: type[Sitemap]
+) -> None:
+    register("news", section)
+    Article.objects.create(slug="a", updated=timezone.now() + dt.timedelta(hours=1))
+    assert urlset(client.get(PAGE)) == []
+    Article.objects.update(updated=timezone.now() - dt.timedelta(seconds=1))
+    grow_older(50)
+    assert urlset(client.get(PAGE)) == []
+    grow_older(20)
+    assert len(urlset(client.get(PAGE))) == 1
+
+
+def test_what_appears_by_the_clock_is_there_within_a_minute(
+    client: Client, register: Register
+) -> None:
+    register("news", Appearing)
+    second, now = dt.timedelta(seconds=1), timezone.now()
+    Article.objects.bulk_create([Article(slug="soon", updated=now + 3600 * second)])
+    tag = client.get(PAGE).headers["ETag"]
+    # As if the hour had gone by: nobody records this.
+    Article.objects.update(updated=timezone.now() - second)
+    assert again(client, tag) == 304
+    sections_ = Section.objects.filter(name="news")
+    sections_.update(ticked_at=F("ticked_at") - schedule.EVERY)
+    assert locations(client.get(PAGE)) == [f"{START}/articles/soon/"]
+    assert told() == [("added", "/articles/soon/")]
+
+
+# The same rows
+
+
+def test_the_lastmod_of_a_page_never_goes_back(
+    client: Client, register: Register
+) -> None:
+    register("news", News)
+    day = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    made = [
+        Article.objects.create(slug=f"a{n}", updated=day + dt.timedelta(days=n))
+        for n in range(12)
+    ]
+    Change.objects.all().delete()
+    client.get(PAGE)
+    assert index(client.get("/sitemap-news.xml"))[0].lastmod == (
+        "2020-01-09T00:00:00+00:00"
+    )
+    made[8].delete()
+    client.get(PAGE)
+    after = index(client.get("/sitemap-news.xml"))[0].lastmod or ""
+    ago = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(after)
+    assert ago < dt.timedelta(minutes=1), "the page changed now: an entry is gone"
+
+
+# Deploys
+
+
+@pytest.fixture
+def deployed(
+    client: Client, news: list[Article], register: Register
+) -> Callable[[], Any]:
+    """Newer code has built the page; returns what registers the old code's section."""
+    register("news", type("News", (News,), {"priority": 0.5}))
+    client.get(PAGE)
+    return lambda: register("news", News)
+
+
+def priorities(response: Any) -> set[str | None]:
+    return {entry.priority for entry in urlset(response)}
+
+
+def test_a_deploy_shows_at_once_and_is_no_news(
+    client: Client, news: list[Article], register: Register
+) -> None:
+    tag = client.get(PAGE).headers["ETag"]
+    moment = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    Article.objects.filter(pk=news[3].pk).update(updated=moment)
+    register("news", type("News", (News,), {"priority": 0.5}))
+    assert again(client, tag) == 200
+    assert priorities(client.get(PAGE)) == {"0.5"}
+    assert told() == [("changed", "/articles/a3/")], "the only one with other content"
+
+
+def test_older_code_serves_what_newer_code_has_stored(
+    client: Client, news: list[Article], deployed: Callable[[], Any]
+) -> None:
+    tables = [Page, PageFile, Change, Section]
+    news[0].delete()
+    deployed()
+    before = [list(model._default_manager.values()) for model in tables]
+    with as_older_code():
+        response = client.get(PAGE)
+        assert priorities(response) == {"0.5"}
+        assert len(urlset(response)) == 9, "the newer code looks at what changed"
+        assert again(client, response.headers["ETag"]) == 304
+        age(verified=True)
+        assert priorities(client.get(PAGE)) == {"0.5"}
+        refresh.report_all([sections.source("news")], place())
+        refresh.refresh_all([sections.source("news")], place())
+    assert told() == [], "nor does it report anything"
+    Page.objects.update(verified_at=before[0][0]["verified_at"])
+    # It may find out which page the change concerns.
+    Change.objects.update(page=None)
+    assert [list(model._default_manager.values()) for model in tables] == before
+
+
+def test_older_code_sends_what_it_builds_and_stores_nothing(
+    client: Client, deployed: Callable[[], Any]
+) -> None:
+    deployed()
+    PageFile.objects.all().delete()
+    version = Page.objects.get().version
+    with as_older_code():
+        for _ in range(2):
+            # It gives its claim back, or the second request would wait for it.
+            response = client.get(PAGE)
+            assert priorities(response) == {None}
+            assert "Last-Modified" not in response.headers
+    assert not PageFile.objects.exists()
+    assert Page.objects.get().version == version
+    # What would have to be split is left to the newer code.
+    Article.objects.bulk_create(Article(slug=f"b{n}") for n in range(9))
+    with as_older_code():
+        assert client.get(PAGE).status_code == 503
+
+
+def test_a_definition_that_nobody_uses_any_more_is_outdated(
+    client: Client, deployed: Callable[[], Any]
+) -> None:
+    """As that of a process that was started last and then taken back."""
+    deployed()
+    with as_older_code():
+        assert priorities(client.get(PAGE)) == {"0.5"}
+        Section.objects.update(digest_seen=time.time() - deploys.IN_USE - 1)
+        assert priorities(client.get(PAGE)) == {None}
+        assert Section.objects.get(name="news").digest == Page.objects.get().digest
+
+
+def test_what_older_code_saved_of_a_new_section_is_found_once_it_has_ended(
+    client: Client,
+) -> None:
+    """It knows nothing of the section, and records nothing for it."""
+    engine = {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}
+    given = {"BASE_URL": START, "ENGINES": {"memory": engine}}
+    with (
+        closing(SiteProcess(1, "article", **given)) as old,
+        closing(SiteProcess(1, "note", **given)) as new,
+    ):
+        old("note", number=1)
+        assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 1
+        old("note", number=2)
+        assert new("ping")[2] == 0
+        assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 1
+        assert told() == []
+        # A quarter of an hour later.
+        since = F("digest_since") - deploys.IN_USE
+        Section.objects.exclude(digest="").update(digest_since=since)
+        Page.objects.update(verified_at=F("verified_at") - deploys.IN_USE)
+        for _ in range(2):
+            found = new("ping")
+            assert found[2] == 0, found
+            page = Page.objects.get(section__name="note")
+            assert page.version == 2, "built once more, not again and again"
+            assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 2
+        assert told() == [("added", "/numbers/2/")]
+
+
+def test_servers_say_which_code_they_run_though_nothing_changes(
+    client: Client, deployed: Callable[[], Any]
+) -> None:
+    def newest() -> Section:
+        return Section.objects.get(name="news")
+
+    Section.objects.update(digest_served=0)
+    former = newest()
+    background.notify_all()
+    assert abs(newest().digest_served - time.time()) < 30
+    with CaptureQueriesContext(connections[Section.objects.db]) as captured:
+        background.notify_all()
+    updates = [query for query in captured if query["sql"].startswith("UPDATE")]
+    assert not [query for query in updates if "digest_served" in query["sql"]]
+    deployed()
+    with as_older_code():
+        background.notify_all()
+    assert newest().digest == former.digest
+    # Those that were started later take over, though they have nothing to build.
+    Section.objects.update(digest_since=F("digest_since") - 9)
+    with deploys.as_command():
+        background.prepare(place())
+        assert newest().digest == former.digest
+    background.notify_all()
+    assert newest().digest != former.digest
+
+
+def test_code_that_runs_says_so_once_a_minute(
+    client: Client, news: list[Article]
+) -> None:
+    seen = time.time() - deploys.SAY_AGAIN - 1
+    Section.objects.filter(name="news").update(digest_seen=seen, digest_served=seen)
+    grow_older(4000)
+    client.get(PAGE)
+    assert time.time() - Section.objects.get(name="news").digest_seen < 30

@@ -1,0 +1,100 @@
+"""What the overview and the recipe for Prometheus say of audits."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_sitemaps_plus.contrib.audit.kinds import known
+from django_sitemaps_plus.contrib.audit.models import Audit
+from tests import test_docs
+from tests.conftest import Register
+from tests.contrib.audit import kinds
+from tests.contrib.audit.looked import audited, look_at_everything
+from tests.support.factories import articles
+from tests.support.helpers import ArticleSitemap, run_command
+
+site, monitored = test_docs.site, test_docs.monitored
+
+
+def overview(client: Client) -> str:
+    return html.unescape(client.get("/admin/sitemaps_plus/").content.decode())
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+def test_an_error_that_an_audit_found_is_red(sound: None, admin_client: Client) -> None:
+    look_at_everything()
+    assert '<li class="sitemaps-error">' not in overview(admin_client)
+    audited(kinds.FAILS, fetched="live", fetched_urls=25)
+    red = overview(admin_client).partition('<li class="sitemaps-error">')[2]
+    assert "article found 3 errors, URLs that do not answer 200" in red
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+@pytest.mark.parametrize("fetched", ["", "live", "crawl"])
+def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
+    sound: None, admin_client: Client, fetched: str
+) -> None:
+    look_at_everything()
+    of = "" if fetched == "crawl" else "article"
+    kind = kinds.EXPIRES if fetched == "crawl" else kinds.LOGIN_FORM
+    if not fetched:
+        kind = kinds.TRACKING
+    audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
+    page = overview(admin_client)
+    assert "Nothing: all that was looked at is in order" not in page
+    text = f"found 3 warnings, {known()[kind].title}"
+    assert text in " ".join(page.split())
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+def test_what_no_audit_looked_at_is_said(sound: None, admin_client: Client) -> None:
+    look_at_everything()
+    Audit.objects.update(finished_at=1)
+    page = overview(admin_client)
+    missing = "No audit has looked at article in the last 30 days: manage.py check_"
+    assert missing in page
+    assert "Nobody has read the sitemaps as a crawler does in the last 30" in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("language", "title", "fix"),
+    [
+        ("de", "Abschnitte mit Seiten, die nicht", "geben Sie ein: manage.py build_"),
+        ("fr", "sections dont des pages", "exécutez manage.py build_sitemaps"),
+    ],
+)
+def test_findings_are_translated_for_people(
+    admin_client: Client,
+    settings: Any,
+    register: Register,
+    language: str,
+    title: str,
+    fix: str,
+) -> None:
+    settings.LANGUAGE_CODE = language
+    register("article", ArticleSitemap)
+    articles(2)
+    run_command("check_sitemaps")
+    page = admin_client.get("/admin/sitemaps_plus/").content.decode()
+    assert title in page
+    assert fix in page
+
+
+def test_the_recipe_for_prometheus_has_the_time_of_the_last_audit(
+    monitored: Any,
+) -> None:
+    audit = 'INSTALLED_APPS += ["django_sitemaps_plus.contrib.audit"]\n'
+    monitored.add("settings.py", audit)
+    work = ("build_sitemaps", "notify_engines", "check_sitemaps")
+    asked = test_docs.ASKED
+    told = monitored.visit(*asked, "--", *work, "--", *asked)
+    before, _, after = told.split("--\n")
+    assert "sitemaps_last_audit_seconds" not in before
+    assert after.startswith('200 {"wrong": []}\n')
+    assert len(re.findall(r"\nsitemaps_last_audit_seconds \d", after)) == 2

@@ -1,0 +1,100 @@
+"""What the overview and the story of a URL say of audits."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.contrib.audit.models import Audit, Finding
+from django_sitemaps_plus.models import UrlChange
+from tests.contrib.insight import test_overview as overview
+from tests.contrib.insight.test_pages import text
+from tests.contrib.insight.test_story import Notes, story, tell
+from tests.support.helpers import run_command
+from tests.support.outbox_world import BASE
+from tests.testapp.models import Note
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+site = overview.site
+
+
+def test_the_last_audit_is_shown(site: Any, admin_client: Client) -> None:
+    shown = overview.index(admin_client)
+    assert "No audit was run yet." in shown
+    now = time.time()
+    counts = {"sitemaps_plus.A031": {"article": 3}, "sitemaps_plus.A017": {"static": 1}}
+    Audit.objects.create(
+        started_at=now,
+        finished_at=now - 90,
+        sections={"article": [25, 0], "static": [2, 0]},
+        counts=counts,
+    )
+    shown = overview.index(admin_client)
+    assert "static found 3 errors, lastmods in the future (what is listed)" in shown
+    assert "article, static what is listed 1 minute ago 3 errors, 1 warning" in shown
+    assert "lastmods in the future error 3 article" in shown
+    html = text(admin_client, "")
+    assert "finding/?kind=sitemaps_plus.A031" in html
+
+
+def test_who_may_not_view_audits_is_shown_none(site: Any) -> None:
+    client = overview.staff("view_read")
+    shown = client.get("/admin/sitemaps_plus_insight/").content.decode()
+    assert "The last audits" not in overview.words(shown)
+
+
+def test_a_strict_policy_forbids_nothing_of_the_findings(
+    site: Any, admin_client: Client
+) -> None:
+    overview.is_strict(text(admin_client, "finding/"))
+
+
+def test_a_story_has_what_was_found(register: Any, admin_client: Client) -> None:
+    register("notes", Notes)
+    Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    url, now = "/en/notes/1/", time.time()
+    audit = Audit.objects.create(
+        started_at=now, finished_at=now, sections={"notes": [1, 0]}
+    )
+    Finding.objects.create(
+        audit=audit,
+        kind="sitemaps_plus.A031",
+        level="error",
+        section="notes",
+        url=f"{BASE}{url}",
+        digest=location_digest(url),
+        text="lastmod is tomorrow",
+    )
+    found = "lastmods in the future · lastmod is tomorrow sitemaps_plus.A031 error"
+    assert found in story(admin_client, url)
+
+
+def test_it_says_what_audits_looked_at(register: Any, admin_client: Client) -> None:
+    register("notes", Notes)
+    Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    UrlChange.objects.all().delete()
+    url = "/en/notes/1/"
+    assert "No audit has looked at it" in story(admin_client, url)
+    now = time.time()
+    for fetched, count, said in (
+        ("", 0, "What is listed was looked at. It was not fetched."),
+        ("live", 3, "3 of 10 URLs were fetched, perhaps without this one."),
+        ("live", 10, "What is listed and what it answers was looked at."),
+    ):
+        Audit.objects.create(
+            started_at=now,
+            finished_at=now,
+            fetched=fetched,
+            sections={"notes": [10, count]},
+        )
+        assert said in story(admin_client, url)
+    tell(url, section="notes", kind=UrlChange.Kind.ADDED, at=time.time() + 1)
+    assert "No audit has looked at it since it is listed" in story(admin_client, url)
+    assert "Audits look at what is listed." in story(admin_client, "/nothing/")

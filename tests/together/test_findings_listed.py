@@ -1,0 +1,97 @@
+"""The list of what audits found, in the admin."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_sitemaps_plus.contrib.audit.kinds import known
+from django_sitemaps_plus.contrib.audit.models import Audit, Finding
+from django_sitemaps_plus.contrib.audit.queries import store
+from tests.contrib.audit import kinds
+from tests.contrib.insight import test_lists as lists
+from tests.contrib.insight.test_pages import Small, text
+from tests.support.outbox_world import BASE, use
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+def found(kind: str, url: str, section: str = "article", **values: Any) -> Finding:
+    level = known()[kind].level
+    url = f"{BASE}{url}"
+    return Finding(kind=kind, level=level, section=section, url=url, **values)
+
+
+def audited(*findings: Finding, section: str = "article", **values: Any) -> None:
+    """Store an audit, at which nothing is counted but what is named."""
+    counts: dict[str, dict[str, int]] = {}
+    for one in findings:
+        counts.setdefault(one.kind, {})[one.section] = 1
+    fetched = 9 if values.get("fetched") else 0
+    now = time.time()
+    sections = {section: [9, fetched]}
+    audit = Audit(started_at=now, finished_at=now, sections=sections, counts=counts)
+    for name, value in values.items():
+        setattr(audit, name, value)
+    store(audit, findings)
+
+
+@pytest.fixture
+def findings(register: Any, settings: Any) -> None:
+    """What audits found of two sections, once by fetching."""
+    use(settings, one="Few")
+    register("article", Small)
+    register("other", Small)
+    audited(found(kinds.SESSION, "/corrected/"))
+    audited(found(kinds.SESSION, "/old/"), found(kinds.TRACKING, "/t/?utm_source=x"))
+    audited(found(kinds.FAILS, "/gone/", text="404", page="article-1"), fetched="live")
+    audited(found(kinds.SESSION, "/s/", row="313"))
+    audited(found(kinds.SHARED, "/both/", section="other"), section="other")
+
+
+def shown(client: Client, query: str = "") -> set[str]:
+    return {row["URL"] for row in lists.exported(client, f"finding/export/?{query}")}
+
+
+def test_findings_are_those_of_the_newest_audits_and_filtered(
+    findings: None, admin_client: Client
+) -> None:
+    every = {f"{BASE}{path}" for path in ("/gone/", "/s/", "/both/")}
+    assert shown(admin_client) == every
+    page = text(admin_client, "finding/")
+    for path in ("/gone/", "/s/", "/both/"):
+        assert f'href="{BASE}{path}"' in page
+    assert "/corrected/" not in page
+    for query, path in (
+        ("of=other", "/both/"),
+        (f"kind={kinds.SESSION}", "/s/"),
+        ("level=warning", "/both/"),
+        ("mode=live", "/gone/"),
+        ("q=/gone/", "/gone/"),
+        (f"q={BASE.removeprefix('https://')}/gone/%23top", "/gone/"),
+    ):
+        assert shown(admin_client, query) == {f"{BASE}{path}"}, query
+    assert shown(admin_client, "mode=-&level=error") == {f"{BASE}/s/"}
+    assert shown(admin_client, "mode=process") == set()
+    [row] = lists.exported(admin_client, "finding/export/?mode=live")
+    assert row["Details"] == "404"
+    assert row["How"] == "fetched over HTTP"
+    assert row["What to do"] == known()[kinds.FAILS].fix
+    pk = Finding.objects.get(row="313").pk
+    assert "leave the session out of the URL" in text(
+        admin_client, f"finding/{pk}/change/"
+    )
+
+
+def test_every_label_of_a_finding_is_translated(
+    findings: None, admin_client: Client, settings: Any
+) -> None:
+    row = Finding.objects.get(row="313")
+    lists.are_translated(admin_client, settings, [row])
+
+
+def test_the_list_of_findings_offers_to_count_no_filter(admin_client: Client) -> None:
+    lists.test_no_list_offers_to_count_each_filter(admin_client, "finding")
