@@ -150,7 +150,7 @@ def _with_changes(
 
 
 def _changed_query(names: int) -> Any:
-    rows = Change.objects.filter(Q(reported_at=None) | Q(page=None))
+    rows = Change.objects.of_all_sites().filter(Q(reported_at=None) | Q(page=None))
     rows = rows.filter(site=Slot("site"), section__in=slots("section", names))
     is_one_key = Q(reported_at=None, upto=None, related="") & ~Q(key="")
     others = Count("pk", filter=Q(page=None) & ~is_one_key)

@@ -51,10 +51,10 @@ from django_sitemaps_plus.sitemaps.attributes import (
     is_method,
 )
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
 
 from .assignment import Bounds, place
-from .events import Reported, Taken, reported_text
+from .events import Reported, Taken, reported_entries, reported_text
 from .models import Change, UrlChange
 from .queries import COLUMNS, changes, deleting
 from .url_changes import FEW_ROWS, Event, Known, lock, said_listed, told_since, write
@@ -220,9 +220,10 @@ def _prepare(
     # An event says whose it is: the page that has the key.
     digest, bounds = definition(section).digest, place(section, row, some)
     saved = look_up_saved(section, some, site, clock.started_at)
-    stored = read_stored(row, digest, unmoved(section, saved))
+    dated = unmoved(section, saved)
+    stored = read_stored(row, digest, dated)
     origin = str(site.origin)
-    return partial(_write, row, digest, saved, origin, clock, stored, bounds)
+    return partial(_write, row, digest, saved, origin, clock, dated, stored, bounds)
 
 
 def _waiting(section: Section) -> tuple[list[Change], Stopwatch]:
@@ -238,7 +239,9 @@ def _waiting(section: Section) -> tuple[list[Change], Stopwatch]:
 
 
 def _waiting_query() -> Any:
-    rows = Change.objects.filter(site=Slot("site"), section=Slot("section"))
+    rows = Change.objects.of_all_sites().filter(
+        site=Slot("site"), section=Slot("section")
+    )
     rows = rows.filter(reported_at=None, upto=None, related="").exclude(key="")
     dated = rows.order_by("pk").annotate(clock=DatabaseTime())
     return select(dated.values_list(*COLUMNS, "clock")[:CHUNK])
@@ -316,12 +319,66 @@ def unchanged(
     return {key for key, own in keys.items() if told.isdisjoint(own)} - others
 
 
+def _said_already(
+    section: str,
+    saved: Saved,
+    dated: Mapping[int, Collection[str]],
+    origin: str,
+    digest: str,
+) -> set[str]:
+    """
+    Return the keys whose entries are as they were told last, their pages not built.
+
+    With the section locked. Not if anybody else told of the URL since.
+    """
+    keys = {
+        change.key: {text: fingerprint(rest, origin) for text, rest in entries}
+        for change in saved.changes
+        if (entries := saved.entries.get(change.key))
+        and dict(entries).keys() <= set(dated.get(change.page or 0, ()))
+    }
+    if not keys:
+        return set()
+    said: dict[str, tuple[str | None, float]] = {}
+    pages, numbers = listed("page", dated)
+    count, texts = listed("key", keys)
+    values = {"site": Site.current().key, "section": section, "definition": digest}
+    rows = _SAID.rows(ledger(), pages, count, **values, **numbers, **texts)
+    for key, text, at, loses_url in rows:
+        # One that said nothing new; others that are empty found no row to list.
+        if text != "[]" or loses_url is not False:
+            said[key] = text, at
+    same: set[str] = set()
+    known: dict[str, Known] = {}
+    for key, (text, at) in said.items():
+        reported = reported_entries(text)
+        if {location: mark for location, _, mark, *_ in reported} == keys[key]:
+            same.add(key)
+            known |= {x[0]: Known(at, frozenset([x[3]])) for x in reported}
+    told = told_since(known)
+    return {key for key in same if told.isdisjoint(keys[key])}
+
+
+def _said_query(pages: int, keys: int) -> Any:
+    rows = Change.objects.of_all_sites().filter(
+        site=Slot("site"), section=Slot("section")
+    )
+    rows = rows.filter(definition=Slot("definition"), reported_at__isnull=False)
+    rows = rows.filter(page__in=slots("page", pages), key__in=slots("key", keys))
+    columns = "key", "reported", "reported_at", "loses_url"
+    return select(rows.order_by("reported_at", "pk").values_list(*columns))
+
+
+_SAID = Prepared(_said_query)
+
+
 def _write(
     section: Section,
     digest: str,
     saved: Saved,
     origin: str,
     clock: Stopwatch,
+    dated: Mapping[int, Collection[str]],
     stored: Mapping[int, Stored],
     bounds: Bounds | None,
 ) -> None:
@@ -334,6 +391,7 @@ def _write(
         now = clock.now()
         saved = saved.with_known(section.name)
         same = unchanged(section.name, saved, stored, origin)
+        same |= _said_already(section.name, saved, dated, origin, digest)
         saved = saved.without(same)
         current = [change for change in saved.changes if newest[change.key] is change]
         timed = _timed([change.key for change in current], saved.entries, now)
@@ -400,7 +458,7 @@ def _reported(change: Change) -> dict[str, Any]:
 
 def _report_query() -> Any:
     fields = {name: Change._meta.get_field(name) for name in _REPORTED}
-    rows = Change.objects.filter(pk=Slot("pk"), reported_at=None)
+    rows = Change.objects.of_all_sites().filter(pk=Slot("pk"), reported_at=None)
     return update(rows, **{name: Slot(name, field) for name, field in fields.items()})
 
 

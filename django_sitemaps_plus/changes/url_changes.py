@@ -101,7 +101,7 @@ def lock(section: str, next_number: int | None = None) -> bool:
 
 
 def _lock_query(is_given: bool) -> Any:
-    rows = Section.objects.filter(site=Slot("site"), name=Slot("name"))
+    rows = Section.objects.of_all_sites().filter(site=Slot("site"), name=Slot("name"))
     if is_given:
         rows = rows.filter(next_number=Slot("number"))
     # Not by SELECT: SQLite locks for writing only, and best before anything is read.
@@ -307,7 +307,7 @@ def last_removed(since: float) -> set[str]:
 
 def _removed_query(sections: int) -> Any:
     names = slots("name", sections)
-    rows = UrlChange.objects.filter(site=Slot("site"), section__in=names)
+    rows = UrlChange.objects.of_all_sites().filter(site=Slot("site"), section__in=names)
     rows = rows.filter(kind=Kind.REMOVED, at__gte=Slot("since"))
     columns = rows.order_by("-at").values_list("location", "pk")
     return select(columns[:_MOST_REMOVALS])

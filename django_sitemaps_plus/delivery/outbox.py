@@ -271,14 +271,9 @@ def _wanted(engine: Engine, notices: Sequence[Notice]) -> dict[str, Notice]:
     for item in notices:
         if _takes(engine, item):
             digest = digest_of(item.url)
-            former = wanted.get(digest)
-            kind: Submission.Kind | None = item.kind
-            if former is not None:
-                kind = _merged(engine, former.kind, item)
-            if kind:
-                wanted[digest] = replace(item, kind=kind)
-            else:
-                wanted.pop(digest, None)
+            if (former := wanted.get(digest)) is not None:
+                item = replace(item, kind=_merged(engine, former.kind, item))
+            wanted[digest] = item
     return wanted
 
 
@@ -288,9 +283,9 @@ def _merged(
     item: Notice,
     *,
     is_heard: bool = False,
-) -> Submission.Kind | None:
+) -> Submission.Kind:
     """
-    Return what to tell an engine of a URL that waits as ``former``; None for nothing.
+    Return what to tell an engine of a URL that waits as ``former``.
 
     ``is_heard`` is whether it may have heard of ``former`` already. Then, and for an
     engine that does not pass it on, the last event counts. So does "removed" always:
@@ -300,9 +295,10 @@ def _merged(
         return Kind(former)
     if is_heard or not engine.tells_kinds:
         return item.kind
-    if former in (Kind.CHANGED, Kind.REMOVED) and item.kind == Kind.ADDED:
-        # It was there before, for those who were notified.
-        return Kind.CHANGED if engine.wants(item.section, Kind.CHANGED.value) else None
+    is_back = former in (Kind.CHANGED, Kind.REMOVED) and item.kind == Kind.ADDED
+    if is_back and engine.wants(item.section, Kind.CHANGED.value):
+        # It was there before, for most of those who are notified.
+        return Kind.CHANGED
     return item.kind
 
 
@@ -323,26 +319,22 @@ def _join(engine: Engine, notices: Mapping[str, Notice]) -> set[str]:
     """Join the submissions that wait already; return their digests."""
     locked_rows = _live(notices).order_by("pk").select_for_update()
     rows = [row for row in locked_rows if row.engine == engine.alias]
-    over = [row.pk for row in rows if not _joins(row, engine, notices[row.digest])]
-    submissions().filter(pk__in=over).delete()
+    for row in rows:
+        _join_one(row, engine, notices[row.digest])
     submissions().bulk_update(rows, ["kind", "section", "again"], batch_size=ROWS)
     return {row.digest for row in rows}
 
 
-def _joins(row: Submission, engine: Engine, item: Notice) -> bool:
-    """Add a notice to a submission; return whether there is still something to say."""
+def _join_one(row: Submission, engine: Engine, item: Notice) -> None:
+    """Add a notice to a submission."""
     row.section = item.section
-    if row.state == State.SENDING:
+    if row.state != State.SENDING:
+        row.kind = _merged(engine, row.kind, item, is_heard=row.attempts > 0)
+    elif row.again:
+        row.again = _merged(engine, row.again, item)
+    else:
         # It may have been sent before this change.
-        if row.again:
-            row.again = _merged(engine, row.again, item) or ""
-        else:
-            row.again = item.kind
-        return True
-    is_heard = row.attempts > 0
-    kind = _merged(engine, row.kind, item, is_heard=is_heard)
-    row.kind = kind or row.kind
-    return kind is not None
+        row.again = item.kind
 
 
 def _live(digests: Iterable[str]) -> SubmissionQuerySet:

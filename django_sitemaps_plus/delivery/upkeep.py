@@ -30,7 +30,7 @@ from django_sitemaps_plus.pagination.queries import (
 
 from . import outbox
 from .engines import engines
-from .queries import states
+from .queries import states, submissions
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -43,6 +43,9 @@ _SKEW = 60.0
 #: of engines their interval.
 _LATEST = 2 * 86_400.0
 _LATER = ("due_at", "announce_at", "lastmod", "newest")
+#: The same of columns that say until when something is somebody's: that is minutes.
+_CLAIMED = ("lease_until", "waiting_until", "building_until", "claim_until")
+_LONGEST_CLAIM = 3600.0
 
 
 def tend() -> None:
@@ -77,6 +80,8 @@ def _set_back() -> None:
     if not (newest.exists() or any(_ahead(rows, now).exists() for rows in clues)):
         return
     logger.warning("A clock was ahead: times that are still to come are set to now.")
+    # Nearer, for these were counted from the time of the same clock.
+    submissions().filter(created_at__gt=now + _SKEW).update(due_at=now)
     configs = map(apps.get_app_config, hooks.labels())
     for model in chain.from_iterable(one.get_models() for one in configs):
         rows = model._base_manager.using(using)
@@ -102,10 +107,10 @@ def _times(model: type[Model], now: float) -> Iterator[tuple[str, float]]:
         for engine in engines().values()
         for is_sitemap in (False, True)
     ]
+    longest = _LATEST + max(intervals, default=0.0)
     for field in model._meta.concrete_fields:
         if isinstance(field, FloatField) and field.name != "seconds":
             is_later = field.name in _LATER or field.name.endswith("_until")
-            yield (
-                field.name,
-                now + (_LATEST + max(intervals, default=0.0) if is_later else _SKEW),
-            )
+            is_claim = field.name in _CLAIMED
+            ahead = longest if is_later else _SKEW
+            yield field.name, now + (_LONGEST_CLAIM if is_claim else ahead)

@@ -135,7 +135,9 @@ def page_rows(site: Any = None) -> QuerySet[Page]:
     page deletes its changes in the same transaction.
     """
     site = Site.current().key if site is None else site
-    of_section = Change.objects.filter(site=site, section=OuterRef("section__name"))
+    of_section = Change.objects.of_all_sites().filter(
+        site=site, section=OuterRef("section__name")
+    )
     unassigned = Exists(of_section.filter(page=None))
     assigned = Exists(of_section.filter(page=OuterRef("number")))
     rows: QuerySet[Page] = with_uppers(pages()).select_related("section")

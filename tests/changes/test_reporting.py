@@ -22,6 +22,7 @@ from django_sitemaps_plus.building.refresh import refresh_all, report_all
 from django_sitemaps_plus.changes import reporting, url_changes
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.events import take
+from django_sitemaps_plus.changes.queries import location_digest
 from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 from django_sitemaps_plus.prepared import run_all
@@ -138,6 +139,39 @@ def test_a_save_that_changes_nothing_is_not_told(
     news[1].save()
     assert look() == [("changed", "s0")]
     assert not crawl()
+
+
+def test_a_save_that_changes_nothing_more_is_not_told_again(
+    news: list[Article], client: Client
+) -> None:
+    """Nor before the page of what changed is built; but if the URL was gone between."""
+    dated(news, client)
+    news[0].updated = timezone.now()
+    news[0].save()
+    assert report_now() == [("changed", "s0")]
+    for _ in range(3):
+        news[0].save()
+        assert report_now() == []
+    news[0].updated = timezone.now() - dt.timedelta(minutes=1)
+    news[0].save()
+    assert report_now() == [("changed", "s0")]
+    news[0].live = False
+    news[0].save()
+    assert report_now() == []
+    news[0].live = True
+    news[0].save()
+    assert report_now() == [("changed", "s0")]
+    UrlChange.objects.create(
+        section="other",
+        kind="removed",
+        location="/articles/s0/",
+        digest=location_digest("/articles/s0/"),
+        at=time.time(),
+    )
+    told()
+    news[0].save()
+    assert report_now() == [("changed", "s0")]
+    assert crawl() == []
 
 
 def test_a_save_is_told_where_a_row_does_not_say_when_it_changed(

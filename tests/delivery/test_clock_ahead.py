@@ -28,16 +28,17 @@ from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
-YEAR = 365 * 86_400.0
+DAY = 86_400.0
+YEAR = 365 * DAY
 
 
-def ahead(*models: Any) -> None:
-    """Write all times as a clock does that is ahead by a year."""
+def ahead(*models: Any, by: float = YEAR) -> None:
+    """Write all times as a clock does that is ahead by a year, or less."""
     for model in models:
         for field in model._meta.concrete_fields:
             if isinstance(field, FloatField) and field.name != "seconds":
                 rows = model.objects.filter(**{f"{field.name}__gt": 0})
-                rows.update(**{field.name: F(field.name) + YEAR})
+                rows.update(**{field.name: F(field.name) + by})
 
 
 def in_the_future() -> list[str]:
@@ -125,3 +126,23 @@ def test_what_is_due_later_stays_so(settings: Any) -> None:
     state = EngineState.objects.get()
     assert state.paused_until == now + 80_000
     assert state.answered_at <= time.time() + 1
+
+
+def test_a_day_is_not_waited_for_either(
+    settings: Any, register: Register, client: Client
+) -> None:
+    """Claims, and what is due later, were counted from the time of the same clock."""
+    engine = use(settings, one="Scripted")
+    register("article", ArticleSitemap)
+    articles(12)
+    client.get("/sitemap-article-1.xml")
+    happened("/a/")
+    outbox.enqueue()
+    now = time.time()
+    Section.objects.update(lease_until=now + 60, waiting_until=now + 60)
+    Page.objects.update(building_until=now + 300)
+    ahead(Submission, Section, Page, by=DAY)
+    upkeep.tend()
+    assert in_the_future() == []
+    run()
+    assert sent(engine) == [["/a/"]]
