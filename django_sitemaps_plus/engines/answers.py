@@ -33,7 +33,7 @@ _COUNTED = (
 #: What names an error in a text, and in a name within JSON or XML.
 _ERROR = re.compile(
     rf"{_COUNTED}|not authori|authentication|credential|not allowed|not found"
-    r"|unavailable|login|log in"
+    r"|unavailable|login|log in|no permission|\bexpired|throttled|too many requests"
 )
 _ERROR_NAME = re.compile(r"\berr|error|fail|\bfault|exception")
 #: "no errors", "0 URLs rejected"

@@ -19,6 +19,8 @@ from .errors import TransportError
 KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 _BOM = b"\xef\xbb\xbf"
 
+#: nginx's page of a 400, where Django was not asked.
+_OF_WEB_SERVER = re.compile(r"<title>(400 [^<>]{1,200}+)</title>")
 _INCLUDE = 'include("django_sitemaps_plus.urls") at the root of the URLconf'
 
 
@@ -59,6 +61,11 @@ def _refused(response: http.Response) -> CheckResult:
             f"Add {_INCLUDE}, and make the web server pass .txt files to Django.",
         )
     if status == 400:
+        if page := _OF_WEB_SERVER.search(response.text[:2_000]):
+            return CheckResult.bad(
+                f"The web server refuses the request for the key file: {page[1]}.",
+                "Let it be fetched without a certificate, and by its public address.",
+            )
         return CheckResult.bad(
             "The site refuses the request for the key file (400).",
             "Add the Host that Django is asked for to ALLOWED_HOSTS: that of BASE_URL, "

@@ -33,14 +33,14 @@ def _read(listed: object) -> dict[str, int]:
 
 
 def note_entries() -> None:
-    """Store what each section of the site lists now as today's number."""
+    """Store what each section of the site lists now; of a day its largest number."""
     day = today()
     first = str(day - dt.timedelta(days=DAYS))
     sums = pages().filter(of_sections()).order_by().values_list("section")
     totals = dict(sums.annotate(total=Sum("entries")))
     for pk, listed in sections().filter(pk__in=totals).values_list("pk", "listed"):
         kept = {name: n for name, n in _read(listed).items() if name >= first}
-        kept[str(day)] = totals[pk] or 0
+        kept[str(day)] = max(kept.get(str(day), 0), totals[pk] or 0)
         sections().filter(pk=pk).update(listed=kept)
 
 

@@ -61,6 +61,8 @@ def test_it_accepted_what_names_no_error(body: str) -> None:
         *("errors: 0, failed: 2", "no errors; access denied", "error: 0x80004005"),
         *("no credentials", "no authentication", "error: 0 URLs were taken", "err: 5"),
         *("failed\nerror: 0", "not found", "It was\nnot authorised", "Please log in"),
+        *('{"detail":"Request was throttled."}', '{"message":"Token has expired"}'),
+        *("You have no permission to do this.", "Too many requests, slow down."),
         *("false", '"failed"', '["failed"]', '[{"error":"x"}]', '{"error":1}'),
         *('{"errors":["x"]}', '{"error":{"code":3}}', '{"error":"Quota"}'),
         *('{"success":false}', '{"success":"false"}', '{"success":"0"}', '{"ok":null}'),

@@ -224,6 +224,14 @@ MORE = "The key file contains more than the key: a newline, a space or a byte or
     [
         (None, "The key file was not found (404)."),
         (Reply(status=400), "The site refuses the request for the key file (400)."),
+        (
+            Reply(
+                status=400,
+                body=b"<title>400 No required SSL certificate was sent</title>",
+            ),
+            "The web server refuses the request for the key file: "
+            "400 No required SSL certificate was sent.",
+        ),
         (Reply(status=403), "Access to the key file is denied (403)."),
         (Reply(status=503), "The site fails to serve the key file (503)."),
         (Reply(status=204), "The key file has status 204."),

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 import pytest
 from django.db import connection
+from django.db.models import F
+from django.utils import timezone
 
 from django_sitemaps_plus import NewsSitemap
 from django_sitemaps_plus.delivery import workers
@@ -25,12 +27,15 @@ from django_sitemaps_plus.models import (
     Page,
     Section,
     Submission,
+    UrlChange,
 )
-from django_sitemaps_plus.pagination.lately import today
+from django_sitemaps_plus.pagination.lately import note_entries, today
 from tests.health.conftest import Small
+from tests.support.factories import articles
 from tests.support.helpers import run_command
 from tests.support.outbox_engines import Scripted
 from tests.support.outbox_world import happened, run, use
+from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -295,13 +300,128 @@ def test_a_section_that_lost_what_few_urls_it_had_is_red(sound: None) -> None:
     assert "lists 0 of last week's 10 URLs" in alert.text
 
 
-def test_news_that_are_over_have_not_vanished(sound: None, register: Any) -> None:
-    class News(NewsSitemap, Small):
-        item_title = publication_name = publication_date = None
+def test_news_that_are_over_have_not_vanished(settings: Any, register: Any) -> None:
+    class News(NewsSitemap):
+        model = Article
+        location = Small.location
+        publication_date = F("updated")
+        publication_name = "The Example"
 
-    vanishes(None)
-    register("article", News)
-    assert not [one for one in alerts() if "last week" in one.text]
+    use(settings, one="Few")
+    register("news", News)
+    articles(30, updated=timezone.now() - dt.timedelta(days=9))
+    run_command("build_sitemaps")
+    listed(3, 30, "news")
+    assert errors(alerts()) == []
+    register("news", Small)
+    run_command("build_sitemaps", "--reconcile")
+    Page.objects.update(entries=1)
+    assert [one.name for one in errors(alerts())] == ["news"]
+
+
+def test_of_several_notes_of_a_day_the_largest_stays(sound: None) -> None:
+    """A wrong filter may be live for some hours."""
+    note_entries()
+    Page.objects.update(entries=1)
+    note_entries()
+    assert Section.objects.get(name="article").listed[str(today())] == 25
+    (alert,) = errors(alerts())
+    assert "lists 3 of last week's 25 URLs" in alert.text
+
+
+def test_a_section_of_which_nothing_was_built_was_never_built(sound: None) -> None:
+    Page.objects.update(checksum="")
+    (alert,) = errors(alerts())
+    assert alert.sentence == (
+        "Section 'article' was never built: manage.py build_sitemaps article"
+    )
+
+
+def test_what_is_in_error_is_said_once(sound: None) -> None:
+    """Its rows that are left out are what the error says."""
+    Page.objects.update(error="Too many rows.", bad=9)
+    (alert,) = errors(alerts())
+    assert alert.text == "Section 'article' is in error: Too many rows."
+
+
+def test_a_failure_is_over_with_the_changes_that_failed(sound: None) -> None:
+    Section.objects.filter(name="article").update(failure="No such column.")
+    assert errors(alerts()) == []
+    Change.objects.create(section="article", key='["1"]', at=time.time())
+    (alert,) = errors(alerts())
+    assert "its changes cannot be reported: No such column." in alert.text
+
+
+def test_changes_that_wait_are_a_warning_where_nobody_is_notified(
+    sound: None, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": {}}
+    was_not_reported(settings)
+    (alert,) = [one for one in alerts(OWN) if one.waiting]
+    assert (alert.level, alert.waiting) == (WARNING, 1)
+
+
+def test_an_engine_that_somebody_has_to_mend_may_be_taken_out(
+    sound: None, settings: Any
+) -> None:
+    EngineState.objects.update(problem="No key file.")
+    is_called_otherwise(settings)
+    (alert,) = [one for one in alerts(OWN) if one.name == "one"]
+    assert (alert.level, alert.waiting) == (WARNING, 2)
+
+
+def test_an_engine_for_which_nothing_waits_is_forgotten(
+    sound: None, settings: Any
+) -> None:
+    use(settings, two="Few")
+    assert alerts(OWN) == []
+
+
+def test_a_refusal_says_what_waits_in_all(sound: None, settings: Any) -> None:
+    waits("one")
+    happened("/c/")
+    Change.objects.create(section="article", key='["1"]', at=time.time())
+    settings.DEBUG = True
+    (alert,) = errors(alerts())
+    assert alert.text.endswith("3 changes and submissions wait.")
+    assert alert.waiting == 3
+    Submission.objects.filter(engine="one").update(due_at=time.time() - 1000)
+    assert len(errors(alerts())) == 1, "late because of it"
+
+
+def test_what_failed_before_this_week_is_over(sound: None) -> None:
+    rejects(None)
+    week = 7 * 86_400
+    for seconds, count in ((week - 60, 1), (week + 60, 0)):
+        Submission.objects.update(created_at=time.time() - seconds)
+        failed = [one for one in alerts(OWN) if "failed" in one.text]
+        assert len(failed) == count
+    assert alerts(OWN, aliases=["two"]) == []
+
+
+def test_removals_on_hold_wait_until_they_are_confirmed(sound: None) -> None:
+    happened("/d/", "/e/", kind="removed", on_hold=True)
+    (alert,) = alerts([Subject.URLS])
+    assert (alert.level, alert.waiting) == (ERROR, 2)
+    UrlChange.objects.update(queued_at=1)
+    assert alerts([Subject.URLS]) == []
+
+
+def test_who_includes_no_sitemaps_may_mean_it(sound: None, settings: Any) -> None:
+    is_not_included(settings)
+    settings.SILENCED_SYSTEM_CHECKS = ["sitemaps_plus.W005"]
+    assert errors(alerts()) == []
+
+
+def test_a_site_without_sections_needs_no_addresses(
+    settings: Any, register: Any
+) -> None:
+    use(settings, one="Few")
+    is_not_included(settings)
+    assert errors(alerts()) == []
+    register("article", Small)
+    texts = [one.text for one in errors(alerts())]
+    assert any("No URLconf includes" in text for text in texts)
 
 
 def refuses(

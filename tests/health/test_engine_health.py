@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from django_sitemaps_plus.delivery.outbox import enqueue
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.health.engines import Health, all_engines
-from django_sitemaps_plus.models import EngineState
+from django_sitemaps_plus.models import EngineState, Submission
 from tests.support.outbox_world import happened, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -41,3 +43,44 @@ def test_health_follows_what_an_engine_does(settings: Any) -> None:
     EngineState.objects.update(succeeded_at=1)
     [one] = all_engines("")
     assert (one.health, one.reason) == (Health.FINE, "")
+
+
+def test_what_waits_for_a_quota_is_not_late(settings: Any) -> None:
+    use(settings, one="Few")
+    happened("/a/")
+    enqueue()
+    Submission.objects.update(due_at=time.time() - 1000)
+    [one] = all_engines("")
+    assert (one.health, one.waiting, one.late) == (Health.UNUSED, 1, 1)
+    EngineState.objects.update(exhausted_until=time.time() + 60, answered_at=1)
+    [one] = all_engines("")
+    assert (one.health, one.waiting, one.late) == (Health.EXHAUSTED, 1, 0)
+    # What it rejected before it took no more is over.
+    EngineState.objects.update(exhausted_until=time.time() - 60)
+    [one] = all_engines("")
+    assert one.health is Health.FINE
+
+
+def test_what_is_paused_is_tried_after_the_longer_wait(settings: Any) -> None:
+    use(settings, one="Few")
+    now = time.time()
+    happened("/a/")
+    enqueue()
+    EngineState.objects.update(paused_until=now + 60, exhausted_until=now + 90)
+    [one] = all_engines("")
+    assert one.health is Health.PAUSED, "without a failure: an engine asked for it"
+    assert one.next_try == pytest.approx(now + 90)
+    assert one.due_at == pytest.approx(now + 90)
+    EngineState.objects.update(paused_until=0, exhausted_until=0)
+    [one] = all_engines("")
+    assert one.next_try is None
+    assert one.due_at <= time.time()
+
+
+def test_what_waits_is_counted_by_section(settings: Any) -> None:
+    use(settings, one="Few")
+    happened("/a/")
+    enqueue()
+    Submission.objects.update(section="article")
+    assert [one.waiting for one in all_engines("", ["article"])] == [1]
+    assert [one.waiting for one in all_engines("", ["film"])] == [0]
