@@ -22,6 +22,7 @@ urlpatterns = [
         )
     ),
     path("smallest/", views.smallest),
+    path("select/", views.select),
     path("show/<int:pk>/", views.show),
     path("save/<int:pk>/", views.save),
     path("rename/<int:pk>/", views.rename),

@@ -38,7 +38,8 @@ class PageConverter:
     def to_python(self, value: str) -> tuple[str, str]:
         """Return name and digits; ``ValueError`` lets the next pattern try."""
         name, _, number = value.rpartition("-")
-        if not registry.has(name):
+        # "news-2" may be a section beside "news".
+        if not registry.has(name) or registry.has(value):
             raise ValueError(value)
         return name, number
 

@@ -36,13 +36,13 @@ def _is_known_file(name: str) -> bool:
 
 register("file", r"[\w.-]+", _is_known_file)
 
-# What crawlers ask for first. Of two that match, the first one counts.
+# What crawlers ask for most often first.
 _SITEMAPS = [
+    *with_gz(f"-{PAGE}.xml", views.page, "page"),
     *with_gz(".xml", views.gathered, "site"),
     *with_gz("-index-<int:part>.xml", views.gathered, "site-part"),
     *with_gz(f"-{SECTION}.xml", views.gathered, "section"),
     *with_gz(f"-{SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
-    *with_gz(f"-{PAGE}.xml", views.page, "page"),
 ]
 urlpatterns = [
     # The project's other addresses are compared with this one beginning.

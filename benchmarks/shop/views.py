@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -20,6 +21,13 @@ def smallest(request: HttpRequest) -> HttpResponse:
     """Run the smallest query of the ORM: one column of one row."""
     slug = Product.objects.values_list("slug", flat=True).get(pk=1)
     return HttpResponse(slug)
+
+
+def select(request: HttpRequest) -> HttpResponse:
+    """Run the same without the ORM."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT slug FROM shop_product WHERE id = %s", [1])
+        return HttpResponse(cursor.fetchone()[0])
 
 
 def show(request: HttpRequest, pk: int) -> HttpResponse:

@@ -24,6 +24,8 @@ from .documents import (
 )
 from .responses import not_modified, send
 
+_CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
+
 
 def gathered(
     request: HttpRequest,
@@ -76,7 +78,7 @@ def page(
         document = former_document(name, number, place)
     else:
         [section] = sources
-        asks = {"If-None-Match", "If-Modified-Since"}.intersection(request.headers)
+        asks = _CONDITIONS & request.META.keys()
         state = fresh_state(section, number) if asks else None
         if state and (response := _not_modified(request, section, state, place, gz=gz)):
             return response

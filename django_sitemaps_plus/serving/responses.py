@@ -5,11 +5,17 @@ Answers to requests for stored bytes: conditions, encodings and headers (RFC 911
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseNotModified,
+)
 from django.http.response import ResponseHeaders
-from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.cache import get_conditional_response
 from django.utils.http import http_date
 
 from django_sitemaps_plus.conf import get_settings
@@ -22,6 +28,10 @@ Response = TypeVar("Response", bound=HttpResponseBase)
 
 #: Search engines do not list the file itself.
 ROBOTS_TAG = "noindex, noodp, noarchive"
+
+
+#: Conditions that come before If-None-Match (RFC 9110, section 13.2.2).
+_OTHERS = {"HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE"}
 
 
 def send(request: HttpRequest, document: Document, *, gz: bool) -> HttpResponseBase:
@@ -42,9 +52,16 @@ def not_modified(
 ) -> HttpResponseBase | None:
     """Return 304 (or 412) if the client's conditions say so, else None."""
     etag = _etag(tag, packed=gz or _takes_gzip(request))
-    response: HttpResponseBase | None = get_conditional_response(
-        request, etag, _whole_second(changed_at)
-    )
+    response: HttpResponseBase | None
+    if (
+        request.META.get("HTTP_IF_NONE_MATCH") == etag
+        and not _OTHERS & request.META.keys()
+    ):
+        # As nearly all crawlers ask; the rest is left to Django.
+        response = HttpResponseNotModified()
+    else:
+        changed = _whole_second(changed_at)
+        response = get_conditional_response(request, etag, changed)
     if response is None:
         return None
     return _with_headers(response, etag, changed_at, gz=gz)
@@ -68,12 +85,15 @@ def _with_headers(
     if (modified := _whole_second(changed_at)) is not None:
         # Not later than the response, or it is not the date of a change:
         # https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.1
-        response.headers["Last-Modified"] = http_date(min(modified, int(time.time())))
+        response.headers["Last-Modified"] = _http_date(min(modified, int(time.time())))
     cache_control(response)
     if not gz:
-        patch_vary_headers(response, ["Accept-Encoding"])
+        response.headers["Vary"] = "Accept-Encoding"
     response.headers["X-Robots-Tag"] = ROBOTS_TAG
     return in_one_language(response)
+
+
+_http_date = lru_cache(maxsize=1024)(http_date)
 
 
 class _Headers(ResponseHeaders):
@@ -96,7 +116,8 @@ def in_one_language(response: Response) -> Response:
 
     ``LocaleMiddleware`` adds it to all, and then caches store one for each language.
     """
-    response.headers = _Headers(response.headers)
+    # Not copied: each header would be encoded once more.
+    response.headers.__class__ = _Headers
     return response
 
 
@@ -139,7 +160,7 @@ def cache_control(response: HttpResponseBase) -> None:
 def _takes_gzip(request: HttpRequest) -> bool:
     """Read Accept-Encoding (RFC 9110, section 12.5.3)."""
     weights = {}
-    for part in request.headers.get("Accept-Encoding", "").lower().split(","):
+    for part in request.META.get("HTTP_ACCEPT_ENCODING", "").lower().split(","):
         coding, _, parameters = part.strip().partition(";")
         name, _, value = parameters.strip().partition("=")
         try:

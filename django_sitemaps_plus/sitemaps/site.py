@@ -71,8 +71,12 @@ class SiteAddress:
     @property
     def tag(self) -> str:
         """A short name of the address, for file names and ETags."""
-        text = f"{self.origin}{self.prefix}".encode()
-        return hashlib.blake2b(text, digest_size=6).hexdigest()
+        return _tag(f"{self.origin}{self.prefix}")
+
+
+@lru_cache(maxsize=1024)
+def _tag(address: str) -> str:
+    return hashlib.blake2b(address.encode(), digest_size=6).hexdigest()
 
 
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
