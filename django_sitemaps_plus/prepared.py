@@ -153,12 +153,12 @@ def run_all(using: str, steps: Sequence[Step]) -> list[int]:
     """
     Run statements on tables of their own; return how many rows each concerned.
 
-    PostgreSQL runs them as one. In a transaction, unless it is only one.
+    PostgreSQL runs several as one. In a transaction, unless it is only one.
     """
     connection = connections[using]
     given = [one.filled_in(connection, shape, values) for one, shape, values in steps]
     with connection.cursor() as cursor:
-        if connection.vendor != "postgresql" or len(steps) == 1:
+        if connection.vendor != "postgresql" or len(steps) < 2:
             counts = []
             for text, params, _ in given:
                 cursor.execute(text, params)
