@@ -27,6 +27,7 @@ ROOT = DOCS.parent
 ELSEWHERE = {
     DOCS / "project" / name: ROOT / path
     for name, path in (
+        ("benchmarks.md", "benchmarks/README.md"),
         ("changelog.md", "CHANGELOG.md"),
         ("code-of-conduct.md", "CODE_OF_CONDUCT.md"),
         ("contributing.md", "CONTRIBUTING.md"),

@@ -182,18 +182,24 @@ def test_the_page_of_the_api_has_all_that_examples_import() -> None:
     assert {name for name in imported if not re.search(rf"\b{name}\b", api)} == set()
 
 
-# The README's first screen
+# The README
 
 
-def test_the_first_screen_has_an_example_and_two_commands(tmp_path: Path) -> None:
-    top = tmp_path / "top.md"
-    top.write_text("".join(README.read_text().splitlines(keepends=True)[:45]))
-    assert blocks(top, "python") == blocks(README, "python")
-    see, test = blocks(top, "sh")
-    assert blocks(README, "sh") == [see, test], "one command each, for a fresh clone"
+def test_the_readme_has_two_commands_for_a_fresh_clone() -> None:
+    see, test = blocks(README, "sh")
     assert "show_sitemap" in see
     assert "pytest" in test
     assert see.count("\n") == test.count("\n") == 1
+
+
+def test_the_lines_of_the_readme_that_move_a_site_are_those_of_the_page() -> None:
+    (changed,) = blocks(README, "diff")
+    added = re.findall(r"^\+(.+)$", changed, re.MULTILINE)
+    page = (ROOT / "docs" / "moving-from-contrib.md").read_text()
+    assert len(added) == 2
+    for line in added:
+        package, _, name = line.partition(" import ")
+        assert re.search(rf"^{package} import (\w+, )*{name}\b", page, re.MULTILINE)
 
 
 # Figures

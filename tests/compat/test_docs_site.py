@@ -32,7 +32,7 @@ QUESTIONS = {
     "moving from contrib": "moving-from-contrib",
     "exclude": "leaving-out",
     "images": "images-videos-news",
-    "hreflang": "sitemaps",
+    "hreflang": "languages",
     "google": "engines",
     "IndexNow 403": "indexnow-403",
     "bulk_update": "changes",

@@ -701,7 +701,6 @@ def test_the_table_of_findings_is_what_can_be_found() -> None:
             f'<a id="{kind.id[-4:]}"></a>`{kind.id}`',
             kind.level,
             kind.title[0].upper() + kind.title[1:],
-            f"{kind.fix[0].upper()}{kind.fix[1:]}.",
         )
         for kind in known().values()
     )
