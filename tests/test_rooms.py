@@ -74,7 +74,7 @@ ELSEWHERE = {
     "urllib3": {"engines/http.py"},
     "google": {"contrib/webmasters/google_auth.py"},
     "isal": {"storing/compression.py"},
-    "rich": {"management/progress.py"},
+    "rich": {"contrib/audit/management/progress.py"},
     "wagtail": {"contrib/wagtail.py"},
     "cms": {"contrib/djangocms.py"},
     "django_tenants": {"contrib/django_tenants.py"},

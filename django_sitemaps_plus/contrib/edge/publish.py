@@ -43,7 +43,6 @@ from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
 from django_sitemaps_plus.protocol.robots import closed
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import (
-    TEXT,
     XML,
     Document,
     document,
@@ -63,6 +62,8 @@ from .published import Lease, files, next_in
 from .storages import Headers, Target
 
 logger = logging.getLogger("django_sitemaps_plus")
+
+_TEXT = "text/plain; charset=utf-8"
 
 #: Seconds for which a file stays that no index names any more.
 KEEP = 86_400.0
@@ -249,9 +250,9 @@ class _Run:
 
     def _plain(self, address: str, text: str, control: str | None) -> _File:
         """Return a text file that is never packed."""
-        found = document(text.encode(), TEXT)
+        found = document(text.encode(), _TEXT)
         tags = cache_tags(urlsplit(address).path)
-        headers = Headers(TEXT, "", control or "", tags)
+        headers = Headers(_TEXT, "", control or "", tags)
         return _File(self._name(address), headers, found.tag, lambda: found)
 
     def _name(self, address: str) -> str:

@@ -15,11 +15,11 @@ from django_sitemaps_plus.delivery import engines
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health.answering import resolved
 from django_sitemaps_plus.protocol.robots import closed
-from django_sitemaps_plus.sitemaps.attributes import section_title
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
 from .conf import Settings, formats
+from .titles import section_title
 
 
 @check(of_each_site=True)
