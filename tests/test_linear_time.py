@@ -155,8 +155,8 @@ MEASURED = "answers dates elements http keyfile locations robots"
 #: Those that read settings, code, rows, and pages of the package's own.
 OWN = (
     "addresses classes conf digest events extensions indexnow keys listing "
-    "literal_paths markup media page_lastmods ping registration registry requests retired "
-    "routes sections site storage url_patterns values writers"
+    "literal_paths markup media page_lastmods ping registration registry requests "
+    "retired routes sections site storage url_patterns values writers"
 )
 
 

@@ -40,7 +40,6 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
-from django_sitemaps_plus.protocol.robots import closed
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import (
     XML,
@@ -375,9 +374,7 @@ class _Run:
         settings = get_settings()
         address = index.address(self.site, "robots")
         if self._serves(address):
-            is_closed = closed(settings.robots_groups())
-            text = robots_of(None if is_closed else self.site)
-            yield self._plain(address, text, settings.CACHE_CONTROL)
+            yield self._plain(address, robots_of(self.site), settings.CACHE_CONTROL)
         for name, text in files_of(self.site.origin.host).items():
             address = index.address(self.site, "engine-file", name)
             if self._serves(address):
