@@ -23,7 +23,7 @@ MODULES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if "migrations" not in path.relative_to(PACKAGE).parts
 ]
-BASE = {"conf", "exceptions", "signals", "db", "hooks", "prepared"}
+BASE = {"conf", "exceptions", "signals", "db", "claims", "hooks", "prepared"}
 DOORS = {
     *(
         "apps",

@@ -194,9 +194,9 @@ def locked() -> Iterator[float]:
     """
     site = sections().filter(name="")
     with transaction.atomic(using=site.db):
-        if not site.update(lease_until=F("lease_until")):
+        if not site.update(claimed_until=F("claimed_until")):
             row_of("")
-            site.update(lease_until=F("lease_until"))
+            site.update(claimed_until=F("claimed_until"))
         yield database_time(site.db)
 
 
