@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -24,11 +25,9 @@ from django.core.signals import setting_changed
 
 from . import hooks
 from .exceptions import ConfigurationError
-from .protocol.ai_crawlers import PRESETS
 from .protocol.errors import ProtocolError
 from .protocol.locations import resolve
 from .protocol.patterns import Pattern, problem_of
-from .protocol.robots import SIGNALS, USAGES, USES, Group, Permissions, robots_txt
 
 NAME = "SITEMAPS_PLUS"
 
@@ -44,11 +43,6 @@ _KINDS: dict[str, tuple[Any, str]] = {
 #: said of it.
 _SITE_NAME = re.compile(r"[A-Za-z][\w-]{0,49}", re.ASCII)
 _SITE_KEYS = ("BASE_URL", "URLCONF", "SITEMAPS")
-#: The keys of a group of robots.txt.
-_GROUP_KEYS = (
-    *("user_agent", "crawlers", "allow", "disallow", "crawl_delay", "content_signal"),
-    *("content_usage", "license"),
-)
 #: An age in Cache-Control that is no number of seconds.
 _WRONG_AGE = re.compile('max-?age=(?!"?[0-9]+"? *(?:,|$))', re.IGNORECASE)
 
@@ -190,45 +184,12 @@ class Settings(AppSettings):
         for pattern in self.EXCLUDE:
             if problem := problem_of(pattern):
                 raise refusal(f"has {pattern!r}, which {problem}.", "EXCLUDE")
-        self.robots_groups()
-        self.extra_sitemaps()
+        _ = self.extra_sitemaps
 
+    @cached_property
     def extra_sitemaps(self) -> list[ExtraSitemap]:
-        """
-        Return ``EXTRA_SITEMAPS``.
-
-        Raises ``ConfigurationError`` for anything but the address of a sitemap.
-        """
+        """``EXTRA_SITEMAPS``; refuses anything but the address of a sitemap."""
         return [_extra(index, one) for index, one in enumerate(self.EXTRA_SITEMAPS)]
-
-    def robots_groups(self) -> list[Group]:
-        """
-        Return ``ROBOTS`` as groups of robots.txt.
-
-        Raises ``ConfigurationError`` for a group that RFC 9309 does not allow.
-        """
-        groups = [
-            _group(index, entry)
-            for index, entry in enumerate(self.ROBOTS)
-            if not _licenses(index, entry)
-        ]
-        try:
-            robots_txt(groups, [])
-        except ProtocolError as error:
-            raise refusal(f"cannot be written: {error}", "ROBOTS") from error
-        return groups
-
-    def robots_licenses(self) -> list[str]:
-        """
-        Return the addresses of the licenses in ``ROBOTS``.
-
-        Raises ``ConfigurationError`` for one that is not absolute, or in a group.
-        """
-        return [
-            url
-            for index, entry in enumerate(self.ROBOTS)
-            for url in _licenses(index, entry)
-        ]
 
 
 @dataclass(frozen=True)
@@ -308,104 +269,6 @@ def _check_sites(sites: Any) -> None:
             raise refusal(f"needs a 'BASE_URL', for example {example}.", *path)
 
 
-def are_addresses(value: Any) -> bool:
-    """Return whether a value is a list of absolute addresses."""
-    if not isinstance(value, (list, tuple)):
-        return False
-    try:
-        return all(resolve(address, None) for address in value)
-    except ProtocolError:
-        return False
-
-
-def _group(index: int, entry: Any) -> Group:
-    path = "ROBOTS", index
-    options_of(entry, _GROUP_KEYS, "keys", '{"user_agent": "*"}', *path)
-    found = {
-        key: texts(entry.get(key, ()), *path, key)
-        for key in ("user_agent", "crawlers", "allow", "disallow")
-    }
-    crawlers = _crawlers(found["crawlers"], *path, "crawlers")
-    is_for_all = not {"user_agent", "crawlers"} & set(entry)
-    return Group(
-        user_agents=("*",) if is_for_all else (*found["user_agent"], *crawlers),
-        allow=found["allow"],
-        disallow=found["disallow"],
-        crawl_delay=entry.get("crawl_delay"),
-        signals=_signals(entry.get("content_signal", {}), *path, "content_signal"),
-        usage=_usage(entry.get("content_usage", {}), *path, "content_usage"),
-    )
-
-
-def _licenses(index: int, entry: Any) -> tuple[str, ...]:
-    """Return the licenses that an entry of ``ROBOTS`` names; none if it is a group."""
-    if not isinstance(entry, Mapping) or "license" not in entry:
-        return ()
-    path = "ROBOTS", index, "license"
-    example = '{"license": "https://www.example.com/license.xml"}'
-    if len(entry) > 1:
-        raise refusal(
-            f"holds for all crawlers. Give it an entry of its own: {example}.", *path
-        )
-    urls = texts(entry["license"], *path)
-    if not urls or not are_addresses(urls):
-        raise refusal(
-            f"is {entry['license']!r}; use the whole URL of the license, for example "
-            f"{example}.",
-            *path,
-        )
-    return urls
-
-
-def _crawlers(presets: Iterable[str], *path: object) -> list[str]:
-    """Return the names of the crawlers of presets."""
-    found = []
-    for preset in presets:
-        if preset not in PRESETS:
-            raise refusal(
-                f"has {preset!r}. {advice(preset, PRESETS, 'presets')}", *path
-            )
-        found += [crawler.name for crawler in PRESETS[preset]]
-    return found
-
-
-def _signals(given: Any, *path: object) -> Permissions:
-    """Return what Content-Signal says, in a fixed order."""
-    example = '{"search": True, "ai-train": False}'
-    options_of(given, (*SIGNALS, "use"), "signals", example, *path)
-    some = {name: given[name] for name in given if name != "use"}
-    found = _permissions(some, SIGNALS, "signals", example, *path)
-    if "use" not in given:
-        return found
-    if given["use"] not in USES:
-        known = ", ".join(map(repr, USES))
-        raise refusal(f"is {given['use']!r}; use one of {known}.", *path, "use")
-    return (*found, ("use", given["use"]))
-
-
-def _usage(given: Any, *path: object) -> tuple[tuple[str, Permissions], ...]:
-    """Return what Content-Usage says: of all paths first, then of single ones."""
-    example = '{"train-ai": False, "/docs/": {"train-ai": True}}'
-    some = mapping(given, example, *path)
-    paths = {name: some[name] for name in some if str(name).startswith("/")}
-    common = {name: some[name] for name in some if name not in paths}
-    found = [("", _permissions(common, USAGES, "categories", example, *path))]
-    for name, said in paths.items():
-        whole = _permissions(said, USAGES, "categories", example, *path, name)
-        found.append((name, whole))
-    return tuple((name, said) for name, said in found if said)
-
-
-def _permissions(
-    given: Any, known: Collection[str], what: str, example: str, *path: object
-) -> Permissions:
-    """Return what may be done and what not, in the order of the known names."""
-    for name, value in options_of(given, known, what, example, *path).items():
-        if not isinstance(value, bool):
-            raise refusal(f"is {value!r}; use True or False.", *path, name)
-    return tuple((name, given[name]) for name in known if name in given)
-
-
 def texts(value: Any, *path: object) -> tuple[str, ...]:
     """Return a list of texts in the settings; refuse anything else."""
     values = (value,) if isinstance(value, str) else value
@@ -416,7 +279,18 @@ def texts(value: Any, *path: object) -> tuple[str, ...]:
     return tuple(values)
 
 
+def are_addresses(value: Any) -> bool:
+    """Return whether a value is a list of absolute addresses."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    try:
+        return all(resolve(address, None) for address in value)
+    except ProtocolError:
+        return False
+
+
 S = TypeVar("S", bound=AppSettings)
+T = TypeVar("T")
 
 _memory = hooks.PerApps()
 
@@ -488,10 +362,15 @@ def _app_with(name: str) -> str:
     return ""
 
 
-def settings_of(name: str) -> Settings:
-    """Return one setting, with the defaults of all others: these may be wrong."""
+def setting(name: str) -> Any:
+    """Return one setting of the core, while others may be wrong."""
     given = _given()
-    return Settings(**{name: given[name]} if name in given else {})
+    return getattr(Settings(**{name: given[name]} if name in given else {}), name)
+
+
+def of_settings(make: Callable[[], T]) -> Callable[[], T]:
+    """Let a function run again only when the settings are others."""
+    return wraps(make)(lambda: _memory.get(make, make))
 
 
 class _Unshown(dict[Any, Any]):

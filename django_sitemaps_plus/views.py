@@ -157,7 +157,7 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     Also while the database is away, or another setting is wrong: without it crawlers
     stay away from the whole site.
     """
-    from .serving.robots import robots_anyway
+    from .serving.robots_rules import rules
 
     try:
         return _robots(request, site=site)
@@ -167,7 +167,7 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     except ConfigurationError as error:
         logger.error("%s is not complete: %s", request.path, error)
         try:
-            text = robots_anyway()
+            text = rules().text
         except ConfigurationError:
             # To leave out a rule may let crawlers in; without it they keep what they
             # know.

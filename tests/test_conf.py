@@ -14,6 +14,7 @@ import django_sitemaps_plus
 from django_sitemaps_plus import hooks, urls
 from django_sitemaps_plus.conf import Settings, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.serving.robots_rules import rules
 
 
 def known() -> str:
@@ -205,15 +206,17 @@ def test_a_value_that_cannot_work_is_refused(
 def test_a_group_of_robots_txt_that_cannot_be_written_is_refused(
     settings: Any, group: Any, rest: str
 ) -> None:
-    message = refusal(settings, {"ROBOTS": [{"user_agent": "*"}, group]})
-    assert message == f"SITEMAPS_PLUS['ROBOTS']{rest}"
+    settings.SITEMAPS_PLUS = {"ROBOTS": [{"user_agent": "*"}, group]}
+    with pytest.raises(ConfigurationError) as caught:
+        rules()
+    assert str(caught.value) == f"SITEMAPS_PLUS['ROBOTS']{rest}"
 
 
 def test_rules_may_be_one_text_or_several(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {
         "ROBOTS": [{"user_agent": ("a", "b"), "allow": "/x", "disallow": ["/y", "/z"]}]
     }
-    (group,) = get_settings().robots_groups()
+    (group,) = rules().groups
     assert group.user_agents == ("a", "b")
     assert (group.allow, group.disallow) == (("/x",), ("/y", "/z"))
 
@@ -221,9 +224,9 @@ def test_rules_may_be_one_text_or_several(settings: Any) -> None:
 def test_licenses_are_not_groups(settings: Any) -> None:
     urls = ["https://a.example/license.xml", "https://b.example/license.xml"]
     settings.SITEMAPS_PLUS = {"ROBOTS": [{"license": urls}, {"disallow": "/x/"}]}
-    found = get_settings()
-    assert found.robots_licenses() == urls
-    assert [group.disallow for group in found.robots_groups()] == [("/x/",)]
+    found = rules()
+    assert [line[9:] for line in found.text.splitlines()[:2]] == urls
+    assert [group.disallow for group in found.groups] == [("/x/",)]
 
 
 def test_a_urlconf_needs_the_app(settings: Any) -> None:

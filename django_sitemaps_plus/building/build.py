@@ -279,7 +279,7 @@ class _Run:
         """Work on some pages; return the position after which to look for the next."""
         stored = storage.read_all([page for page in found if self._is_fresh(page)])
         for index, page in enumerate(found):
-            if page.building_until > time.time():
+            if page.claimed_until > time.time():
                 self.later.append(page)
             elif self._is_new(page):
                 return self._build_new(list(takewhile(self._is_new, found[index:])))
@@ -300,7 +300,7 @@ class _Run:
 
     def _is_new(self, page: Page) -> bool:
         is_known = page.checksum or page.error or what_waits(page)[0]
-        is_free = page.building_until <= time.time()
+        is_free = page.claimed_until <= time.time()
         return is_free and not is_known and page.pk not in self.alone
 
     def _is_fresh(self, page: Page) -> bool:
@@ -326,7 +326,7 @@ class _Run:
             is_piece = self._is_piece(page)
             _serve(self.source, page, self.site, self.done, is_new=is_piece)
         except Busy as error:
-            if pages().filter(pk=page.pk, building_until__gt=time.time()).exists():
+            if pages().filter(pk=page.pk, claimed_until__gt=time.time()).exists():
                 self.later.append(page)
             else:
                 self.done.errors.append(str(error))
@@ -338,7 +338,7 @@ class _Run:
             if self._is_fresh(found):
                 self.done.note(found)
                 return
-            if found.building_until <= time.time():
+            if found.claimed_until <= time.time():
                 self._serve(found)
                 return
             time.sleep(_POLL)

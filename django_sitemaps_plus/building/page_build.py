@@ -370,8 +370,8 @@ class Build:
             "error": "",
             "failures": 0,
             # The claim ends with it: another statement would be another commit.
-            "building_by": "",
-            "building_until": 0,
+            "claimed_by": "",
+            "claimed_until": 0,
         }
         if latest is not None:
             values["lastmod"] = latest
@@ -504,7 +504,7 @@ class Build:
         while todo:
             start, end = todo.popleft()
             writer, overflow = self._write_range(start, end)
-            sections().take_lease(page.section_id, owner, LEASE)
+            sections().filter(pk=page.section_id).take(owner, LEASE)
             if overflow is None:
                 self._refuse_bad(writer)
                 pieces.append((start, writer))

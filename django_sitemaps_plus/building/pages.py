@@ -191,7 +191,7 @@ def _serve(
         fresh = _fresh(source, page)
         if fresh is not None:
             return fresh
-        if page.building_until > time.time():
+        if page.claimed_until > time.time():
             break
     return _former(page) or _wait(source, page, site, asked=asked)
 
@@ -266,7 +266,7 @@ class Claim:
             return
         self._renew_at = time.monotonic() + CLAIM / 3
         try:
-            pages().renew(self.pages, self._owner, CLAIM)
+            pages().these(self.pages).renew(self._owner, CLAIM)
         except DatabaseError as error:
             logger.warning(
                 "The claim on page %s cannot be renewed: %s", self.pages[0], error
@@ -280,7 +280,7 @@ class Claim:
         if self.is_over:
             return
         try:
-            pages().release(self.pages, self._owner)
+            pages().these(self.pages).release(self._owner)
         except DatabaseError as error:
             logger.warning(
                 "The claim on page %s cannot be given up: %s", self.pages[0], error
@@ -304,7 +304,7 @@ def claimed_new(found: Sequence[Page]) -> AbstractContextManager[Claim | None]:
     if not pages().claim_new(found, owner, CLAIM):
         return nullcontext()
     # As they are now, in the order of their keys.
-    mine = page_rows().filter(pk__in=[page.pk for page in found], building_by=owner)
+    mine = page_rows().filter(pk__in=[page.pk for page in found], claimed_by=owner)
     rows = list(mine.order_by("position"))
     return Claim(rows, owner) if rows else nullcontext()
 
@@ -324,7 +324,7 @@ def _build_or_former(
         built = build(
             source, page, site, taken=taken, progress=claim.renew, asked=asked
         )
-        claim.is_over = built.changed_at is not None and not built.page.building_by
+        claim.is_over = built.changed_at is not None and not built.page.claimed_by
         return built
     except TooManyBadRows:
         former = stored_version(reload(page.pk))

@@ -437,11 +437,11 @@ class Leisure:
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")
-        self.has_lease = sections().take_lease(site.pk, self._owner, seconds)
+        self.has_lease = sections().filter(pk=site.pk).take(self._owner, seconds)
         return self.has_lease
 
     def stop(self) -> None:
         """Let another process go on."""
         if self.has_lease:
             self.has_lease = False
-            sections().drop_lease(row_of("").pk, self._owner)
+            sections().filter(name="").release(self._owner)

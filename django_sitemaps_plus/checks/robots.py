@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage
 
-from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.protocol.robots import not_repeated
+from django_sitemaps_plus.serving.robots_rules import rules
 
 from .messages import check, message
 
@@ -17,8 +17,8 @@ from .messages import check, message
 def check_robots(**kwargs: Any) -> Iterator[CheckMessage]:
     """W050: crawlers that robots.txt names do not follow the rules for all."""
     crawlers: dict[str, list[str]] = {}
-    for name, rules in not_repeated(get_settings().robots_groups()).items():
-        crawlers.setdefault(", ".join(rules), []).append(name)
+    for name, unsaid in not_repeated(rules().groups).items():
+        crawlers.setdefault(", ".join(unsaid), []).append(name)
     for missing, names in crawlers.items():
         follows = "these do" if len(names) > 1 else "it does"
         yield message(

@@ -14,6 +14,7 @@ from django_sitemaps_plus.conf import advice, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.locations import resolve
 from django_sitemaps_plus.serving.extra import may_be_in_index
+from django_sitemaps_plus.serving.robots_rules import rules
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
@@ -28,6 +29,7 @@ def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
     """E001, E002, W001 and W013: ``SITEMAPS_PLUS`` and the site's address."""
     try:
         conf.check_settings()
+        rules()
         tenants.configured()
         given = Site.current().base_url
     except ConfigurationError as error:
@@ -61,7 +63,7 @@ def check_extra_sitemaps(**kwargs: Any) -> Iterator[CheckMessage]:
     given = [site.unasked().base_url for site in Site.all()]
     # Without an address only a request or the database knows a site's host.
     sites = [parse_base_url(url) for url in given if url]
-    for extra in get_settings().extra_sitemaps():
+    for extra in get_settings().extra_sitemaps:
         if not extra.in_index or len(sites) < len(given):
             continue
         if not any(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from django.conf import settings as django_settings
 
-from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import CheckResult
-from django_sitemaps_plus.protocol.robots import closed
+from django_sitemaps_plus.serving.robots_rules import rules
 from django_sitemaps_plus.sitemaps.site import Site, address_advice
 
 #: What the advice ends with where --force helps.
@@ -62,7 +61,7 @@ def _address() -> CheckResult:
 
 
 def _robots() -> CheckResult:
-    if not closed(get_settings().robots_groups()):
+    if not rules().are_closed:
         return CheckResult.good("robots.txt allows crawling.")
     return CheckResult.bad(
         "robots.txt disallows everything.",

@@ -45,8 +45,6 @@ State = Submission.State
 
 #: URL changes of one transaction.
 CHUNK = 500
-#: Submissions that one action in the admin retries.
-MOST = 10_000
 
 
 #: The order of the index of what is not queued. By the number alone PostgreSQL, where
@@ -183,34 +181,6 @@ def _put_now(notices: Sequence[Notice], chosen: Mapping[str, Engine]) -> None:
         put(notices, now, chosen)
 
 
-def retry(chosen: QuerySet[Submission]) -> int:
-    """
-    Submit once more what was rejected or failed; return how many.
-
-    At most ``MOST`` of an engine at a time, whose rows are replaced. What failed may
-    have been received, and a URL may have been accepted since: these wait for the
-    interval.
-    """
-    over = chosen.filter(state__in=(State.REJECTED, State.FAILED))
-    done = 0
-    with locked() as now:
-        for alias, engine in engines().items():
-            rows = list(over.filter(engine=alias)[:MOST])
-            for start in range(0, len(rows), CHUNK):
-                some = rows[start : start + CHUNK]
-                former = submissions().filter(pk__in=[row.pk for row in some])
-                former.filter(state=State.REJECTED).delete()
-                notices = [
-                    Notice(row.url, row.host, Kind(row.kind), row.section)
-                    for row in some
-                ]
-                if added := put(notices, now, {alias: engine}):
-                    states().filter(engine=alias).update(paused_until=0)
-                    done += added
-                former.delete()
-    return done
-
-
 # Rows
 
 
@@ -224,9 +194,9 @@ def locked() -> Iterator[float]:
     """
     site = sections().filter(name="")
     with transaction.atomic(using=site.db):
-        if not site.update(lease_until=F("lease_until")):
+        if not site.update(claimed_until=F("claimed_until")):
             row_of("")
-            site.update(lease_until=F("lease_until"))
+            site.update(claimed_until=F("claimed_until"))
         yield database_time(site.db)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Case, Count, Min, OuterRef, QuerySet, Subquery, When
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import Count, Min, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from django_sitemaps_plus.db import DatabaseTime
 
@@ -26,19 +26,6 @@ def submissions() -> SubmissionQuerySet:
 def states() -> EngineStateQuerySet:
     """Return the states of the site's engines, in the database for writing."""
     return EngineState.objects.on_site()
-
-
-def with_pause(rows: SubmissionQuerySet) -> QuerySet[Any]:
-    """Add to submissions until when their engine takes none, as ``paused_until``."""
-    engine = states().filter(engine=OuterRef("engine"), host=OuterRef("host"))
-    of_urls = engine.values(until=Greatest("paused_until", "exhausted_until"))
-    until = Case(
-        # Sitemaps have no quota.
-        When(kind=Submission.Kind.SITEMAP, then=engine.values("paused_until")),
-        default=Subquery(of_urls),
-    )
-    found: QuerySet[Any] = rows.annotate(paused_until=until)
-    return found
 
 
 def of_engine() -> SubmissionQuerySet:

@@ -44,7 +44,7 @@ _SKEW = 60.0
 _LATEST = 2 * 86_400.0
 _LATER = ("due_at", "announce_at", "lastmod", "newest")
 #: The same of columns that say until when something is somebody's: that is minutes.
-_CLAIMED = ("lease_until", "waiting_until", "building_until", "claim_until")
+_CLAIMED = ("claimed_until", "waiting_until")
 _LONGEST_CLAIM = 3600.0
 
 

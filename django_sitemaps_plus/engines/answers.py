@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from .base import Answer, CheckResult, Outcome
+from .base import Outcome
 from .http import Response
 
 Part = TypeVar("Part")
@@ -107,11 +107,6 @@ def explained(
     return Outcome.UNAVAILABLE, f"{name} {problem}"
 
 
-def remedy(answer: Answer) -> str:
-    """Return what to do about a refusal, unless its message says what to check."""
-    return "" if ": " in answer.message else "Try again later."
-
-
 def _doubt(
     response: Response, shown: str, option: str, promised: bool | None, takes: Takes
 ) -> str:
@@ -188,25 +183,6 @@ def _has_error(said: object) -> bool:
     return bool(_ERROR.search(_IS_NOTHING.sub(" ", _NONE_OF.sub("none", text))))
 
 
-def of_account(
-    name: str, site: str, verified: Mapping[str, object], option: str
-) -> CheckResult:
-    """
-    Return whether an account has a site, and may submit for it.
-
-    ``verified`` says of each of its sites whether it is; ``option`` names the site.
-    """
-    if verified.get(site):
-        return CheckResult.good(f"{site} is verified at {name}.")
-    if site in verified:
-        return CheckResult.bad(f"{site} is not verified at {name}.", "Verify it there.")
-    seen = ", ".join(sorted(verified)[:20]) or "none"
-    return CheckResult.bad(
-        f"The account does not have the site {site} at {name}, but {seen}.",
-        f"Add it there, or set {option!r} to one of these, letter for letter.",
-    )
-
-
 def json_object(response: Response) -> dict[str, Any]:
     """Return the JSON object in a body; empty if there is none."""
     said = _json(response)
@@ -233,8 +209,3 @@ def as_count(value: object) -> int | None:
     if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,18}", str(value)):
         return None
     return int(str(value))
-
-
-def as_text(value: object) -> str | None:
-    """Return a text; None for anything else."""
-    return value if isinstance(value, str) else None

@@ -26,6 +26,7 @@ from django_sitemaps_plus.delivery.queries import states, submissions, with_wait
 from django_sitemaps_plus.pagination.lately import most_listed
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.serving import index
+from django_sitemaps_plus.serving.robots_rules import rules
 from django_sitemaps_plus.serving.usable import why_unusable
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -96,6 +97,8 @@ def alerts(
     """
     if missing := [*missing_tables()]:
         return missing
+    # Wrong ROBOTS are refused here, as other settings are by whoever reads them.
+    rules()
     result = own_alerts(subjects, aliases=aliases, refusal=refusal)
     if Subject.AUDIT in subjects and (unlooked := unaudited()):
         text = " ".join(unlooked)

@@ -53,10 +53,10 @@ class Migration(migrations.Migration):
                 ("failure", models.TextField(blank=True, default="")),
                 ("is_index", models.BooleanField(default=False)),
                 (
-                    "lease_owner",
+                    "claimed_by",
                     models.CharField(blank=True, default="", max_length=32),
                 ),
-                ("lease_until", models.FloatField(default=0)),
+                ("claimed_until", models.FloatField(default=0)),
                 ("waiting_until", models.FloatField(default=0)),
                 ("digest", models.CharField(blank=True, default="", max_length=64)),
                 ("digest_since", models.FloatField(default=0)),
@@ -266,10 +266,10 @@ class Migration(migrations.Migration):
                 ),
                 ("failures", models.PositiveIntegerField(default=0)),
                 (
-                    "building_by",
+                    "claimed_by",
                     models.CharField(blank=True, default="", max_length=32),
                 ),
-                ("building_until", models.FloatField(default=0)),
+                ("claimed_until", models.FloatField(default=0)),
                 (
                     "section",
                     models.ForeignKey(

@@ -215,11 +215,11 @@ class _Filling:
                     [last.position + GAP * step for step in range(1, len(bounds) + 1)],
                 )[-1]
             if filled:
-                held = sections().filter(pk=self.section.pk, lease_owner=self.owner)
+                held = sections().filter(pk=self.section.pk, claimed_by=self.owner)
                 if not held.update(filled=True):
                     raise lost(self.section)
                 self.section.filled = True
-        sections().take_lease(self.section.pk, self.owner, LEASE)
+        sections().filter(pk=self.section.pk).take(self.owner, LEASE)
         if self.progress is not None:
             self.progress(last.number)
         return last

@@ -15,26 +15,18 @@ from django.db.models import F, Value
 from django.db.models.functions import Coalesce, Greatest
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemaps_plus.claims import Claimed, ClaimQuerySet, claim_of
 from django_sitemaps_plus.db import DatabaseTime
 from django_sitemaps_plus.prepared import Prepared, Slot, Step, run_all, update
-from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteQuerySet, SiteRow
+from django_sitemaps_plus.sitemaps.site_rows import (
+    SiteClaimQuerySet,
+    SiteManager,
+    SiteRow,
+)
 
 
-class SectionQuerySet(SiteQuerySet["Section"]):
-    """Changes of a section's state."""
-
-    def take_lease(self, pk: int, owner: str, seconds: float) -> bool:
-        """Take the lease of section ``pk`` for ``seconds``, unless another has it."""
-        free = self.filter(pk=pk, lease_until__lt=DatabaseTime()) | self.filter(
-            pk=pk, lease_owner=owner
-        )
-        return bool(
-            free.update(lease_owner=owner, lease_until=DatabaseTime() + seconds)
-        )
-
-    def drop_lease(self, pk: int, owner: str) -> None:
-        """Give the lease back; one that was lost meanwhile stays with its owner."""
-        self.filter(pk=pk, lease_owner=owner).update(lease_owner="", lease_until=0)
+class SectionQuerySet(SiteClaimQuerySet["Section"]):
+    """Changes of a section's state. Its claim is its lease."""
 
     def take_wait(self, pk: int, seconds: float) -> bool:
         """Let section ``pk`` wait for ``seconds`` at most, unless it does already."""
@@ -48,7 +40,7 @@ class SectionQuerySet(SiteQuerySet["Section"]):
         None means that the lease was lost: whoever asked must not go on.
         """
         first = section.next_number
-        taken = self.filter(pk=section.pk, lease_owner=owner, next_number=first).update(
+        taken = self.filter(pk=section.pk, claimed_by=owner, next_number=first).update(
             next_number=first + count
         )
         if not taken:
@@ -57,8 +49,12 @@ class SectionQuerySet(SiteQuerySet["Section"]):
         return first
 
 
-class Section(SiteRow):
-    """A registered section. The one with the empty name stands for the site."""
+class Section(SiteRow, Claimed):
+    """
+    A registered section. The one with the empty name stands for the site.
+
+    Whoever claims it changes the boundaries; the site's, rebuilds pages at leisure.
+    """
 
     name = models.CharField(_("name"), max_length=100)
     #: The key's signature: boundaries found for another key are void.
@@ -73,9 +69,6 @@ class Section(SiteRow):
     failure = models.TextField(default="", blank=True)
     #: Whether the section's address holds an index (it stays one for a while).
     is_index = models.BooleanField(default=False)
-    #: Who changes the boundaries. The site's lease: who rebuilds pages at leisure.
-    lease_owner = models.CharField(max_length=32, default="", blank=True)
-    lease_until = models.FloatField(default=0)
     #: The site's: until when a request waits for a page that another builds.
     waiting_until = models.FloatField(default=0)
     #: The definition of the newest code, when that was started, and when code with
@@ -112,7 +105,7 @@ class Section(SiteRow):
         return self.name or "the site"
 
 
-class PageQuerySet(models.QuerySet["Page"]):
+class PageQuerySet(ClaimQuerySet["Page"]):
     """Changes of a page's state."""
 
     def claim(self, page: Page, owner: str, seconds: float) -> bool:
@@ -128,9 +121,8 @@ class PageQuerySet(models.QuerySet["Page"]):
 
     def claim_new(self, found: Sequence[Page], owner: str, seconds: float) -> bool:
         """Become the one who builds those pages that were never built, as ``claim``."""
-        new = self.filter(pk__in=[page.pk for page in found], checksum="", error="")
-        free = new.filter(building_until__lt=DatabaseTime())
-        values = {"building_by": owner, "building_until": DatabaseTime() + seconds}
+        new = self.these(found).filter(checksum="", error="")
+        free, values = new.filter(self.free()), claim_of(owner, seconds)
         features = connections[self.db].features
         if not features.has_select_for_update:
             return bool(free.update(**values))
@@ -141,15 +133,9 @@ class PageQuerySet(models.QuerySet["Page"]):
             mine = list(locked.values_list("pk", flat=True))
             return bool(self.filter(pk__in=mine).update(**values))
 
-    def renew(self, found: Sequence[Page], owner: str, seconds: float) -> None:
-        """Keep the claim on some pages for ``seconds`` from now."""
-        mine = self.filter(pk__in=[page.pk for page in found], building_by=owner)
-        mine.update(building_until=DatabaseTime() + seconds)
-
-    def release(self, found: Sequence[Page], owner: str) -> None:
-        """Give up the claim on some pages; another's stays."""
-        mine = self.filter(pk__in=[page.pk for page in found], building_by=owner)
-        mine.update(building_by="", building_until=0)
+    def these(self, found: Sequence[Page]) -> PageQuerySet:
+        """Return some pages as they are stored."""
+        return self.filter(pk__in=[page.pk for page in found])
 
     def write(self, page: Page, **values: Any) -> bool:
         """
@@ -177,9 +163,8 @@ def _claim_query() -> Any:
         pk=Slot("pk"), version=Slot("version"), verified_at=Slot("verified_at")
     )
     return update(
-        read.filter(building_until__lt=DatabaseTime()),
-        building_by=Slot("owner"),
-        building_until=DatabaseTime() + Slot("seconds", models.FloatField()),
+        read.filter(read.free()),
+        **claim_of(Slot("owner"), Slot("seconds", models.FloatField())),
     )
 
 
@@ -201,12 +186,13 @@ def _write_query(*names: str) -> Any:
 _CLAIM, _WRITE = Prepared(_claim_query), Prepared(_write_query)
 
 
-class Page(models.Model):
+class Page(Claimed):
     """
     One sitemap file of a section: the keys from ``lower`` to the next page's.
 
     ``number`` is its name for ever; ``position`` orders the pages of a section by
-    their keys, with room between them for the pages that a split adds.
+    their keys, with room between them for the pages that a split adds. Whoever claims
+    it builds it.
     """
 
     section = models.ForeignKey(
@@ -256,9 +242,6 @@ class Page(models.Model):
     #: Why the page could not be built, if it could not, and how often in a row.
     error = models.TextField(_("error"), default="", blank=True)
     failures = models.PositiveIntegerField(default=0)
-
-    building_by = models.CharField(max_length=32, default="", blank=True)
-    building_until = models.FloatField(default=0)
 
     objects: ClassVar[models.Manager[Page]] = models.Manager.from_queryset(
         PageQuerySet

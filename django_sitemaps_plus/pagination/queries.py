@@ -153,7 +153,7 @@ def void(section: Section, signature: str = "", *, damaged: bool = False) -> Non
     """
     values: dict[str, Any] = {"key": signature, "filled": False}
     with lease(section) as owner, transaction.atomic(using=ledger()):
-        held = sections().filter(pk=section.pk, lease_owner=owner)
+        held = sections().filter(pk=section.pk, claimed_by=owner)
         if damaged:
             held = held.filter(filled=True, next_number=section.next_number)
             values["damaged_at"] = time.time()
@@ -192,21 +192,21 @@ def lease(
     Raises ``Busy`` if it is not free within ``wait`` seconds; where a request has
     ``asked``, also if another one waits already.
     """
-    owner = uuid.uuid4().hex
-    if not sections().take_lease(section.pk, owner, LEASE):
+    owner, row = uuid.uuid4().hex, sections().filter(pk=section.pk)
+    if not row.take(owner, LEASE):
         busy = Busy(f"Another process is dividing the section {section.name!r}.")
         patience = (
             waiting(busy, wait) if asked else nullcontext(time.monotonic() + wait)
         )
         with patience as until:
-            while not sections().take_lease(section.pk, owner, LEASE):
+            while not row.take(owner, LEASE):
                 if time.monotonic() >= until:
                     raise busy
                 time.sleep(_POLL)
     try:
         yield owner
     finally:
-        sections().drop_lease(section.pk, owner)
+        row.release(owner)
 
 
 @contextmanager

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from .errors import EntryError, PageFull, excerpt
 from .limits import MAX_ROBOTS_BYTES
 from .locations import quote, resolve
-from .patterns import glob
 from .values import matches, number, several
 
 # Wider than the product token of the RFC, which has no digits: AI2Bot is a crawler.
@@ -71,11 +70,19 @@ def robots_txt(
         EntryError: A name, a path, a delay or a URL that may not stand there.
         PageFull: More than the 500 KiB that crawlers must read.
     """
-    blocks = ["".join(_lines(group)) for group in groups]
-    # Of no group, so that every crawler reads it.
-    blocks.insert(0, _urls("License", licenses))
-    blocks.append(_urls("Sitemap", sitemaps))
-    text = "\n".join(filter(None, blocks))
+    return with_sitemaps(rules_txt(groups, licenses), sitemaps)
+
+
+def rules_txt(groups: Iterable[Group], licenses: Sequence[str] = ()) -> str:
+    """Write a robots.txt that names no sitemap; raises as ``robots_txt``."""
+    # Licenses are of no group, so that every crawler reads them.
+    blocks = [_urls("License", licenses), *("".join(_lines(one)) for one in groups)]
+    return "\n".join(filter(None, blocks))
+
+
+def with_sitemaps(rules: str, sitemaps: Sequence[str]) -> str:
+    """Return a robots.txt that names sitemaps, too; raises as ``robots_txt``."""
+    text = "\n".join(filter(None, [rules, _urls("Sitemap", sitemaps)]))
     if len(text) > MAX_ROBOTS_BYTES:  # all ASCII
         raise PageFull(f"robots.txt: {len(text)} bytes, over {MAX_ROBOTS_BYTES}")
     return text
@@ -83,11 +90,6 @@ def robots_txt(
 
 def _urls(word: str, urls: Sequence[str]) -> str:
     return "".join(f"{word}: {resolve(url, None)}\n" for url in urls)
-
-
-def decode(body: bytes) -> str:
-    """Return the text of anybody's robots.txt: as much as every crawler reads."""
-    return body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace")
 
 
 def read(text: str) -> list[Group]:
@@ -121,18 +123,6 @@ def closed(groups: Iterable[Group]) -> bool:
     )
 
 
-def named(groups: Iterable[Group], crawler: str) -> list[Group]:
-    """Return the groups that name a crawler, as if they were for all; none if none do.
-
-    https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1
-    """
-    return [
-        Group(("*",), group.allow, group.disallow, group.crawl_delay)
-        for group in groups
-        if crawler.lower() in map(str.lower, group.user_agents)
-    ]
-
-
 def not_repeated(groups: Sequence[Group]) -> dict[str, list[str]]:
     """Return what ``*`` says that does not hold for crawlers which groups name.
 
@@ -161,34 +151,6 @@ def not_repeated(groups: Sequence[Group]) -> dict[str, list[str]]:
     return {name: missing for name, missing in found.items() if missing}
 
 
-def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
-    """Return what says whether the groups for all crawlers forbid a path.
-
-    A path with its query, percent-encoded. The longest of the rules that match decides,
-    and of two as long the one that allows.
-    https://www.rfc-editor.org/rfc/rfc9309#section-2.2.2
-    """
-    common = [group for group in groups if "*" in group.user_agents]
-    known = {(octets(quote(rule)), False) for one in common for rule in one.disallow}
-    known |= {(octets(quote(rule)), True) for one in common for rule in one.allow}
-    # An empty rule is none.
-    ordered = sorted((len(rule), allows, rule) for rule, allows in known if rule)
-    rules = [(_match(rule), allows) for _, allows, rule in reversed(ordered)]
-    # Most paths match no rule that disallows, which is found out at once.
-    disallowed = [rule for _, allows, rule in ordered if not allows]
-    begins = tuple(rule.removesuffix("$") for rule in disallowed if "*" not in rule)
-    globs = [_match(rule) for rule in disallowed if "*" in rule]
-
-    def is_forbidden(path: str) -> bool:
-        path = octets(path)
-        may_be = path.startswith(begins) or any(match(path) for match in globs)
-        return may_be and not next(
-            (allows for match, allows in rules if match(path)), True
-        )
-
-    return is_forbidden
-
-
 def octets(path: str) -> str:
     """Return a path as it is compared: %41 is an A, %c3 is %C3.
 
@@ -200,11 +162,6 @@ def octets(path: str) -> str:
 def _octet(found: re.Match[str]) -> str:
     character = chr(int(found[1], 16))
     return character if character in _UNRESERVED else found[0].upper()
-
-
-def _match(rule: str) -> Callable[[str], bool]:
-    """Return what tells whether a rule is about a path."""
-    return glob(rule[:-1] if rule.endswith("$") else f"{rule}*")
 
 
 def _lines(group: Group) -> Iterator[str]:

@@ -28,15 +28,6 @@ _LASTMOD = re.compile(rb"<lastmod>([^<]*)</lastmod>")
 _LOC = re.compile(rb"<url><loc>([^<]*)</loc>")
 
 
-#: The parts of a whole entry, as texts of XML; the links and the media undivided.
-_ENTRY = re.compile(
-    r"<url><loc>([^<]*)</loc>(?:<lastmod>([^<]*)</lastmod>)?"
-    r"(?:<changefreq>([^<]*)</changefreq>)?(?:<priority>([^<]*)</priority>)?"
-    r"((?:<xhtml:link [^>]*>)*)(.*?)</url>\n",
-    re.DOTALL,
-)
-
-
 def listing_of(body: bytes) -> Listing:
     """Return what a page, or the text of some entries, lists."""
     start = body.find(START)
@@ -45,11 +36,6 @@ def listing_of(body: bytes) -> Listing:
     entries = body[start + len(START) : body.rindex(END)].split(END + START)
     # As pairs of a location and the rest.
     return dict([entry.split(b"</loc>", 1) for entry in entries])
-
-
-def parts_of(body: bytes) -> list[tuple[str, str, str, str, str, str]]:
-    """Return location, lastmod, changefreq, priority, links and media of each entry."""
-    return _ENTRY.findall(body.decode())
 
 
 def entries_of(text: bytes, locations: Collection[bytes]) -> Listing:

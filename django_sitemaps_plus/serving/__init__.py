@@ -1,1 +1,1 @@
-"""Serving: the documents at the addresses, the index, and where a URL is listed."""
+"""Serving: the documents at the addresses, the index and robots.txt."""

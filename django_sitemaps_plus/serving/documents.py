@@ -49,7 +49,6 @@ from .listed import FILL_SECONDS, Listed
 logger = logging.getLogger("django_sitemaps_plus")
 
 XML: Final = "application/xml"
-TEXT: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True)

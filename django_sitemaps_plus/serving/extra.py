@@ -15,7 +15,7 @@ def extra_sitemaps(site: SiteAddress, *, in_index: bool) -> list[str]:
     https://www.sitemaps.org/protocol.html#index
     """
     found = []
-    for extra in get_settings().extra_sitemaps():
+    for extra in get_settings().extra_sitemaps:
         url = resolve(extra.url, str(site.origin))
         if (extra.in_index and may_be_in_index(url, site)) is in_index:
             found.append(url)

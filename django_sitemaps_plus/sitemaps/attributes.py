@@ -96,14 +96,6 @@ def moments(sitemap: AnySitemap) -> dict[str, Any]:
     return {name: value for name, value in values.items() if is_expression(value)}
 
 
-def section_title(sitemap: AnySitemap) -> str:
-    """Return what people call a section, if its class says it; else ""."""
-    title = getattr(sitemap, "title", None)
-    # A method or a column, of an item, is another package's or the project's own.
-    is_none = title is None or callable(title) or is_expression(title)
-    return "" if is_none else str(title)
-
-
 def item_title(sitemap: AnySitemap) -> dict[str, Any]:
     """Return the expression of the titles of items, if it is one."""
     value = getattr(sitemap, "item_title", None)

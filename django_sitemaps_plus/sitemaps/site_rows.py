@@ -6,9 +6,12 @@ from typing import Self, TypeVar
 
 from django.db import models, router
 
+from django_sitemaps_plus.claims import Claimed, ClaimQuerySet
+
 from .site import Site
 
 Row = TypeVar("Row", bound=models.Model)
+Mine = TypeVar("Mine", bound=Claimed)
 
 
 def current_key() -> str:
@@ -26,6 +29,10 @@ class SiteQuerySet(models.QuerySet[Row]):
     def on_site(self) -> Self:
         """Return the rows of the site that is worked for."""
         return self.filter(site=Site.current().key)
+
+
+class SiteClaimQuerySet(SiteQuerySet[Mine], ClaimQuerySet[Mine]):
+    """Rows of sites that one process of all has for a while."""
 
 
 class SiteManager(models.Manager[Row]):

@@ -145,12 +145,6 @@ def active(key: str) -> AbstractContextManager[object]:
     return tenants.active(key)
 
 
-def coming_back() -> AbstractContextManager[object]:
-    """Make the current tenant current again after a request, which chooses its own."""
-    tenants = configured()
-    return nullcontext() if tenants is None else tenants.active(tenants.current())
-
-
 def in_this_tenant(action: Callable[[], None]) -> Callable[[], None]:
     """Return what runs ``action`` for the tenant that is the current one now."""
     key = current_key()

@@ -51,7 +51,7 @@ _COLUMNS = ["id", "number", "checksum", "newest", "read_at", "events_at"]
 
 def _read_query(numbers: int) -> Any:
     rows = Page.objects.filter(section_id=Slot("section"), digest=Slot("digest"))
-    rows = rows.filter(number__in=slots("number", numbers), building_by="")
+    rows = rows.filter(number__in=slots("number", numbers), claimed_by="")
     return select(rows.values_list(*_COLUMNS))
 
 

@@ -102,7 +102,7 @@ def test_a_slow_section_is_stored_and_given_back_page_by_page(
     site = site_of(register, 3)
     assert len(new_pages.build_new(site.source, site.pages(), place())) == 1
     assert versions(site) == [1, 0, 0]
-    assert not Page.objects.filter(building_until__gt=0).exists()
+    assert not Page.objects.filter(claimed_until__gt=0).exists()
     assert counted(built(site)) == (3, 27, 2, 1)
 
 
@@ -286,7 +286,7 @@ def test_two_at_once_leave_each_other_their_pages(register: Register) -> None:
     others: list[SectionReport] = []
 
     def all_are_taken() -> bool:
-        return not Page.objects.filter(checksum="", building_by="").exists()
+        return not Page.objects.filter(checksum="", claimed_by="").exists()
 
     with before(ROWS, lambda: others.append(built(site, is_over=all_are_taken))):
         mine = built(site)
@@ -336,12 +336,12 @@ def test_a_page_that_another_has_just_begun_is_waited_for_at_the_end(
 
     def is_over() -> bool:
         looks.append(1)
-        if not Page.objects.filter(checksum="", building_by="").exists():
+        if not Page.objects.filter(checksum="", claimed_by="").exists():
             # The other two are built. Nobody builds the first one any longer.
             free_leases()
         return False
 
-    claim = f"SET {connection.ops.quote_name('building_by')} = "
+    claim = f"SET {connection.ops.quote_name('claimed_by')} = "
     with before(claim, lambda: Page.objects.claim(page, "other", CLAIM)):
         done = built(site, is_over=is_over)
     assert len(looks) > 2
@@ -357,5 +357,5 @@ def test_a_claim_is_held_only_while_it_is_needed(register: Register) -> None:
     site = site_of(register, 3, priority=priority)
     with pytest.raises(KeyboardInterrupt):
         build.build(site.source, place())
-    assert not Page.objects.exclude(building_by="").exists()
+    assert not Page.objects.exclude(claimed_by="").exists()
     assert versions(site) == [0, 0, 0]

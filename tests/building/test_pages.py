@@ -282,7 +282,7 @@ def test_an_error_of_the_database_leaves_the_former_bytes(
     )
     assert "no_such_column" in (first.exc_text or ""), "with its traceback"
     page = Page.objects.get()
-    assert (page.building_until, page.bad) == (0, 0)
+    assert (page.claimed_until, page.bad) == (0, 0)
     assert "no_such_column" in page.error
     assert "no_such_column" in " ".join(a.text for a in alerts([Subject.SECTIONS]))
     # Once they are too old, nothing stands in for them.
@@ -291,7 +291,7 @@ def test_an_error_of_the_database_leaves_the_former_bytes(
     response = client.get(PAGE)
     assert response.status_code in (500, 503)
     assert "no_such_column" not in response.content.decode()
-    assert Page.objects.get().building_until == 0
+    assert Page.objects.get().claimed_until == 0
     Asking.failing = False
     assert len(urlset(client.get(PAGE))) == 3, "at once, when it is over"
     assert alerts([Subject.SECTIONS]) == []
@@ -339,7 +339,7 @@ if VENDOR != "sqlite":
             assert client.get(PAGE).content == before
         finally:
             connection.close()
-        assert Page.objects.get().building_until > 0
+        assert Page.objects.get().claimed_until > 0
         assert {r.levelname for r in caplog.records} == {"ERROR", "WARNING"}
 
 
@@ -391,7 +391,7 @@ def claimed(transactional_db: None, register: Register, client: Client) -> Page:
     articles(2)
     client.get(PAGE)
     articles(1)
-    Page.objects.update(verified_at=0, building_by="x", building_until=time.time() + 60)
+    Page.objects.update(verified_at=0, claimed_by="x", claimed_until=time.time() + 60)
     return Page.objects.get()
 
 
@@ -409,10 +409,10 @@ def test_while_another_builds_a_page_its_former_bytes_are_sent_at_once(
     assert sleepers == []
     # Its builder died, and nobody serves for longer than a day what is not fresh.
     Page.objects.update(read_at=F("read_at") - pages.FORMER - 1)
-    Page.objects.update(building_until=time.time() - 1)
+    Page.objects.update(claimed_until=time.time() - 1)
     assert len(urlset(client.get(PAGE))) == 3
     page = Page.objects.get()
-    assert (page.building_by, page.building_until) == ("", 0)
+    assert (page.claimed_by, page.claimed_until) == ("", 0)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -430,7 +430,7 @@ def test_former_bytes_are_never_said_to_be_the_current_ones(
         for headers in conditions:
             assert client.get(address, headers=headers).status_code == 200, address
     # Once there are no others, they are current.
-    Page.objects.filter(section__name="article").update(building_until=0)
+    Page.objects.filter(section__name="article").update(claimed_until=0)
     for address in (PAGE, "/sitemap-article.xml", "/sitemap.xml"):
         tag = client.get(address).headers["ETag"]
         answer = client.get(address, headers={"if-none-match": tag})
@@ -492,7 +492,7 @@ def test_a_command_waits_beside_the_request_until_the_other_ends(
         name="", defaults={"waiting_until": time.time() + 60}
     )
     until = time.time() + 1.5
-    Page.objects.update(building_until=until)
+    Page.objects.update(claimed_until=until)
     assert run_command("build_sitemaps")[2] == 0
     assert time.time() >= until
 
@@ -517,7 +517,7 @@ def test_who_comes_just_too_late_takes_what_another_has_built(
     asked.clear()
 
     def late(execute: Any, sql: str, *args: Any) -> Any:
-        if sql.startswith("UPDATE") and "building_by" in sql and not asked:
+        if sql.startswith("UPDATE") and "claimed_by" in sql and not asked:
             elsewhere(lambda: Client().get(PAGE))
         return execute(sql, *args)
 
@@ -538,7 +538,7 @@ def test_a_claim_is_renewed_while_its_builder_lives(
             if item.pk % 2000 == 0:
                 time.sleep(0.4)
             if item.pk % 2000 == 1999:
-                left.append(Page.objects.get().building_until)
+                left.append(Page.objects.get().claimed_until)
 
     register("article", Slow)
     Article.objects.bulk_create(Article(pk=pk, slug="a") for pk in range(2000, 10_000))
@@ -564,6 +564,6 @@ def test_a_request_that_dies_gives_its_claim_back(
     articles(2)
     with pytest.raises(SystemExit):
         client.get(PAGE)
-    assert Page.objects.get().building_until == 0
+    assert Page.objects.get().claimed_until == 0
     Stopped.stops = False
     assert len(urlset(client.get(PAGE))) == 2

@@ -396,5 +396,5 @@ def test_while_another_process_builds_the_former_bytes_are_sent(
     listing = names("a")
     client.get("/sitemap-names-1.xml")
     listing.names = ["b"]
-    Page.objects.update(verified_at=0, building_by="another", building_until=9e9)
+    Page.objects.update(verified_at=0, claimed_by="another", claimed_until=9e9)
     assert locations(client.get("/sitemap-names-1.xml")) == [f"{BASE}/a/"]

@@ -414,7 +414,7 @@ def test_the_bytes_are_searched_once_for_a_change_and_by_one_process(
 
     first, second = Leisure(), Leisure()
     Section.objects.create(name="")
-    assert Section.objects.take_lease(Section.objects.get(name="").pk, "other", 9.0)
+    assert Section.objects.filter(pk=Section.objects.get(name="").pk).take("other", 9.0)
     assert searched(first) == 0
     free_leases()
     assert searched(second) == 1, "one statement for many pages"
@@ -504,10 +504,10 @@ def test_one_process_rebuilds_for_all(site: Site) -> None:
     assert second.step([site.source], place()) == refresh.LISTED
     assert Change.objects.count() == 1
     # Not for longer than it rests.
-    until = Section.objects.get(name="").lease_until
+    until = Section.objects.get(name="").claimed_until
     assert until <= time.time() + refresh.MARGIN + 1
     first.stop()
-    assert Section.objects.get(name="").lease_owner == ""
+    assert Section.objects.get(name="").claimed_by == ""
     second = Leisure()
     assert second.step([site.source], place()) == 0
     assert Change.objects.count() == 0
@@ -529,7 +529,7 @@ def test_when_there_is_nothing_to_do_the_lease_is_given_back(site: Site) -> None
     report_all([site.source], place())
     assert leisure.step([site.source], place()) <= refresh.AGAIN + 1, "just listed"
     assert steps(site) == [1]
-    assert not Section.objects.exclude(lease_owner="").exists()
+    assert not Section.objects.exclude(claimed_by="").exists()
 
 
 # All at once

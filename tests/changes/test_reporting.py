@@ -225,7 +225,7 @@ def test_a_save_while_its_page_is_built_is_told(
     """The build may have read the row before it was as it is listed."""
     dated(news, client)
     news[0].save()
-    Page.objects.update(building_by="somebody")
+    Page.objects.update(claimed_by="somebody")
     assert report_now() == [("changed", "s0")]
 
 

@@ -535,12 +535,12 @@ def test_a_command_that_is_stopped_gives_its_page_back(stop: signal.Signals) -> 
     with in_a_process(SLOW) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "building\n"
-        assert Page.objects.exclude(building_by="").count() == 1
+        assert Page.objects.exclude(claimed_by="").count() == 1
         process.send_signal(stop)
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + stop, "")
     page = Page.objects.get()
-    assert (page.building_by, page.building_until) == ("", 0)
+    assert (page.claimed_by, page.claimed_until) == ("", 0)
 
 
 def test_a_process_that_has_its_own_way_to_end_keeps_it(register: Any) -> None:

@@ -96,7 +96,7 @@ def test_what_is_saved_reaches_engines_and_pages_without_a_request(
     assert not Change.objects.exists()
     assert within(SOON, server.rests), "it ends when there is nothing to do"
     assert set(Submission.objects.values_list("state", flat=True)) == {"accepted"}
-    assert Section.objects.get(name="").lease_owner == ""
+    assert Section.objects.get(name="").claimed_by == ""
 
 
 def test_what_is_saved_is_published_without_a_request(
@@ -228,7 +228,7 @@ def test_the_thread_ends_with_its_process(own: jobs.BackgroundThread) -> None:
     own.stop()
     assert not is_running()
     assert Change.objects.count() == 1, "another process goes on with it"
-    assert not Section.objects.exclude(lease_owner="").exists()
+    assert not Section.objects.exclude(claimed_by="").exists()
 
 
 def no_room(self: threading.Thread) -> None:

@@ -139,8 +139,8 @@ def test_a_day_is_not_waited_for_either(
     happened("/a/")
     outbox.enqueue()
     now = time.time()
-    Section.objects.update(lease_until=now + 60, waiting_until=now + 60)
-    Page.objects.update(building_until=now + 300)
+    Section.objects.update(claimed_until=now + 60, waiting_until=now + 60)
+    Page.objects.update(claimed_until=now + 300)
     ahead(Submission, Section, Page, by=DAY)
     upkeep.tend()
     assert in_the_future() == []

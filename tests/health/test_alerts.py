@@ -18,6 +18,7 @@ from django_sitemaps_plus.delivery import workers
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.outbox import enqueue
 from django_sitemaps_plus.engines.base import Answer, Outcome
+from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health.alerts import Subject, alerts, errors
 from django_sitemaps_plus.health.engines import Health, all_engines
 from django_sitemaps_plus.health.levels import ERROR, WARNING
@@ -576,3 +577,18 @@ def test_only_what_is_asked_for_is_looked_at(sound: None, settings: Any) -> None
     assert "Search engines are not notified: It rains. " in alert.text
     settings.DEBUG = True
     assert [one.name for one in errors(alerts(refusal=""))] == ["one"]
+
+
+def test_wrong_rules_of_robots_txt_are_refused_where_nothing_is_submitted(
+    sound: None, settings: Any
+) -> None:
+    settings.SITEMAPS_PLUS = {
+        **settings.SITEMAPS_PLUS,
+        "ENGINES": {},
+        "ROBOTS": [{"disalow": "/"}],
+    }
+    with pytest.raises(ConfigurationError, match="Did you mean 'disallow'"):
+        alerts(OWN)
+    text, code = said()
+    assert code == 1
+    assert "Did you mean 'disallow'" in text

@@ -102,7 +102,7 @@ def test_one_request_of_all_waits_for_the_bounds_that_another_finds(
     site = Site(register)
     site.insert(range(40))
     section = section_row("site", site.source.key)
-    assert Section.objects.take_lease(section.pk, "another", 60)
+    assert Section.objects.filter(pk=section.pk).take("another", 60)
     begun = time.monotonic()
     assert site.get(1).status_code == 503
     assert time.monotonic() - begun >= WAIT
@@ -124,7 +124,7 @@ MORE = range(131, 139)
 
 def other_builder(site: Site) -> None:
     """Another process, whose claim came after this one's had run out."""
-    if not Section.objects.exclude(lease_owner="").exists():
+    if not Section.objects.exclude(claimed_by="").exists():
         # While the section is being divided it would wait.
         pages.build(site.source, site.page(2), place())
 
@@ -249,11 +249,11 @@ def held(request: pytest.FixtureRequest, register: Register) -> tuple[Any, Any]:
         rows, page = Page.objects, site.page(1)
         return (
             lambda owner: rows.claim(page, owner, 60),
-            lambda owner: rows.release([page], owner),
+            lambda owner: rows.these([page]).release(owner),
         )
     return (
-        lambda owner: rows.take_lease(pk, owner, 60),
-        lambda owner: rows.drop_lease(pk, owner),
+        lambda owner: rows.filter(pk=pk).take(owner, 60),
+        lambda owner: rows.filter(pk=pk).release(owner),
     )
 
 
@@ -285,7 +285,7 @@ def test_the_clock_of_leases_is_the_databases(register: Register) -> None:
         elif connection.vendor == "postgresql":
             cursor.execute("SET TIME ZONE 'Asia/Karachi'")
     before = time.time()
-    Section.objects.take_lease(section.pk, "me", 0)
+    Section.objects.filter(pk=section.pk).take("me", 0)
     section.refresh_from_db()
-    assert before - 2 < section.lease_until < time.time() + 2
+    assert before - 2 < section.claimed_until < time.time() + 2
     connection.close()

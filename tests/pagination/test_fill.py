@@ -179,7 +179,7 @@ def test_a_fill_killed_at_any_moment_goes_on(register: Register) -> None:
         for _ in range(9):
             with suppress(Killed, Filling), killed_before(moment):
                 fill(site.source, seconds=0)
-            Section.objects.filter(lease_until__gt=0).update(lease_until=1)
+            Section.objects.filter(claimed_until__gt=0).update(claimed_until=1)
             if Section.objects.filter(filled=True).exists():
                 break
             # A life this short may never get anywhere, but does no harm.
@@ -208,10 +208,10 @@ def test_while_bounds_are_being_found_the_answer_is_to_come_again(
     with pytest.raises(Filling):
         fill(site.source, seconds=0)
     section = Section.objects.get(name="site")
-    assert Section.objects.take_lease(section.pk, "another", 60)
+    assert Section.objects.filter(pk=section.pk).take("another", 60)
     with pytest.raises(Busy):
         fill(site.source, seconds=0)
-    Section.objects.update(lease_until=1)
+    Section.objects.update(claimed_until=1)
     assert site.index() == [1, 2, 3, 4, 5]
 
 
@@ -219,7 +219,7 @@ def test_whoever_lost_the_lease_writes_no_more(register: Register) -> None:
     """A query took so long that another process took over and is half way."""
 
     def slow(self: Any) -> Any:
-        Section.objects.update(lease_owner="another", lease_until=10**10)
+        Section.objects.update(claimed_by="another", claimed_until=10**10)
         return Number._default_manager.all()
 
     Site(register, items=slow)

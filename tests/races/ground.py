@@ -180,18 +180,18 @@ class Ground:
         assert all(until - now < CLAIM for until in self.held().values()), self.held()
         if not THOROUGH:
             soon, pages, sections = now + 2, Page.objects, Section.objects
-            pages.filter(building_until__gt=soon).update(building_until=soon)
-            sections.filter(lease_until__gt=soon).update(lease_until=soon)
+            pages.filter(claimed_until__gt=soon).update(claimed_until=soon)
+            sections.filter(claimed_until__gt=soon).update(claimed_until=soon)
 
     def held(self) -> dict[str, float]:
         """Return the pages and sections that somebody has claimed, and until when."""
-        sections = Section.objects.filter(lease_until__gt=time.time())
-        return self.built() | {str(row): row.lease_until for row in sections}
+        sections = Section.objects.filter(claimed_until__gt=time.time())
+        return self.built() | {str(row): row.claimed_until for row in sections}
 
     def built(self) -> dict[str, float]:
         """Return the pages that somebody builds."""
-        pages = Page.objects.filter(building_until__gt=time.time())
-        return {str(page): page.building_until for page in pages}
+        pages = Page.objects.filter(claimed_until__gt=time.time())
+        return {str(page): page.claimed_until for page in pages}
 
     # What came of it
 

@@ -101,7 +101,7 @@ class Noted(NamedTuple):
 
 def noted(section: str) -> list[Noted] | None:
     """Return how the pages of a section stand; None if that is not to be had."""
-    columns = ("number", "lower", "building_until", "read_at", "entries")
+    columns = ("number", "lower", "claimed_until", "read_at", "entries")
     pages = Page.objects.filter(section__name=section).order_by("position")
     try:
         rows = list(pages.values_list(*columns))

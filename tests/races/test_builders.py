@@ -46,8 +46,8 @@ def ground(folder: Path) -> Iterator[Ground]:
 
 def owners() -> set[str]:
     """Return who builds pages just now."""
-    found = Page.objects.exclude(building_by="")
-    return set(found.values_list("building_by", flat=True))
+    found = Page.objects.exclude(claimed_by="")
+    return set(found.values_list("claimed_by", flat=True))
 
 
 def unbuilt() -> int:

@@ -89,8 +89,8 @@ def age(*, verified: bool = False, read: bool = False) -> None:
 
 def free_leases() -> None:
     """Let the time pass for which a dead process still holds what it held."""
-    Section.objects.filter(lease_until__gt=0).update(lease_until=1)
-    Page.objects.filter(building_until__gt=0).update(building_until=1)
+    Section.objects.filter(claimed_until__gt=0).update(claimed_until=1)
+    Page.objects.filter(claimed_until__gt=0).update(claimed_until=1)
 
 
 def read_entries(body: str) -> Content:
@@ -454,7 +454,7 @@ class World:
         self.former = {page.number: vars(page) for page in stored}
 
     def _check_page(self, row: dict[str, Any], page: PlainPage) -> None:
-        assert row["building_until"] <= 1, "a claim that nobody gave back"
+        assert row["claimed_until"] <= 1, "a claim that nobody gave back"
         assert row["entries"] == page.count, page.number
         if page.content is None:
             return

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from django_sitemaps_plus.building.build import Progress
+from django_sitemaps_plus.sitemaps.tenants import configured
 
 from .entries import Entry
 from .findings import Findings
@@ -133,3 +135,9 @@ def _go_on(url: str, answer: Answer) -> None:
             "rest (Retry-After)"
         )
         raise Refused(why) if answer.failure else Stopped(why)
+
+
+def coming_back() -> AbstractContextManager[object]:
+    """Make the current tenant current again after a request, which chooses its own."""
+    tenants = configured()
+    return nullcontext() if tenants is None else tenants.active(tenants.current())

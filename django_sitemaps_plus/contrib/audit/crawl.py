@@ -19,7 +19,7 @@ from django.conf import settings as django_settings
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.building.build import Progress
 from django_sitemaps_plus.exceptions import ConfigurationError, SitemapsPlusError
-from django_sitemaps_plus.protocol.robots import decode, sitemaps_of
+from django_sitemaps_plus.protocol.robots import sitemaps_of
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import Document, page_or_former
 from django_sitemaps_plus.serving.extra import extra_sitemaps
@@ -34,6 +34,7 @@ from .kinds import ERROR, WARNING
 from .models import Audit, Finding
 from .rules import Answer, Arrived, Problem, arrivals, look
 from .rules.arrivals import MOVED, NOT_SERVED, OTHER_SITEMAPS, Unusable
+from .rules.robots import decode
 from .web_pages import joined
 
 #: Who asks, with the names that crawlers publish; and a browser.

@@ -21,7 +21,6 @@ from xml.parsers import expat
 
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
-from django_sitemaps_plus.rendering.listing import parts_of
 
 SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _ALTERNATE: Final = "http://www.w3.org/1999/xhtml link"
@@ -38,6 +37,13 @@ _CHUNK = 65_536
 _GZIP = b"\x1f\x8b"
 #: Bytes of a document, unpacked: twice what is legal. A few packed ones may hide more.
 _MOST_BYTES = 2 * MAX_BYTES
+#: The parts of a whole entry, as texts of XML; the links and the media undivided.
+_ENTRY = re.compile(
+    r"<url><loc>([^<]*)</loc>(?:<lastmod>([^<]*)</lastmod>)?"
+    r"(?:<changefreq>([^<]*)</changefreq>)?(?:<priority>([^<]*)</priority>)?"
+    r"((?:<xhtml:link [^>]*>)*)(.*?)</url>\n",
+    re.DOTALL,
+)
 #: Characters of one text.
 _MOST_TEXT = 100_000
 #: Sitemaps of one site that are read; an index may list 50,000.
@@ -320,3 +326,8 @@ class _Parser:
                 )
             )
         self._depth -= 1
+
+
+def parts_of(body: bytes) -> list[tuple[str, str, str, str, str, str]]:
+    """Return location, lastmod, changefreq, priority, links and media of each entry."""
+    return _ENTRY.findall(body.decode())

@@ -20,7 +20,7 @@ from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import lastmod_of
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.serving.lookup import lastmods_of, rows_of_page
+from django_sitemaps_plus.serving.page_lastmods import lastmods_of, rows_of_page
 from django_sitemaps_plus.sitemaps.attributes import declared_expressions, is_expression
 from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, database_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context

@@ -11,8 +11,8 @@ from typing import Any
 from django.conf import settings as django_settings
 
 from django_sitemaps_plus.building.build import Progress
-from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.protocol.robots import Group, decode, read
+from django_sitemaps_plus.protocol.robots import Group, read
+from django_sitemaps_plus.serving.robots_rules import rules
 from django_sitemaps_plus.serving.usable import why_unusable
 from django_sitemaps_plus.sitemaps.attributes import entries_per_item
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -31,7 +31,7 @@ from .rules import Problem, Section, Visit
 from .rules.answers import UNREACHABLE, in_words, percentiles
 from .rules.documents import NOT_BUILT
 from .rules.lastmods import ALL_EQUAL, ALWAYS_NOW, MOVES_ALONE, Lastmods
-from .rules.robots import ROBOTS_FAILS, problems_of_length
+from .rules.robots import ROBOTS_FAILS, decode, problems_of_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +170,7 @@ def _robots(request: Request, findings: Findings) -> list[Group]:
     answer = request.fetch(url)
     if answer.status == 400:
         # This host is not in ALLOWED_HOSTS: the settings are what can be known.
-        return get_settings().robots_groups()
+        return rules().groups
     if answer.failure or answer.status >= 500:
         kind = UNREACHABLE if answer.failure else ROBOTS_FAILS
         text = answer.failure or f"answers {in_words(answer.status)}"

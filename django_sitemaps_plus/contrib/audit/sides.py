@@ -43,7 +43,7 @@ from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
 from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import describe
-from django_sitemaps_plus.sitemaps import sections, tenants
+from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.contrib_templates import is_own
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -56,6 +56,7 @@ from django_sitemaps_plus.sitemaps.site import (
 )
 from django_sitemaps_plus.storing.bad_rows import are_too_bad, too_many
 
+from .asking import coming_back
 from .entries import Entry, Listed, Unreadable, entries_of_page, parse, walk
 
 View: TypeAlias = Callable[..., Any]
@@ -199,7 +200,7 @@ def of_dict(
                     with (
                         _noted(problems, what),
                         rendering_context(site),
-                        tenants.coming_back(),
+                        coming_back(),
                     ):
                         if handler is None:
                             response = views["sitemap"](request, **given)
@@ -278,7 +279,7 @@ def of_url_name(
         with (
             _noted(problems, parts.path),
             rendering_context(site),
-            tenants.coming_back(),
+            coming_back(),
         ):
             response = handler.get_response(_request(site, parts.path, query))
             entries = list(_entries(parts.path, response))

@@ -6,7 +6,12 @@ from typing import ClassVar
 
 from django.db import models
 
-from django_sitemaps_plus.sitemaps.site_rows import SiteRow
+from django_sitemaps_plus.claims import Claimed
+from django_sitemaps_plus.sitemaps.site_rows import (
+    SiteClaimQuerySet,
+    SiteManager,
+    SiteRow,
+)
 
 
 class PublishedFile(SiteRow):
@@ -36,13 +41,10 @@ class PublishedFile(SiteRow):
         return self.name
 
 
-class Publisher(SiteRow):
+class Publisher(SiteRow, Claimed):
     """Who publishes a site's files: one process of all hosts."""
 
-    #: Empty: nobody does.
-    owner = models.CharField(max_length=32, default="", blank=True)
-    #: Until when it does; or when to do so again. Seconds since the epoch.
-    claim_until = models.FloatField(default=0)
+    objects = SiteManager.from_queryset(SiteClaimQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
     class Meta:
         app_label = "sitemaps_plus_edge"
@@ -53,7 +55,7 @@ class Publisher(SiteRow):
         ]
 
     def __str__(self) -> str:
-        return self.owner or "–"
+        return self.claimed_by or "–"
 
 
 class AnnouncedDocument(SiteRow):

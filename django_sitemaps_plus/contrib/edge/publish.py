@@ -40,10 +40,8 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
-from django_sitemaps_plus.protocol.robots import closed
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import (
-    TEXT,
     XML,
     Document,
     document,
@@ -63,6 +61,8 @@ from .published import Lease, files, next_in
 from .storages import Headers, Target
 
 logger = logging.getLogger("django_sitemaps_plus")
+
+_TEXT = "text/plain; charset=utf-8"
 
 #: Seconds for which a file stays that no index names any more.
 KEEP = 86_400.0
@@ -249,9 +249,9 @@ class _Run:
 
     def _plain(self, address: str, text: str, control: str | None) -> _File:
         """Return a text file that is never packed."""
-        found = document(text.encode(), TEXT)
+        found = document(text.encode(), _TEXT)
         tags = cache_tags(urlsplit(address).path)
-        headers = Headers(TEXT, "", control or "", tags)
+        headers = Headers(_TEXT, "", control or "", tags)
         return _File(self._name(address), headers, found.tag, lambda: found)
 
     def _name(self, address: str) -> str:
@@ -374,9 +374,7 @@ class _Run:
         settings = get_settings()
         address = index.address(self.site, "robots")
         if self._serves(address):
-            is_closed = closed(settings.robots_groups())
-            text = robots_of(None if is_closed else self.site)
-            yield self._plain(address, text, settings.CACHE_CONTROL)
+            yield self._plain(address, robots_of(self.site), settings.CACHE_CONTROL)
         for name, text in files_of(self.site.origin.host).items():
             address = index.address(self.site, "engine-file", name)
             if self._serves(address):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Max, Min, Q, QuerySet
 
-from django_sitemaps_plus.db import DatabaseTime, database_time
-from django_sitemaps_plus.sitemaps.site_rows import SiteQuerySet
+from django_sitemaps_plus.db import database_time
+from django_sitemaps_plus.sitemaps.site_rows import SiteClaimQuerySet
 
 from .conf import own_settings
 from .models import PublishedFile, Publisher
@@ -22,7 +22,7 @@ def files() -> QuerySet[PublishedFile]:
     return PublishedFile.objects.on_site()
 
 
-def _publishers() -> SiteQuerySet[Publisher]:
+def _publishers() -> SiteClaimQuerySet[Publisher]:
     """Return who publishes the site's files: one row at most."""
     return Publisher.objects.on_site()
 
@@ -60,7 +60,7 @@ def next_in() -> float | None:
     if own_settings().publish is None:
         return None
     rows = _publishers()
-    until = rows.values_list("claim_until", flat=True).first() or 0.0
+    until = rows.values_list("claimed_until", flat=True).first() or 0.0
     return max(0.0, until - database_time(rows.db))
 
 
@@ -70,22 +70,17 @@ class Lease:
     def __init__(self) -> None:
         self._owner = uuid.uuid4().hex
         self._row = _publishers()
-        self._mine = self._row.filter(owner=self._owner)
 
     def take(self, *, at_once: bool) -> bool:
         """Take it if it is time for that, or ``at_once``, and nobody else has it."""
-        is_free = Q(claim_until__lt=DatabaseTime())
-        if at_once:
-            is_free |= Q(owner="")
-        given = {"owner": self._owner, "claim_until": DatabaseTime() + LEASE}
         if not self._row.exists():
             Publisher.objects.bulk_create([Publisher()], ignore_conflicts=True)
-        return bool(self._row.filter(is_free).update(**given))
+        return self._row.take(self._owner, LEASE, at_once=at_once)
 
     def renew(self) -> bool:
         """Keep it; returns whether it was not lost."""
-        return bool(self._mine.update(claim_until=DatabaseTime() + LEASE))
+        return self._row.renew(self._owner, LEASE)
 
     def give_back(self, seconds: float) -> None:
         """Let whoever comes after some seconds have it."""
-        self._mine.update(owner="", claim_until=DatabaseTime() + seconds)
+        self._row.release(self._owner, seconds)

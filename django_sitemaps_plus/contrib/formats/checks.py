@@ -14,12 +14,12 @@ from django_sitemaps_plus.conf import NAME, app_settings, get_settings
 from django_sitemaps_plus.delivery import engines
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health.answering import resolved
-from django_sitemaps_plus.protocol.robots import closed
-from django_sitemaps_plus.sitemaps.attributes import section_title
+from django_sitemaps_plus.serving.robots_rules import rules
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
 from .conf import Settings, formats
+from .titles import section_title
 
 
 @check(of_each_site=True)
@@ -64,7 +64,7 @@ def _is_served(path: str) -> bool:
 @check()
 def check_llms(**kwargs: Any) -> Iterator[CheckMessage]:
     """W051: llms.txt is asked for, and would list nothing, on whichever site."""
-    is_closed = closed(get_settings().robots_groups())
+    is_closed = rules().are_closed
     if app_settings(Settings).LLMS is None or is_closed:
         return
     try:

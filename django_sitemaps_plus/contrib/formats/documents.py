@@ -30,7 +30,6 @@ from django_sitemaps_plus.serving.index import (
     with_ending,
 )
 from django_sitemaps_plus.signals import changes_written
-from django_sitemaps_plus.sitemaps.attributes import section_title
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
 from django_sitemaps_plus.storing.stylesheet import stylesheet
@@ -39,6 +38,7 @@ from .conf import formats
 from .feeds import ATOM_TYPE, RSS_TYPE, Feed, FeedEntry, atom, rss
 from .llms import Link, llms_txt
 from .newest import Newest, newest
+from .titles import section_title
 
 #: The endings of feeds, and what serves each.
 ENDINGS = {"atom": (atom, ATOM_TYPE), "rss": (rss, RSS_TYPE)}

@@ -97,3 +97,11 @@ def _clean(value: Any) -> str:
         logger.warning("%s: %s", _NAME, error)
         return ""
     return text
+
+
+def section_title(sitemap: AnySitemap) -> str:
+    """Return what people call a section, if its class says it; else ""."""
+    title = getattr(sitemap, "title", None)
+    # A method or a column, of an item, is another package's or the project's own.
+    is_none = title is None or callable(title) or is_expression(title)
+    return "" if is_none else str(title)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 
-from django_sitemaps_plus.conf import app_settings, get_settings
-from django_sitemaps_plus.protocol.robots import closed
+from django_sitemaps_plus.conf import app_settings
 from django_sitemaps_plus.serving.responses import (
     file_response,
     send,
 )
+from django_sitemaps_plus.serving.robots_rules import rules
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
 from django_sitemaps_plus.views import file_view, sitemap_view
@@ -37,7 +37,7 @@ def recent(request: HttpRequest, *, what: str, gz: bool = False) -> HttpResponse
 def llms(request: HttpRequest, name: str) -> HttpResponseBase:
     """``/llms.txt``: sections with a title, where the settings ask for it."""
     head = app_settings(Settings).LLMS
-    if head is None or closed(get_settings().robots_groups()):
+    if head is None or rules().are_closed:
         raise Http404("This site has no llms.txt.")
     text = llms_text(head, Site.current().address_for(request))
     return file_response(text, "text/markdown")

@@ -17,7 +17,6 @@ from django_sitemaps_plus.rendering.columns import Tally
 from django_sitemaps_plus.rendering.listing import listing_of, location_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.index import all_sources
-from django_sitemaps_plus.serving.lookup import keys_of
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.leaving_out import (
     has_field,
@@ -26,6 +25,8 @@ from django_sitemaps_plus.sitemaps.leaving_out import (
 )
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+
+from .lookup import keys_of
 
 
 class Why(enum.Enum):

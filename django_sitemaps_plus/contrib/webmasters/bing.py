@@ -19,12 +19,9 @@ from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import check_url
 from django_sitemaps_plus.engines.answers import (
     as_count,
-    as_text,
     explained,
     json_object,
-    of_account,
     parts_of,
-    remedy,
 )
 from django_sitemaps_plus.engines.base import (
     Answer,
@@ -37,6 +34,8 @@ from django_sitemaps_plus.engines.base import (
     secret,
 )
 from django_sitemaps_plus.engines.errors import OptionError
+
+from .answers import as_text, of_account, remedy
 
 _ENDPOINT = "https://ssl.bing.com/webmaster/api.svc/json"
 

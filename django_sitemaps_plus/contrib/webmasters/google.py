@@ -14,12 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from django_sitemaps_plus.engines import http
-from django_sitemaps_plus.engines.answers import (
-    as_count,
-    as_text,
-    json_object,
-    parts_of,
-)
+from django_sitemaps_plus.engines.answers import as_count, json_object, parts_of
 from django_sitemaps_plus.engines.base import (
     Answer,
     Batch,
@@ -29,6 +24,7 @@ from django_sitemaps_plus.engines.base import (
 )
 from django_sitemaps_plus.engines.errors import NoToken, OptionError, TransportError
 
+from .answers import as_text
 from .google_auth import GoogleEngine
 
 _ENDPOINT = "https://www.googleapis.com/webmasters/v3"

@@ -8,7 +8,12 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.sitemaps.site_rows import SiteRow
+from django_sitemaps_plus.claims import Claimed
+from django_sitemaps_plus.sitemaps.site_rows import (
+    SiteClaimQuerySet,
+    SiteManager,
+    SiteRow,
+)
 
 
 class SitemapReport(SiteRow):
@@ -79,21 +84,20 @@ class Inspection(SiteRow):
         return self.url
 
 
-class InspectionQuota(SiteRow):
+class InspectionQuota(SiteRow, Claimed):
     """How many URLs were inspected today, and who inspects: one process of all."""
 
     #: A day of Google's, which begins at midnight in California.
     day = models.DateField(default=dt.date(1970, 1, 1))
     #: Requests of that day, each counted before it is sent.
     used = models.PositiveIntegerField(default=0)
-    #: Empty: nobody does.
-    owner = models.CharField(max_length=32, blank=True, default="")
-    claim_until = models.FloatField(default=0)
     #: Until when nothing is asked, and why.
     closed_until = models.FloatField(default=0)
     problem = models.TextField(blank=True, default="")
     #: When Google last answered.
     answered_at = models.FloatField(default=0)
+
+    objects = SiteManager.from_queryset(SiteClaimQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"

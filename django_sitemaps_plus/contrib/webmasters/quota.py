@@ -13,8 +13,6 @@ import uuid
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Q
-
 from django_sitemaps_plus.db import database_time
 
 from .conf import inspections
@@ -71,9 +69,9 @@ class Turn:
         self.now = database_time(rows.db)
         if not rows.exists():
             rows.bulk_create([InspectionQuota()], ignore_conflicts=True)
-        free = Q(claim_until__lte=self.now, closed_until__lte=self.now)
+        is_open = rows.filter(closed_until__lte=self.now)
         #: Whether this process has it.
-        self.is_mine = self._write(rows.filter(free), owner=self._owner)
+        self.is_mine = is_open.take(self._owner, _CLAIM)
         #: Whether Google answered a question of the last hour.
         self.is_known = rows.filter(answered_at__gt=self.now - HOUR).exists()
 
@@ -83,18 +81,14 @@ class Turn:
         self.now = database_time(rows.db)
         row = rows.get()
         count, before = min(count, left(self.now, row)), used(self.now, row)
-        same = rows.filter(owner=self._owner, day=row.day, used=row.used)
-        today = midnight(self.now).date()
-        counted = count and self._write(same, day=today, used=before + count)
-        return count if counted else 0
+        same, today = rows.filter(day=row.day, used=row.used), midnight(self.now).date()
+        counted = {"day": today, "used": before + count}
+        return count if count and same.renew(self._owner, _CLAIM, **counted) else 0
 
     def note(self, **values: Any) -> None:
         """Write down that Google has answered, or why nothing is asked any more."""
-        quotas().filter(owner=self._owner).update(**values)
+        quotas().filter(claimed_by=self._owner).update(**values)
 
     def end(self) -> None:
         """Let others inspect."""
-        self.note(owner="", claim_until=0)
-
-    def _write(self, rows: Any, **values: Any) -> bool:
-        return bool(rows.update(claim_until=self.now + _CLAIM, **values))
+        quotas().release(self._owner)

@@ -19,12 +19,9 @@ from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import Target, check_url
 from django_sitemaps_plus.engines.answers import (
     as_count,
-    as_text,
     explained,
     json_object,
-    of_account,
     parts_of,
-    remedy,
 )
 from django_sitemaps_plus.engines.base import (
     RENEWED_IN,
@@ -38,6 +35,8 @@ from django_sitemaps_plus.engines.base import (
     secret,
 )
 from django_sitemaps_plus.engines.errors import OptionError
+
+from .answers import as_text, of_account, remedy
 
 _ENDPOINT = "https://api.webmaster.yandex.net/v4"
 #: Seconds between two registrations of the same sitemap. One would be enough, unless

@@ -21,10 +21,11 @@ from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.contrib.audit import asking, crawler, rows
 from django_sitemaps_plus.contrib.audit.asking import Pace
 from django_sitemaps_plus.contrib.audit.kinds import known
+from django_sitemaps_plus.contrib.audit.management import progress
 from django_sitemaps_plus.contrib.audit.models import Audit
 from django_sitemaps_plus.contrib.audit.queries import last_audit, verdicts
 from django_sitemaps_plus.health.alerts import alerts, errors
-from django_sitemaps_plus.management import progress, utils
+from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import SitemapsCommand
 from django_sitemaps_plus.sitemaps.registry import registry
 from tests.contrib.audit import kinds

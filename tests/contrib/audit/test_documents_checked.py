@@ -13,11 +13,11 @@ from django_sitemaps_plus.contrib.audit import checking, entries
 from django_sitemaps_plus.contrib.audit.checking import Checking, Sample
 from django_sitemaps_plus.contrib.audit.findings import MOST, Findings
 from django_sitemaps_plus.contrib.audit.kinds import ERROR, WARNING
+from django_sitemaps_plus.contrib.audit.languages import unknown_in
 from django_sitemaps_plus.contrib.audit.listed import Document
 from django_sitemaps_plus.contrib.audit.rules import Section
 from django_sitemaps_plus.contrib.audit.rules.robots import rules
 from django_sitemaps_plus.protocol.entries import Image, News, Video
-from django_sitemaps_plus.protocol.languages import unknown_in
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.protocol.robots import read
 from django_sitemaps_plus.sitemaps.site import SiteAddress

@@ -23,8 +23,10 @@ from django_sitemaps_plus.contrib.audit.rules import (
     arrivals,
     look,
 )
+from django_sitemaps_plus.contrib.audit.rules.robots import forbids
 from django_sitemaps_plus.contrib.audit.together import form_of
 from django_sitemaps_plus.protocol.locations import Origin
+from django_sitemaps_plus.protocol.robots import Group
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from tests.support.linear_time import (
     HEADER,
@@ -69,6 +71,13 @@ def robots(text: str) -> None:
     list(arrivals.of_robots(text.encode(), own, own))
 
 
+def robots_rule(text: str) -> None:
+    """A rule, and a path that is nearly as it is."""
+    path = f"/{text.replace('*', 'c')}"
+    for rule in (f"/{text}*b", f"/{text}*b$", "/*a*a*a*a*b"):
+        forbids([Group(("*",), disallow=(rule,))])(path)
+
+
 def sitemap(text: str) -> None:
     with suppress(Unreadable):
         list(parse("It", io.BytesIO(text.encode())))
@@ -92,7 +101,9 @@ def nested(text: str) -> None:
 def listed(text: str) -> None:
     """The texts of an entry."""
     url = f"{URL}?{text}"
-    some = Entry(url, text, "", "", (("en", url),), text, (url,), (url,), (text,))
+    some = Entry(
+        url, text, "", "", (("en", url), (text, url)), text, (url,), (url,), (text,)
+    )
     section = Section("a", SiteAddress(Origin("https", "www.example.com")), NOW)
     list(look(Listed(section, "a-1", [url], [text], [some])))
     form_of(url)
@@ -143,6 +154,7 @@ READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
         ),
         512_000,
     ),
+    "a rule": (robots_rule, ("*a", "a", "*", "ab*", "%", "$", "%c3", "aa*ab"), HEADERS),
     "a sitemap": (sitemap, TAGS, PAGE),
     "entries": (
         in_sitemap(""),
@@ -191,7 +203,10 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
     #: What reads others is measured here, and so is each rule, whoever adds it; the
     #: rest reads what is the project's own.
-    measured, own = "entries saved together web_pages", "suggesting suggestions"
+    measured, own = (
+        "entries languages saved together web_pages",
+        "suggesting suggestions",
+    )
     folder = Path(contrib.__path__[0], "audit")
     found = readers_in(folder) - readers_in(folder / "rules")
     assert found == {*measured.split(), *own.split()}

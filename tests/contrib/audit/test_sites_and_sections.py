@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus import Sitemap
-from django_sitemaps_plus.health.status import states
+from django_sitemaps_plus.contrib.audit.section_states import states
 from tests import test_several_sites, test_tenants
 from tests.conftest import Register
 from tests.sitemaps import test_news

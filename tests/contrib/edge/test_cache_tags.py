@@ -62,7 +62,7 @@ def test_what_no_cache_may_store_names_no_tags(
     assert "Cache-Tag" not in client.get("/sitemap-article-9.xml").headers
     client.get(PAGE)
     PageFile.objects.all().delete()
-    Page.objects.update(building_by="another", building_until=time.time() + 60)
+    Page.objects.update(claimed_by="another", claimed_until=time.time() + 60)
     answer = client.get(PAGE)
     assert answer.status_code == 503
     assert "Cache-Tag" not in answer.headers

@@ -196,7 +196,7 @@ def test_what_cannot_be_had_now_is_not_gone(
     run_command("build_sitemaps")
     heard.clear()
     PageFile.objects.all().delete()
-    Page.objects.update(building_by="another", building_until=time.time() + 60)
+    Page.objects.update(claimed_by="another", claimed_until=time.time() + 60)
     assert Client().get("/sitemap.xml").status_code == 503
     documents.announce()
     assert heard == []

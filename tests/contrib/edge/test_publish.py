@@ -347,7 +347,7 @@ def test_a_process_at_a_time_publishes_when_it_is_due(
     assert publish(site()) is not None
     assert set(others) == {None}
     assert publish(site()) is None, "not due"
-    Publisher.objects.update(claim_until=1)
+    Publisher.objects.update(claimed_until=1)
     assert publish(site()) is not None
 
 
@@ -359,13 +359,13 @@ def test_whoever_was_too_slow_for_the_lease_is_not_believed(
     build()
 
     def taken(write: int) -> None:
-        Publisher.objects.update(owner="another")
+        Publisher.objects.update(claimed_by="another")
 
     Troubled.plan = staticmethod(taken)
     assert run().is_cut_short
     Troubled.plan = staticmethod(lambda write: None)
     assert not files().exclude(digest="").exists()
-    Publisher.objects.update(owner="")
+    Publisher.objects.update(claimed_by="")
     run()
     assert urls(in_folder(folder)) == expected()
 
@@ -458,7 +458,7 @@ def test_the_background_publishes_what_it_rebuilds(
     article.save()
     background.work()
     assert f"{ORIGIN}/articles/renamed/" not in urls(in_folder(folder)), "not due"
-    Publisher.objects.update(claim_until=1)
+    Publisher.objects.update(claimed_until=1)
     background.work()
     assert urls(in_folder(folder)) == expected()
 
@@ -473,13 +473,13 @@ def test_ping_sitemaps_fails_while_files_cannot_be_published(
     insert(*range(5))
     build(publish=True)
     Article.objects.get(slug="a3").delete()
-    Publisher.objects.update(claim_until=1)
+    Publisher.objects.update(claimed_until=1)
     Troubled.plan = staticmethod(full)
     out, err, code = run_command("ping_sitemaps")
     assert (out, code) == ("No submission is due.\n", 1)
     assert "file could not be published to sitemaps: OSError: [Errno 28]" in err
     Troubled.plan = staticmethod(lambda write: None)
-    Publisher.objects.update(claim_until=1)
+    Publisher.objects.update(claimed_until=1)
     assert run_command("ping_sitemaps")[1:] == ("", 0)
 
 

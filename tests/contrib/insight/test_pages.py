@@ -17,8 +17,8 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.contrib.insight.admin import display
+from django_sitemaps_plus.contrib.insight.admin.display import page_state
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.health.status import page_state
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 from django_sitemaps_plus.pagination import deploys
 from django_sitemaps_plus.rendering.digest import definition

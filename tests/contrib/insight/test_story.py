@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import NewsSitemap, Route, Sitemap
 from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.contrib.insight import lookup
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.engines.base import Answer, Outcome
@@ -27,7 +28,6 @@ from django_sitemaps_plus.models import (
     PageFile,
     UrlChange,
 )
-from django_sitemaps_plus.serving import lookup
 from tests.contrib.insight.test_overview import words
 from tests.contrib.insight.test_pages import ADMIN, Small, text
 from tests.support.factories import articles

@@ -7,13 +7,17 @@ import time
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
 
+from django_sitemaps_plus.contrib.insight import retrying
+from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.delivery import outbox
 from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
 from django_sitemaps_plus.models import EngineState, Submission
 from tests.contrib.insight.test_pages import act, queries_of, staff, text
-from tests.support.outbox_world import BASE, happened, rows, run, use
+from tests.support.outbox_world import BASE, happened, later, rows, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -169,3 +173,76 @@ def test_the_number_of_queries_does_not_grow(
     outbox.enqueue()
     assert EngineState.objects.count() > 30
     assert queries() == few
+
+
+# What is submitted once more
+
+
+def test_what_was_rejected_or_failed_is_retried(settings: Any) -> None:
+    engine = use(settings, one="Scripted")
+    engine.bad.add(f"{BASE}/a/")
+    happened("/a/", "/b/")
+    run()
+    assert rows() == [("/a/", "rejected"), ("/b/", "accepted")]
+    engine.bad.clear()
+    EngineState.objects.update(paused_until=1e12)
+    assert retrying.retry(Submission.objects.all()) == 1
+    run()
+    assert sorted(rows()) == [("/a/", "accepted"), ("/b/", "accepted")]
+    EngineState.objects.update(paused_until=1e12)
+    assert retrying.retry(Submission.objects.all()) == 0
+    assert EngineState.objects.get().paused_until == 1e12, "nothing is retried"
+
+
+def test_a_retry_waits_for_the_interval_since_the_url_was_accepted(
+    settings: Any,
+) -> None:
+    engine = use(settings, one="Scripted")
+    engine.bad.add(f"{BASE}/a/")
+    happened("/a/")
+    run()
+    later(601)
+    engine.bad.clear()
+    happened("/a/")
+    run()
+    assert rows() == [("/a/", "rejected"), ("/a/", "accepted")]
+    assert retrying.retry(Submission.objects.all()) == 1
+    run()
+    assert len(engine.sent) == 2
+    later(601)
+    run()
+    assert len(engine.sent) == 3
+
+
+def test_a_retry_of_what_failed_waits_for_the_interval(settings: Any) -> None:
+    now = database_time("default")
+    failed(settings, "/a/", answered_at=now)
+    assert retrying.retry(Submission.objects.all()) == 1
+    assert 590 < (Submission.objects.get().due_at or 0) - now < 610
+
+
+def test_what_changed_since_it_failed_waits_already(settings: Any) -> None:
+    failed(settings, "/a/")
+    happened("/a/")
+    outbox.enqueue()
+    assert retrying.retry(Submission.objects.filter(state="failed")) == 0
+    assert rows() == [("/a/", "pending")]
+
+
+def failed(settings: Any, *paths: str, **values: Any) -> None:
+    """Have submissions given up, as the last attempt did."""
+    use(settings, one="Scripted")
+    happened(*paths)
+    outbox.enqueue()
+    Submission.objects.update(state="failed", live=None, due_at=None, **values)
+
+
+def test_only_some_of_very_many_are_retried_at_once(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed(settings, *(f"/{n}/" for n in range(5)))
+    monkeypatch.setattr(retrying, "MOST", 2)
+    with CaptureQueriesContext(connection) as queries:
+        assert retrying.retry(Submission.objects.order_by("pk")) == 2
+    assert any("LIMIT 2" in query["sql"] for query in queries), "not all are read"
+    assert [how for _, how in rows()] == ["failed"] * 3 + ["pending"] * 2

@@ -45,7 +45,7 @@ def later(seconds: float) -> None:
     """Have some time gone by since all that is stored."""
     Inspection.objects.update(inspected_at=F("inspected_at") - seconds)
     InspectionQuota.objects.update(
-        claim_until=F("claim_until") - seconds,
+        claimed_until=F("claimed_until") - seconds,
         closed_until=F("closed_until") - seconds,
         answered_at=F("answered_at") - seconds,
     )
@@ -200,7 +200,7 @@ def test_who_has_lost_the_claim_asks_for_nothing(google: FakeInspection) -> None
     first = quota.Turn()
     assert first.take(5) == 5
     assert not quota.Turn().is_mine
-    InspectionQuota.objects.update(claim_until=0)
+    InspectionQuota.objects.update(claimed_until=0)
     second = quota.Turn()
     assert second.is_mine
     assert (first.take(5), second.take(5)) == (0, 5)

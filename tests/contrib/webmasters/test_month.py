@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from django_sitemaps_plus.contrib.webmasters import coverage, quota, shares
-from django_sitemaps_plus.contrib.webmasters.models import Inspection
+from django_sitemaps_plus.contrib.webmasters.models import Inspection, InspectionQuota
 from tests.contrib.webmasters.inspected import BASE, options, store, urls_of
 from tests.support.fakes.inspection import INDEXED, UNKNOWN, FakeInspection
 from tests.support.helpers import ArticleSitemap
@@ -71,6 +72,8 @@ class Clock:
 
     def move(self, seconds: float) -> None:
         self.moved += seconds
+        # What the dead hold is over by the database's own clock, which is not moved.
+        InspectionQuota.objects.update(claimed_until=F("claimed_until") - seconds)
         self._google.day = quota.midnight(self._now() + self.moved).date()
 
 

@@ -17,10 +17,10 @@ from django_sitemaps_plus.contrib.audit.kinds import LEVELS, known
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.contrib.audit.run import Request, run
 from django_sitemaps_plus.contrib.audit.sides import compared_site
-from django_sitemaps_plus.management.progress import progress
 from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
 
 from .fetching import in_process, over_http
+from .progress import progress
 
 #: Findings of a kind that are printed; JSON has all that are remembered.
 SHOWN = 5

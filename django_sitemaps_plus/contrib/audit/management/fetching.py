@@ -14,11 +14,11 @@ from django.http.request import split_domain_port, validate_host
 from django.http.response import HttpResponseBase
 from django.test import Client
 
+from django_sitemaps_plus.contrib.audit import asking
 from django_sitemaps_plus.contrib.audit.asking import Fetch
 from django_sitemaps_plus.contrib.audit.rules import GOOGLE_READS, Answer
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.engines.http import send
-from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 #: Seconds that one page may take.
@@ -45,7 +45,7 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
     def fetch(url: str) -> Answer:
         parts = urlsplit(url)
         started = time.perf_counter()
-        with tenants.coming_back():
+        with asking.coming_back():
             response = client.get(
                 # Without the prefix, which a server takes off as well.
                 f"/{parts.path.removeprefix(site.prefix).lstrip('/')}"

@@ -8,8 +8,8 @@ from itertools import groupby
 from operator import attrgetter
 
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
+from django_sitemaps_plus.contrib.audit.languages import unknown_in
 from django_sitemaps_plus.contrib.audit.together import Wrong
-from django_sitemaps_plus.protocol.languages import unknown_in
 
 from . import Listed, Place, Problem, rule
 

@@ -20,20 +20,14 @@ from django_sitemaps_plus.contrib.audit.web_pages import LONGEST_URL
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
-from django_sitemaps_plus.protocol.robots import (
-    decode,
-    forbids,
-    named,
-    read,
-    sitemaps_of,
-)
+from django_sitemaps_plus.protocol.robots import read, sitemaps_of
 from django_sitemaps_plus.serving.responses import ROBOTS_TAG
 
 from . import Answer, Arrived, Problem, rule
 from .answers import CUT_OFF, ENCODED, challenged
 from .answers import in_words as status_in_words
 from .documents import TOO_LARGE
-from .robots import problems_of_length
+from .robots import decode, forbids, named, problems_of_length
 
 NO_ANSWER = error(
     "A200",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
 from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
-from django_sitemaps_plus.protocol.robots import closed, forbids, named
+from django_sitemaps_plus.protocol.locations import quote
+from django_sitemaps_plus.protocol.patterns import glob
+from django_sitemaps_plus.protocol.robots import Group, closed, octets
 
 from . import Listed, Problem, Section, rule
 
@@ -109,3 +111,53 @@ def problems_of_length(body: bytes) -> Iterator[Problem]:
     if len(body) > MAX_ROBOTS_BYTES:
         text = f"has more than {MAX_ROBOTS_BYTES:,} bytes: the rules behind do not hold"
         yield Problem(ROBOTS_TOO_LONG, text)
+
+
+def decode(body: bytes) -> str:
+    """Return the text of anybody's robots.txt: as much as every crawler reads."""
+    return body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace")
+
+
+def named(groups: Iterable[Group], crawler: str) -> list[Group]:
+    """Return the groups that name a crawler, as if they were for all; none if none do.
+
+    https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1
+    """
+    return [
+        Group(("*",), group.allow, group.disallow, group.crawl_delay)
+        for group in groups
+        if crawler.lower() in map(str.lower, group.user_agents)
+    ]
+
+
+def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
+    """Return what says whether the groups for all crawlers forbid a path.
+
+    A path with its query, percent-encoded. The longest of the rules that match decides,
+    and of two as long the one that allows.
+    https://www.rfc-editor.org/rfc/rfc9309#section-2.2.2
+    """
+    common = [group for group in groups if "*" in group.user_agents]
+    known = {(octets(quote(rule)), False) for one in common for rule in one.disallow}
+    known |= {(octets(quote(rule)), True) for one in common for rule in one.allow}
+    # An empty rule is none.
+    ordered = sorted((len(rule), allows, rule) for rule, allows in known if rule)
+    rules = [(_match(rule), allows) for _, allows, rule in reversed(ordered)]
+    # Most paths match no rule that disallows, which is found out at once.
+    disallowed = [rule for _, allows, rule in ordered if not allows]
+    begins = tuple(rule.removesuffix("$") for rule in disallowed if "*" not in rule)
+    globs = [_match(rule) for rule in disallowed if "*" in rule]
+
+    def is_forbidden(path: str) -> bool:
+        path = octets(path)
+        may_be = path.startswith(begins) or any(match(path) for match in globs)
+        return may_be and not next(
+            (allows for match, allows in rules if match(path)), True
+        )
+
+    return is_forbidden
+
+
+def _match(rule: str) -> Callable[[str], bool]:
+    """Return what tells whether a rule is about a path."""
+    return glob(rule[:-1] if rule.endswith("$") else f"{rule}*")

@@ -100,8 +100,8 @@ class Migration(migrations.Migration):
                         max_length=50,
                     ),
                 ),
-                ("owner", models.CharField(blank=True, default="", max_length=32)),
-                ("claim_until", models.FloatField(default=0)),
+                ("claimed_by", models.CharField(blank=True, default="", max_length=32)),
+                ("claimed_until", models.FloatField(default=0)),
             ],
             options={
                 "constraints": [

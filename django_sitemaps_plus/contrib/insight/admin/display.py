@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -21,13 +21,14 @@ from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.engines import EngineHealth
-from django_sitemaps_plus.health.status import page_state
 from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.pagination.queries import is_filled
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.serving.usable import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site
+from django_sitemaps_plus.storing.freshness import is_fresh, what_waits
 
 #: Rows that a list counts at most: filters find what lies beyond.
 MOST = 10_000
@@ -221,3 +222,28 @@ def known_engines() -> tuple[list[str], str]:
         return list(engines()), guards.refusal() if engines() else ""
     except ConfigurationError as error:
         return [], str(error)
+
+
+def page_state(page: Page, problems: Mapping[str, str], now: float) -> str:
+    """
+    Return the state of a page of ``page_rows``, in one of the words below.
+
+    ``problems`` has every registered section, with why it cannot be used, if so.
+
+    "broken" (its section cannot be used), "error" (it could not be built),
+    "unregistered", "never" (built), "fresh", "waits" (a change may concern it) or "due"
+    (for a comparison with its rows).
+    """
+    section = page.section
+    if problems.get(section.name):
+        return "broken"
+    if page.error:
+        return "error"
+    if section.name not in problems:
+        return "unregistered"
+    if not page.checksum:
+        return "never"
+    current = source(section.name)
+    if is_filled(section, current) and is_fresh(current, page, now):
+        return "fresh"
+    return "waits" if what_waits(page)[0] else "due"

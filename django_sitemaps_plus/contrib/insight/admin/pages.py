@@ -23,7 +23,6 @@ from django_sitemaps_plus.changes.queries import changes, location_digest, url_c
 from django_sitemaps_plus.contrib.insight.readers import reads
 from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.health.alerts import count_late_changes, late_changes
-from django_sitemaps_plus.health.status import page_state
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 from django_sitemaps_plus.pagination.queries import (
     of_sections,
@@ -42,6 +41,7 @@ from django_sitemaps_plus.storing.bad_rows import noted
 from django_sitemaps_plus.storing.freshness import page_rows
 
 from . import base, display
+from .display import page_state
 from .export import Columns, time_of
 from .story import story_page
 

@@ -23,14 +23,20 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes.queries import changes, location_digest, url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP
+from django_sitemaps_plus.contrib.insight.lookup import (
+    Place,
+    Places,
+    listed_among,
+    places,
+)
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.contrib.insight.readers import reads
+from django_sitemaps_plus.contrib.insight.retrying import with_pause
 from django_sitemaps_plus.contrib.insight.unlisted import Why, unlisted
 from django_sitemaps_plus.delivery.models import digest_of
-from django_sitemaps_plus.delivery.queries import submissions, with_pause
+from django_sitemaps_plus.delivery.queries import submissions
 from django_sitemaps_plus.models import Change, Page, Submission, UrlChange
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.serving.lookup import Place, Places, listed_among, places
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import display

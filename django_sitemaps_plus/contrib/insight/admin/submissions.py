@@ -16,7 +16,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.contrib.insight import retrying
+from django_sitemaps_plus.contrib.insight.retrying import with_pause
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.delivery.queries import (
@@ -24,7 +25,6 @@ from django_sitemaps_plus.delivery.queries import (
     of_engine,
     states,
     submissions,
-    with_pause,
     with_waiting,
 )
 from django_sitemaps_plus.health import words
@@ -140,7 +140,7 @@ class SubmissionAdmin(base.Exported):
     )
     def retry(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
         """Submit once more what was rejected or failed."""
-        done = outbox.retry(queryset)
+        done = retrying.retry(queryset)
         text = ngettext(
             "%d URL will be submitted again.", "%d URLs will be submitted again.", done
         )

@@ -11,7 +11,12 @@ from typing import Any
 from django.core.checks import ERROR, WARNING, CheckMessage, run_checks
 from django.core.management import CommandError
 
-from django_sitemaps_plus.contrib.audit import comparison, saved, suggestions
+from django_sitemaps_plus.contrib.audit import (
+    comparison,
+    saved,
+    section_states,
+    suggestions,
+)
 from django_sitemaps_plus.contrib.audit.management import auditing, leaving_out
 from django_sitemaps_plus.contrib.audit.management.auditing import Result
 from django_sitemaps_plus.contrib.audit.management.comparing import (
@@ -19,18 +24,17 @@ from django_sitemaps_plus.contrib.audit.management.comparing import (
     sentences,
     site_of,
 )
+from django_sitemaps_plus.contrib.audit.management.progress import progress
 from django_sitemaps_plus.contrib.audit.management.suggesting import (
     code_of,
     notes,
     suggested,
 )
+from django_sitemaps_plus.contrib.audit.section_states import SectionState
 from django_sitemaps_plus.contrib.audit.sides import compared_site
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.health import status
-from django_sitemaps_plus.health.status import SectionState
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.progress import progress
 from django_sitemaps_plus.management.utils import (
     FAILED,
     MISUSED,
@@ -139,7 +143,7 @@ class Command(SitemapsCommand):
             if not message.is_silenced()
         ]
         has_ledger = tables_exist(ledger())
-        states = status.states(names, has_ledger=has_ledger)
+        states = section_states.states(names, has_ledger=has_ledger)
         result = crawled = None
         stopped = ""
         if names and has_ledger:

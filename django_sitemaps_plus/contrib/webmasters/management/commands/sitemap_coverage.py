@@ -57,7 +57,7 @@ class Command(SitemapsCommand):
         row = quota.quotas().get()
         if row.problem:
             return f"{row.problem} {coverage.LOOK}"
-        if done is None and row.owner:
+        if done is None and row.claimed_by:
             return "Another process inspects URLs. Run the command again in a while."
         self.say(f"{counted(done or 0, 'URL')} inspected; today {row.used}.")
         if row.closed_until > database_time(quota.quotas().db):

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django_sitemaps_plus.building.build import Progress
-
-from .utils import SitemapsCommand
+from django_sitemaps_plus.management.utils import SitemapsCommand
 
 #: rich's bars, or plain lines where the extra "cli" is not installed.
 _rich: Any

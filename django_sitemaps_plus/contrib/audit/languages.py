@@ -3,8 +3,7 @@
 https://developers.google.com/search/docs/specialty/international/localized-versions:
 a language of ISO 639-1, then a script of ISO 15924 and a region of ISO 3166-1 alpha-2,
 if need be. Of BCP 47 also pass what cannot be told to be wrong: languages of three
-letters, regions of UN M.49, variants.
-"""
+letters, regions of UN M.49, variants."""
 
 from __future__ import annotations
 

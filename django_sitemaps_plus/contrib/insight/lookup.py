@@ -4,12 +4,10 @@ Where a URL is listed: its section, its row and its page.
 There is no table of all URLs. A URL resolves to a pattern; the values in its path are
 looked up in indexed columns of the rows, which gives a key, and the key its page.
 Where that leads nowhere, stored pages are searched for some seconds at most, and then
-the rows of the page.
-"""
+the rows of the page."""
 
 from __future__ import annotations
 
-import html
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +20,6 @@ from django.urls import Resolver404, resolve
 
 from django_sitemaps_plus.changes.assignment import pages_of
 from django_sitemaps_plus.changes.reporting import look_up
-from django_sitemaps_plus.pagination.bounds import bounds_of
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
     of_sections,
@@ -30,23 +27,23 @@ from django_sitemaps_plus.pagination.queries import (
     pages,
     sections,
 )
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering.listing import (
     lastmod_of,
     listed_of,
     listing_of,
     written,
 )
-from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.serving.index import all_sources
+from django_sitemaps_plus.serving.page_lastmods import rows_of_page
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
-
-from .index import all_sources
 
 #: Seconds for which stored pages are searched.
 SECONDS = 2.0
+
+
 #: Rows that may have one URL and are looked at.
 _ROWS = 5
 
@@ -114,9 +111,6 @@ def listed_among(locations: Sequence[str], site: SiteAddress) -> list[str]:
     return [one for _, some in _search(locations, (), Places()) for one in some]
 
 
-# By the row
-
-
 def _rows(source: SectionSource, location: str, site: SiteAddress) -> Iterator[Place]:
     """Yield the rows of a section that have the URL now."""
     key = source.key
@@ -154,40 +148,6 @@ def _rows_on(
         if url in lastmods:
             value = label if isinstance(label, tuple) else (label,)
             yield _place(source, page, key.dumps(value), location)
-
-
-def rows_of_page(
-    source: SectionSource, page: Page, site: SiteAddress, most: int | None = None
-) -> Iterator[tuple[Any, dict[str, str]]]:
-    """
-    Yield the key of each row of a page, and the lastmods of the URLs that it lists.
-
-    They are read again, about ``most`` of them. A page by position has no keys: in
-    their place stands what the items are called.
-    """
-    own = site.with_scheme(source.sitemap.protocol)
-    reader = Reader(source, own)
-    key, read = source.key, 0
-    with rendering_context(own):
-        if key is None:
-            batches = reader.by_position(page.number)
-        else:
-            batches = reader.by_key(*bounds_of(key, page), most or source.limit)
-        for batch, texts in reader.texts(batches):
-            for label, text in zip(batch.labels, texts.each(), strict=True):
-                body = (text or "").replace(ORIGIN_MARK, str(own.origin)).encode()
-                yield label, lastmods_of(body)
-            read += len(batch.labels)
-            if most is not None and read >= most:
-                return
-
-
-def lastmods_of(body: bytes) -> dict[str, str]:
-    """Return the lastmods of a page, or of the text of some entries, by URL."""
-    return {
-        html.unescape(url.decode()): lastmod_of(rest)
-        for url, rest in listing_of(body).items()
-    }
 
 
 def _place(source: SectionSource, page: Page | None, text: str, location: str) -> Place:
@@ -290,9 +250,6 @@ def _row(source: SectionSource, text: str) -> Model | None:
         .first()
     )
     return found
-
-
-# By the stored pages
 
 
 def _read(place: Place, stored: storage.StoredBytes | None, location: str) -> bool:

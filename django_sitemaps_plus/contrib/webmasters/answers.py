@@ -1,0 +1,36 @@
+"""Read what the webmaster tools of search engines answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django_sitemaps_plus.engines.base import Answer, CheckResult
+
+
+def remedy(answer: Answer) -> str:
+    """Return what to do about a refusal, unless its message says what to check."""
+    return "" if ": " in answer.message else "Try again later."
+
+
+def of_account(
+    name: str, site: str, verified: Mapping[str, object], option: str
+) -> CheckResult:
+    """
+    Return whether an account has a site, and may submit for it.
+
+    ``verified`` says of each of its sites whether it is; ``option`` names the site.
+    """
+    if verified.get(site):
+        return CheckResult.good(f"{site} is verified at {name}.")
+    if site in verified:
+        return CheckResult.bad(f"{site} is not verified at {name}.", "Verify it there.")
+    seen = ", ".join(sorted(verified)[:20]) or "none"
+    return CheckResult.bad(
+        f"The account does not have the site {site} at {name}, but {seen}.",
+        f"Add it there, or set {option!r} to one of these, letter for letter.",
+    )
+
+
+def as_text(value: object) -> str | None:
+    """Return a text; None for anything else."""
+    return value if isinstance(value, str) else None
