@@ -11,10 +11,10 @@ from django.test import Client
 
 from django_sitemaps_plus.contrib.audit.kinds import known
 from django_sitemaps_plus.contrib.audit.models import Audit
-from tests.contrib.insight import test_recipes
 from tests.conftest import Register
 from tests.contrib.audit import kinds
 from tests.contrib.audit.looked import audited, look_at_everything
+from tests.contrib.insight import test_recipes
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, run_command
 
