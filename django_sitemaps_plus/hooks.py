@@ -26,10 +26,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.db import connections, transaction
 
-from .exceptions import HookError
+from .exceptions import ConfigurationError, HookError
 
 if TYPE_CHECKING:
     from django.db.models import Model
@@ -49,6 +49,21 @@ _FAILED = "The hook %r of %s failed."
 
 #: The name of the attribute of an ``AppConfig``.
 ATTRIBUTE = "sitemaps_plus"
+
+
+class FurtherAppConfig(AppConfig):
+    """The ``AppConfig`` of an app that can do nothing without the core."""
+
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def import_models(self) -> None:
+        """Import the app's models, which import those of the core."""
+        if not apps.is_installed(__package__):
+            raise ConfigurationError(
+                f"{self.name!r} needs {__package__!r} in INSTALLED_APPS. Add it there, "
+                "before or after it, then run 'manage.py migrate'."
+            )
+        super().import_models()
 
 
 class PerApps:
