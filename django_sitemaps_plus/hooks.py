@@ -19,13 +19,14 @@ The apps are asked anew whenever ``INSTALLED_APPS`` is another: nothing is regis
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.db import connections, transaction
 
 from .exceptions import ConfigurationError, HookError
@@ -48,6 +49,21 @@ _FAILED = "The hook %r of %s failed."
 
 #: The name of the attribute of an ``AppConfig``.
 ATTRIBUTE = "sitemaps_plus"
+
+
+class FurtherAppConfig(AppConfig):
+    """The ``AppConfig`` of an app that can do nothing without the core."""
+
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def import_models(self) -> None:
+        """Import the app's models, which import those of the core."""
+        if not apps.is_installed(__package__):
+            raise ConfigurationError(
+                f"{self.name!r} needs {__package__!r} in INSTALLED_APPS. Add it there, "
+                "before or after it, then run 'manage.py migrate'."
+            )
+        super().import_models()
 
 
 class PerApps:
@@ -112,11 +128,17 @@ def _with(name: str) -> list[tuple[str, Callable[..., Any]]]:
     ]
 
 
-def _plain(name: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
+def _as_it_is(result: Any) -> Any:
+    return result
+
+
+def _plain(
+    name: str, *args: Any, read: Callable[[Any], Any] = _as_it_is, **kwargs: Any
+) -> Iterator[Any]:
     """Do as ``_attempts`` for hooks that ask no database."""
     for app, function in _functions(name):
         try:
-            result = function(*args, **kwargs)
+            result = read(function(*args, **kwargs))
         except Exception:
             # Another app's code may raise whatever it likes.
             logger.exception(_FAILED, name, app)
@@ -124,16 +146,17 @@ def _plain(name: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
             yield result
 
 
-def _attempts(name: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
-    """Yield what each app returns; log what one raises, and go on with the next."""
+def _attempts(
+    name: str, *args: Any, read: Callable[[Any], Any] = _as_it_is, **kwargs: Any
+) -> Iterator[Any]:
+    """
+    Yield what each app returns; log what one raises, and go on with the next.
+
+    ``read`` makes of it what is asked for, and raises for anything else.
+    """
     for app, function in _functions(name):
         try:
-            with ExitStack() as stack:
-                for one in connections.all(initialized_only=True):
-                    # An error of the app's must not break a transaction of others.
-                    if one.in_atomic_block:
-                        stack.enter_context(transaction.atomic(using=one.alias))
-                result = function(*args, **kwargs)
+            result = _call(function, read, args, kwargs)
         except Exception:
             # Another app's code may raise whatever it likes.
             logger.exception(_FAILED, name, app)
@@ -141,22 +164,56 @@ def _attempts(name: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
             yield result
 
 
-def _all(name: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
-    """Yield what each app returns; what one raises is raised."""
-    for _, function in _functions(name):
-        yield function(*args, **kwargs)
+def _all(
+    name: str, *args: Any, read: Callable[[Any], Any] = _as_it_is
+) -> Iterator[Any]:
+    """
+    Yield what each app returns; what one raises is a ``HookError``.
+
+    In no savepoint: whoever asks is to fail, with its transaction.
+    """
+    for app, function in _functions(name):
+        try:
+            result = read(function(*args))
+        except Exception as error:
+            # Another app's code may raise whatever it likes.
+            text = f"The hook {name!r} of {app} failed: {error}"
+            raise HookError(text) from error
+        yield result
 
 
 def _or_errors(name: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
-    """Yield what each app returns; for one that raises, a ``Failed``."""
+    """Yield what each app yields; for one that raises, a ``Failed``."""
     for app, function in _functions(name):
         try:
             # A generator may raise as late as it is read.
-            yield list(function(*args, **kwargs))
+            found = _call(function, list, args, kwargs)
         except Exception as error:
             # Another app's code may raise whatever it likes.
             logger.exception(_FAILED, name, app)
-            yield [Failed(app, name, error)]
+            found = [Failed(app, name, error)]
+        yield from found
+
+
+def _call(
+    function: Callable[..., Any],
+    read: Callable[[Any], Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Call an app's function: its error must not break a transaction of others."""
+    with ExitStack() as stack:
+        for one in connections.all(initialized_only=True):
+            if one.in_atomic_block:
+                stack.enter_context(transaction.atomic(using=one.alias))
+        return read(function(*args, **kwargs))
+
+
+def _work(name: str, is_over: Callable[[], bool], *, is_asked: bool) -> float | None:
+    """Have apps work for a while; for a command, which shows what one raises."""
+    if is_asked:
+        return _soonest([function(is_over) for _, function in _functions(name)])
+    return _soonest(_attempts(name, is_over, read=_seconds))
 
 
 class AdminPage(Protocol):
@@ -173,9 +230,18 @@ class AdminPage(Protocol):
         """Return the address of a list in the admin."""
 
 
+def _seconds(result: Any) -> float | None:
+    return None if result is None else float(result)
+
+
 def _soonest(waits: Iterable[float | None]) -> float | None:
     """Return the least of some waits; None if nobody waits."""
     return min((wait for wait in waits if wait is not None), default=None)
+
+
+def _titles(result: Any) -> dict[str, Sequence[str]]:
+    """Return the titles of rows; raises ``TypeError`` for what is none."""
+    return {key: tuple(titles) for key, titles in dict(result).items()}
 
 
 class Failed(NamedTuple):
@@ -217,20 +283,22 @@ def urls() -> list[URLPattern | URLResolver]:
     Return further patterns for ``django_sitemaps_plus.urls``, in its namespace.
 
     They come after the core's own. Called when that module is imported. What a hook
-    raises is raised.
+    raises is a ``HookError``: the URLconf cannot be imported.
     """
-    return [pattern for some in _all("urls") for pattern in some]
+    return [pattern for some in _all("urls", read=list) for pattern in some]
 
 
 def derived(site: SiteAddress) -> dict[str, Derived]:
     """
     Return how else the sitemaps of a site are served: by the ending in place of "xml".
 
-    What a hook raises is raised: the request is answered with an error.
+    Called for each such request, whose address is among ``urls``, so it must not ask a
+    database. What a hook raises is a ``HookError``: the request is answered with 503.
     """
-    return {
-        ending: how for some in _all("derived", site) for ending, how in some.items()
-    }
+    found: dict[str, Derived] = {}
+    for some in _all("derived", site, read=dict):
+        found.update(some)
+    return found
 
 
 def answered(
@@ -253,7 +321,8 @@ def are_packed() -> bool:
     """
     Return whether indexes and robots.txt name the gzipped twins of sitemaps.
 
-    What a hook raises is raised: no file may name addresses that nobody answers.
+    It must not ask a database. What a hook raises is a ``HookError``: these are 503,
+    for no file may name addresses that nobody answers.
     """
     return any(_all("are_packed"))
 
@@ -262,16 +331,9 @@ def sitemaps(site: SiteAddress) -> list[str]:
     """
     Return the addresses of further sitemaps and feeds of a site, for its robots.txt.
 
-    What a hook raises is logged and raised as ``HookError``, but for what is wrong in
-    the settings: robots.txt is 503 then, and never shorter because of it.
+    What a hook raises is a ``HookError``: robots.txt is 503, and never shorter.
     """
-    try:
-        return [address for found in _all("sitemaps", site) for address in found]
-    except ConfigurationError:
-        raise
-    except Exception as error:
-        # Another app's code may raise whatever it likes.
-        raise HookError(f"The hook 'sitemaps' of an app failed: {error}") from error
+    return [address for some in _all("sitemaps", site, read=list) for address in some]
 
 
 def documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Document]]]:
@@ -279,11 +341,11 @@ def documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Document]]]
     Yield further documents of a site that change with its rows: name and content.
 
     For those who announce what changed. Not those of ``derived``. The name is the last
-    part of the path, such as ``sitemap.atom``. What a hook raises is raised, so that a
-    document is never taken for removed because of it.
+    part of the path, such as ``sitemap.atom``. What a hook raises is a ``HookError``:
+    no document is taken for removed because of it.
     """
-    for found in _all("documents", site):
-        yield from found
+    for some in _all("documents", site, read=list):
+        yield from some
 
 
 # When something changes
@@ -300,7 +362,7 @@ def titles(
     is logged, and the rows have no title.
     """
     found: dict[str, Sequence[str]] = {}
-    for some in _attempts("titles", section, keys, site):
+    for some in _attempts("titles", section, keys, site, read=_titles):
         found.update(some)
     return found
 
@@ -309,9 +371,11 @@ def looks_back() -> float:
     """
     Return for how many seconds apps need what happened to URLs: it is stored longer.
 
-    What a hook raises is raised, and nothing is deleted.
+    What a hook raises is logged, and the time has no end: nothing is deleted.
     """
-    return max(_all("looks_back"), default=0.0)
+    some = list(_attempts("looks_back", read=float))
+    is_known = len(some) == len(_functions("looks_back"))
+    return max(some, default=0.0) if is_known else math.inf
 
 
 def changes_wait() -> float | None:
@@ -321,7 +385,7 @@ def changes_wait() -> float | None:
     None, the default, leaves that to ``VERIFY_AFTER``; of several the least counts. It
     must not ask a database. What a hook raises is logged.
     """
-    return _soonest(_plain("changes_wait"))
+    return _soonest(_plain("changes_wait", read=_seconds))
 
 
 def is_prompt() -> bool:
@@ -346,8 +410,7 @@ def background(is_over: Callable[[], bool], *, is_asked: bool) -> float | None:
     What a hook raises is logged, and it is called again with the next look; where
     it ``is_asked`` for, by a command, it is raised.
     """
-    called = _all if is_asked else _attempts
-    return _soonest(called("background", is_over))
+    return _work("background", is_over, is_asked=is_asked)
 
 
 def delivered(report: Report) -> None:
@@ -366,8 +429,7 @@ def rebuilt(is_over: Callable[[], bool], *, is_asked: bool) -> float | None:
 
     As ``background``, but within ``BACKGROUND_SHARE``.
     """
-    called = _all if is_asked else _attempts
-    return _soonest(called("rebuilt", is_over))
+    return _work("rebuilt", is_over, is_asked=is_asked)
 
 
 def hourly() -> None:
@@ -402,8 +464,7 @@ def alerts(sections: Collection[str] | None) -> Iterator[Any]:
     ``sections`` are those that somebody asks for; None means the whole site. For a hook
     that raises there is an error, so that nothing is green that nobody looked at.
     """
-    for found in _or_errors("alerts", sections):
-        yield from found
+    return _or_errors("alerts", sections)
 
 
 def checks(site: SiteAddress, *, force: bool, closed: bool) -> Iterator[Any]:
@@ -414,8 +475,7 @@ def checks(site: SiteAddress, *, force: bool, closed: bool) -> Iterator[Any]:
     or cannot be read, which is said already. For a hook that raises there is a bad
     result.
     """
-    for found in _or_errors("checks", site, force=force, closed=closed):
-        yield from found
+    return _or_errors("checks", site, force=force, closed=closed)
 
 
 # In the admin
@@ -428,8 +488,7 @@ def panels(page: AdminPage) -> Iterator[Any]:
     Each is a ``<section class="sitemaps-panel">``, without what the user may not view.
     In place of those of a hook that raises there is the error.
     """
-    for found in _or_errors("panels", page):
-        yield from found
+    return _or_errors("panels", page)
 
 
 def stories(page: AdminPage, url: str, sections: Mapping[str, float]) -> Iterator[Any]:
@@ -439,8 +498,7 @@ def stories(page: AdminPage, url: str, sections: Mapping[str, float]) -> Iterato
     ``sections`` are those that list it, each with the time at which the URL was last
     added to it, 0 if that is not known.
     """
-    for found in _or_errors("stories", page, url, sections):
-        yield from found
+    return _or_errors("stories", page, url, sections)
 
 
 def admin_lists(base: Any, display: Any) -> Iterator[tuple[type[Model], type[Any]]]:
@@ -450,10 +508,10 @@ def admin_lists(base: Any, display: Any) -> Iterator[tuple[type[Model], type[Any
     Called once, when the admin is found. ``base`` has the classes in which nothing is
     edited, and their filters; ``display`` the functions that show times, URLs and words
     as all lists do: the modules of these names of ``contrib.insight.admin``. What a
-    hook raises is raised.
+    hook raises is a ``HookError``: the admin cannot be imported.
     """
-    for found in _all("admin_lists", base, display):
-        yield from found
+    for some in _all("admin_lists", base, display, read=list):
+        yield from some
 
 
 def audited_at() -> float | None:
@@ -461,9 +519,10 @@ def audited_at() -> float | None:
     Return when all that the site lists was last audited, for monitoring.
 
     In seconds since the epoch, of the section for which it is longest ago; None if one
-    never was. Of several apps the last one counts. What a hook raises is raised.
+    never was. Of several apps the last one counts. What a hook raises is a
+    ``HookError``: monitoring fails.
     """
-    times = [at for at in _all("audited_at") if at is not None]
+    times = [at for at in _all("audited_at", read=_seconds) if at is not None]
     return max(times, default=None)
 
 
@@ -473,5 +532,4 @@ def status() -> Iterator[Standing | Failed]:
 
     For a hook that raises there is a line that says so, and the command ends with 1.
     """
-    for found in _or_errors("status"):
-        yield from found
+    return _or_errors("status")

@@ -78,6 +78,9 @@ def _guarded(view: View) -> View:
         except (TooManyBadRows, UnusableError) as error:
             logger.info("%s: %s", request.path, error)
             return unavailable()
+        except HookError:
+            logger.exception("%s needs what an app does not say.", request.path)
+            return unavailable()
         except DatabaseError as error:
             # Who could not connect would wait for that once more.
             is_away = is_without_connection(ledger(), error)

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import gzip
-import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.core.management import BaseCommand, get_commands, load_command_class
+from django.core.management import BaseCommand, load_command_class
 
 import django_sitemaps_plus
 from django_sitemaps_plus.checks.messages import message
 from django_sitemaps_plus.conf import Settings
-from tests.support.fakes.server import FakeServer
+from tests.support.documented import (
+    INCLUDE,
+    PACKAGE,
+    PAGES,
+    README,
+    ROOT,
+    Site,
+    anchors,
+    blocks,
+    name_of,
+    site,
+)
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = Path(django_sitemaps_plus.__file__).parent
-README = ROOT / "README.md"
-DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("[a-z]*/README.md")), *DOCS]
+__all__ = ["site"]
 
 
 #: Of system checks.
@@ -38,16 +40,6 @@ NUMBERS = sorted(
 )
 
 
-def name_of(page: Path) -> str:
-    return str(page.relative_to(ROOT))
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    """Return the fenced blocks of a page that are in ``language``."""
-    fenced = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-    return fenced.findall(page.read_text())
-
-
 def rows(page: Path) -> Iterator[list[str]]:
     """Yield the cells of each row of tables that begins with code, but of no app's."""
     of_the_core, _, _ = page.read_text().partition("\n## `contrib.")
@@ -57,35 +49,7 @@ def rows(page: Path) -> Iterator[list[str]]:
             yield [re.sub(r"^<a id=.*></a>", "", cells[0]), *cells[1:]]
 
 
-def anchors(page: Path) -> set[str]:
-    """Return what can stand behind ``#`` in a link to a page, as GitHub makes it."""
-    text = page.read_text()
-    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return set(re.findall(r'<a id="([^"]+)"></a>', text)) | {
-        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-        for heading in headings
-    }
-
-
 # Links
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-        if not link.startswith(("https://", "http://")):
-            path, _, anchor = link.partition("#")
-            target = (page.parent / path).resolve() if path else page
-            assert target.exists(), link
-            assert not anchor or anchor in anchors(target), link
-
-
-def test_every_page_of_the_documentation_is_listed() -> None:
-    """The site's navigation is made of the lists of the index."""
-    index = ROOT / "docs" / "index.md"
-    listed = re.findall(r"^- \[.+?\]\(([^)]+)\)", index.read_text(), re.MULTILINE)
-    assert len(listed) == len(set(listed))
-    assert {page.name for page in DOCS} - {"index.md"} <= set(listed)
 
 
 def test_what_messages_and_links_name_has_an_anchor() -> None:
@@ -142,17 +106,6 @@ def test_the_table_of_options_is_the_command(name: str, tmp_path: Path) -> None:
     listed = {cells[0].strip("`") for cells in rows(page)}
     assert own
     assert listed == own
-
-
-def test_every_command_that_is_named_exists() -> None:
-    # Those of django-tenants and django-tasks-db, which tests of them run.
-    theirs = {"migrate_schemas", "tenant_command", "all_tenants_command", "db_worker"}
-    known = {*get_commands(), *theirs}
-    for page in [README, *DOCS]:
-        for line in page.read_text().splitlines():
-            if "example_project/" not in line:
-                named = set(re.findall(r"manage\.py (\w+)", line))
-                assert named <= known, f"{name_of(page)}: {line}"
 
 
 def test_every_public_name_is_explained() -> None:
@@ -237,39 +190,6 @@ def test_python_in_the_documentation_compiles(block: str) -> None:
     compile(block, "example", "exec")
 
 
-SETTINGS = """
-SECRET_KEY = "an example"
-ROOT_URLCONF = "urls"
-ALLOWED_HOSTS = ["www.example.com"]
-INSTALLED_APPS = ["news"]
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "test.db"}}
-TIME_ZONE = "UTC"
-"""
-URLS = """
-from django.http import HttpResponse
-from django.urls import include, path
-
-def page(request, **kwargs):
-    return HttpResponse("")
-
-urlpatterns = [
-    path("", page, name="home"),
-    path("about/", page, name="about"),
-    path("articles/<slug:slug>/", page, name="article"),
-]
-"""
-MODELS = """
-from django.db import models
-from django.urls import reverse
-
-class Article(models.Model):
-    slug = models.SlugField()
-    updated = models.DateTimeField()
-
-    def get_absolute_url(self):
-        return reverse("article", kwargs={"slug": self.slug})
-"""
 CONTRIB_SITEMAPS = """
 from django.contrib.sitemaps import GenericSitemap, Sitemap
 
@@ -289,91 +209,10 @@ sitemaps = {
     ),
 }
 """
-VISIT = """
-import sys
-from datetime import UTC, datetime
-
-import django
-
-django.setup()
-
-from django.conf import settings
-from django.core.management import call_command
-from django.test import Client
-
-call_command("makemigrations", "news", verbosity=0)
-call_command("migrate", verbosity=0)
-call_command("check", "--database", "default", "--fail-level", "WARNING", verbosity=0)
-
-from news.models import Article
-
-updated = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
-Article.objects.create(slug="first", updated=updated)
-for address in sys.argv[1:]:
-    if address.startswith("/"):
-        client = Client(headers={"host": settings.ALLOWED_HOSTS[0]})
-        response = client.get(address, secure=True)
-        print(response.status_code, response.content.decode())
-    elif address == "--":
-        print("--")
-    else:
-        call_command(address)
-"""
 ENTRY = (
     "<url><loc>https://www.example.com/articles/first/</loc>"
     "<lastmod>2026-03-01T09:30:00+00:00</lastmod></url>"
 )
-
-
-class Site:
-    """A project that is written file by file, and visited by another process."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name, text in {
-            "settings.py": SETTINGS,
-            "urls.py": URLS,
-            "news/__init__.py": "",
-            "news/models.py": MODELS,
-            "news/migrations/__init__.py": "",
-        }.items():
-            self.add(name, text)
-
-    def add(self, name: str, text: str) -> None:
-        """Add to a file, or begin it."""
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as file:
-            file.write(text)
-
-    def add_example(self, block: str) -> None:
-        """Add a block in which a comment names the file of what follows it."""
-        _, *parts = re.split(r"^# ([\w/]+\.py)\b", block, flags=re.MULTILINE)
-        for name, text in zip(parts[::2], parts[1::2], strict=True):
-            self.add(name, f"#{text}")
-
-    def visit(self, *addresses: str) -> str:
-        """Migrate, check, then run commands and ask for addresses; return it all."""
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", VISIT, *addresses],
-            cwd=self.folder,
-            env={
-                **os.environ,
-                "DJANGO_SETTINGS_MODULE": "settings",
-                "PYTHONPATH": str(PACKAGE.parent),
-                "TMPDIR": str(self.folder),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 def test_the_readmes_example_runs(site: Site) -> None:
@@ -406,11 +245,6 @@ def test_moving_over_is_one_changed_import_and_no_app(site: Site) -> None:
     assert "<loc>https://www.example.com/sitemap-generic.xml</loc>" in told
     assert ENTRY in told
     assert "<priority>0.5</priority>" in told
-
-
-INCLUDE = (
-    'urlpatterns = [path("", include("django_sitemaps_plus.urls")), *urlpatterns]\n'
-)
 
 
 def test_contribs_dict_named_in_the_settings_is_paged_by_key(site: Site) -> None:
@@ -447,88 +281,3 @@ def test_the_page_of_a_front_end_runs_where_django_has_a_host_of_its_own(
     assert "<loc>https://www.example.com/news/first</loc>" in told
     assert "<loc>https://www.example.com/about</loc>" in told
     assert "Sitemap: https://www.example.com/sitemap.xml" in told
-
-
-SECTION = """
-from django_sitemaps_plus import Sitemap, register
-from .models import Article
-
-@register
-class ArticleSitemap(Sitemap):
-    model = Article
-"""
-MONITORED = """
-INSTALLED_APPS += [
-    "django_sitemaps_plus",
-    "django_sitemaps_plus.contrib.insight",
-]
-SITEMAPS_PLUS = {
-    "BASE_URL": "https://www.example.com",
-    "ENGINES": {"memory": {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}},
-}
-"""
-EXPORTED = """
-from django.http import HttpResponse
-from prometheus_client import generate_latest
-
-urlpatterns += [path("metrics/", lambda request: HttpResponse(generate_latest()))]
-"""
-#: Where the recipes are asked, before and after the pages are built.
-ASKED = ("/health/sitemaps/", "/metrics/sitemaps/", "/metrics/")
-
-
-@pytest.fixture
-def monitored(site: Site) -> Site:
-    """A site with all recipes of the page about monitoring."""
-    site.add("news/sitemaps.py", SECTION)
-    site.add("settings.py", MONITORED)
-    site.add("urls.py", INCLUDE)
-    page = ROOT / "docs" / "monitoring.md"
-    for block in blocks(page, "python"):
-        if block.startswith("# "):
-            site.add_example(block)
-    site.add("urls.py", EXPORTED)
-    return site
-
-
-def test_the_recipes_for_prometheus_and_for_a_health_endpoint_run(
-    monitored: Site,
-) -> None:
-    work = ("build_sitemaps", "notify_engines")
-    told = monitored.visit(*ASKED, "--", *work, "--", *ASKED)
-    before, _, after = told.split("--\n")
-    wrong = '503 {"wrong": ["Section \'article\' was never built'
-    assert wrong in before
-    assert after.startswith('200 {"wrong": []}\n')
-    # Exported by the view of the page, and by the registry of the process.
-    assert before.count("\nsitemaps_waiting 1.0\n") == 2
-    for name in ("waiting", "paused_engines", "unbuilt_pages", "left_out_rows"):
-        assert after.count(f"\nsitemaps_{name} 0.0\n") == 2
-    for name in ("unbuilt_pages", "left_out_rows"):
-        assert f"sitemaps_{name} " not in before
-
-
-def check_ins(sentry: FakeServer) -> list[tuple[str, str]]:
-    """Return the slug and the state of each check-in that a server was sent."""
-    lines = [
-        json.loads(line)
-        for request in sentry.requests
-        for line in gzip.decompress(request.body).splitlines()
-    ]
-    found = [line for line in lines if "check_in_id" in line]
-    return [(one["monitor_slug"], one["status"]) for one in found]
-
-
-def test_the_recipe_for_sentry_says_how_the_command_ended(
-    monitored: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with FakeServer() as sentry:
-        monkeypatch.setenv("SENTRY_DSN", f"http://key@{sentry.host}/1")
-        monitored.visit("build_sitemaps", "notify_engines")
-        slug = "ping-sitemaps"
-        assert check_ins(sentry) == [(slug, "in_progress"), (slug, "ok")]
-        sentry.requests.clear()
-        monitored.add("settings.py", "DEBUG = True\n")
-        with pytest.raises(AssertionError, match="DEBUG is on"):
-            monitored.visit("notify_engines")
-        assert check_ins(sentry) == [(slug, "in_progress"), (slug, "error")]

@@ -4,113 +4,221 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.db import transaction
 from django.test import Client
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import app_settings, get_settings
-from django_sitemaps_plus.delivery import background, upkeep
+from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.models import Section, UrlChange
+from django_sitemaps_plus.models import Section, Submission, UrlChange
 from tests.hooked import hooks as app
-from tests.support.factories import articles, dated_anew
+from tests.support.factories import dated_anew
 from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.hooked import hooked
 
-pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["hooked"]
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("hooked"),
+]
 
 #: What ``django_sitemaps_plus.hooks`` calls in apps.
-NAMES = [
+NAMES = {
     name
     for name, function in inspect.getmembers(hooks, inspect.isfunction)
     if function.__module__ == hooks.__name__
     and not name.startswith("_")
-    and name not in ("modules", "labels", "all_models")
-]
+    and name not in ("modules", "labels")
+}
+#: Which only an app calls: they are tested with it.
+OF_APPS = {"documents", "panels", "stories", "admin_lists", "audited_at"}
 
 
-@pytest.fixture(autouse=True)
-def hooked(settings: Any, register: Any) -> Iterator[None]:
-    """The app, and a section with two articles that are built."""
-    app.called.clear()
-    app.raising.clear()
-    settings.INSTALLED_APPS = ["tests.hooked", *settings.INSTALLED_APPS]
-    register("article", ArticleSitemap)
-    articles(2)
-    run_command("build_sitemaps")
-    yield
-    app.raising.clear()
+def use_memory(settings: Any) -> None:
+    """Notify an engine that takes everything."""
+    backend = "django_sitemaps_plus.engines.memory.Memory"
+    engines = {"ENGINES": {"one": {"BACKEND": backend}}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **engines}
+
+
+def change() -> None:
+    """Save an article anew."""
+    dated_anew(ArticleSitemap.model.objects.first()).save()  # type: ignore[union-attr]
 
 
 def work() -> None:
     """Do what workers do, the hourly upkeep too."""
     Section.objects.filter(name="").update(tended_at=0)
-    upkeep.tend()
     background.work()
 
 
-def test_the_documentation_names_every_hook() -> None:
+def test_the_app_has_every_hook_with_its_arguments() -> None:
+    own = dict(inspect.getmembers(app, inspect.isfunction))
+    assert set(own) >= NAMES
+    for name in NAMES:
+        called = inspect.signature(getattr(hooks, name)).parameters
+        # To apps it is the same whether a command asks, which shows what they raise.
+        wanted = [one for one in called if one != "is_asked"]
+        assert list(inspect.signature(own[name]).parameters) == wanted, name
+
+
+def test_the_documentation_has_every_hook_and_no_other() -> None:
     page = Path(__file__).parent.parent / "docs" / "extending.md"
-    named = set(
-        re.findall(
-            r"`(\w+)`", " ".join(re.findall(r"^\| .*? \|", page.read_text(), re.M))
-        )
-    )
-    assert set(NAMES) <= named
+    table = page.read_text().partition("## Hooks\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.M)
+    assert set(re.findall(r"`(\w+)`", " ".join(cells))) == NAMES
 
 
-def test_hooks_are_called_where_they_belong(client: Client) -> None:
+# When they are called, and what they are given
+
+
+def test_hooks_are_called_where_they_belong(client: Client, settings: Any) -> None:
     assert client.get("/sitemap.xml").headers["X-Hooked"] == "yes"
+    assert app.given["answered"][-1] == ("/sitemap.xml", "", True)
     robots = client.get("/robots.txt").content.decode()
     assert "Sitemap: https://www.example.com/hooked.xml\n" in robots
-    dated_anew(ArticleSitemap.model.objects.first()).save()  # type: ignore[union-attr]
+    (site,) = app.given["sitemaps"][-1]
+    assert site.url("/") == "https://www.example.com/"
+    assert app.given["answered"][-1] == ("/robots.txt", "", False)
+    use_memory(settings)
+    change()
     work()
+    results = [one for (report,) in app.given["delivered"] for one in report.results]
+    assert [one.engine for one in results if one.accepted] == ["one"]
     assert UrlChange.objects.latest("pk").title == "Hooked"
+    section, keys, _ = app.given["titles"][-1]
+    first = ArticleSitemap.model.objects.first()
+    assert (section.name, list(keys)) == ("article", [f'["{first.pk}"]'])  # type: ignore[union-attr]
     out, _, code = run_command("ping_sitemaps", "--status")
     assert "Warning: The mirror is old." in " ".join(out.split())
     assert code == 0
+    assert app.given["alerts"][-1] == (None,)
     out, _, _ = run_command("ping_sitemaps", "--status", "--format", "json")
     assert json.loads(out)["mirror"] == {"age": 60}
-    expected = {"answered", "sitemaps", "titles", "background", "hourly", "alerts"}
-    assert expected | {"status", "rebuilt"} <= set(app.called)
+    out, _, _ = run_command("ping_sitemaps", "--check", "--force")
+    assert "The mirror answers." in out
+    _, is_forced, _ = app.given["checks"][-1]
+    assert is_forced
+    hooks.store(process_ends=True)
+    assert set(app.called) == NAMES - OF_APPS - {"urls", "derived"}
+
+
+def test_a_command_asks_an_app_once(settings: Any) -> None:
+    use_memory(settings)
+    run_command("ping_sitemaps")
+    assert app.called.count("alerts") == 1
+    assert app.given["alerts"][-1] == (["article"],)
+
+
+def test_an_app_serves_sitemaps_with_another_ending(
+    client: Client, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = "tests.hooked.urls"
+    response = client.get("/sitemap.hooked")
+    assert response.headers["Content-Type"] == "text/x-hooked"
+    assert b"/articles/" in response.content
+
+
+#: A new process, for a URLconf is imported once.
+RESOLVED = """
+import sys
+from tests import settings
+settings.INSTALLED_APPS = ["tests.hooked", *settings.INSTALLED_APPS]
+import django
+django.setup()
+from tests.hooked import hooks as app
+app.instead.update(dict.fromkeys(sys.argv[1:], app.breaks))
+from django.urls import resolve
+print(resolve("/sitemap.hooked").view_name)
+"""
+
+
+def resolved(*raising: str) -> subprocess.CompletedProcess[str]:
+    """Ask a new process where an address of the app leads."""
+    return subprocess.run(
+        [sys.executable, "-c", RESOLVED, *raising],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_app_has_addresses_beside_the_core_s() -> None:
+    assert resolved().stdout == "django_sitemaps_plus:hooked\n"
+    broken = resolved("urls")
+    assert "The hook 'urls' of tests.hooked failed: Broken." in broken.stderr
+    assert broken.returncode == 1
+
+
+# When they raise
 
 
 def test_a_page_is_sent_though_a_hook_fails(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app.raising.add("answered")
+    app.instead["answered"] = app.breaks
     response = client.get("/sitemap.xml")
     assert response.status_code == 200
     assert "The hook 'answered' of tests.hooked failed." in caplog.text
 
 
-def test_robots_txt_is_never_shorter_because_a_hook_fails(client: Client) -> None:
-    app.raising.add("sitemaps")
-    assert client.get("/robots.txt").status_code == 503
-    app.raising.clear()
-    assert client.get("/robots.txt").status_code == 200
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("sitemaps", "/robots.txt"),
+        ("are_packed", "/robots.txt"),
+        ("derived", "/sitemap.hooked"),
+    ],
+)
+@pytest.mark.parametrize(
+    "fault", [app.breaks, app.is_misconfigured, app.asks_in_vain, lambda: 1 / 0]
+)
+def test_nothing_is_shorter_because_a_hook_fails(
+    client: Client, settings: Any, name: str, path: str, fault: Callable[[], Any]
+) -> None:
+    settings.ROOT_URLCONF = "tests.hooked.urls"
+    whole = client.get(path).content
+    app.instead[name] = fault
+    assert client.get(path).status_code == 503
+    app.instead.clear()
+    assert client.get(path).content == whole
 
 
-def test_the_verdict_is_red_if_an_app_cannot_look() -> None:
-    app.raising.add("alerts")
-    _, err, code = run_command("ping_sitemaps", "--status")
+@pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain, lambda: None])
+def test_the_verdict_is_red_if_an_app_cannot_look(fault: Callable[[], Any]) -> None:
+    app.instead["alerts"] = fault
+    # A transaction that an error has broken would refuse whatever is asked then.
+    with transaction.atomic():
+        _, err, code = run_command("ping_sitemaps", "--status")
+        assert Section.objects.exists()
     assert code == 1
-    assert "tests.hooked" in err
+    assert "tests.hooked could not look" in err
 
 
 def test_the_check_fails_if_an_app_cannot_look() -> None:
-    app.raising.add("checks")
+    app.instead["checks"] = app.breaks
     out, err, code = run_command("ping_sitemaps", "--check", "--force")
     assert code == 1
     assert "tests.hooked" in out + err
 
 
 def test_the_status_says_which_app_cannot_say_its_own() -> None:
-    app.raising.add("status")
+    app.instead["status"] = app.breaks
     out, err, code = run_command("ping_sitemaps", "--status")
     assert "tests.hooked could not" in " ".join((out + err).split())
     assert code == 1
@@ -118,14 +226,61 @@ def test_the_status_says_which_app_cannot_say_its_own() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["titles", "background", "rebuilt", "hourly", "changes_wait", "is_prompt", "store"],
+    [
+        *("titles", "background", "rebuilt", "hourly", "changes_wait", "is_prompt"),
+        *("store", "looks_back", "delivered"),
+    ],
 )
-def test_work_goes_on_though_a_hook_fails(name: str) -> None:
-    app.raising.add(name)
-    dated_anew(ArticleSitemap.model.objects.first()).save()  # type: ignore[union-attr]
+@pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain])
+def test_work_goes_on_though_a_hook_fails(
+    settings: Any, caplog: pytest.LogCaptureFixture, name: str, fault: Any
+) -> None:
+    use_memory(settings)
+    app.instead[name] = fault
+    change()
     work()
     hooks.store(process_ends=True)
     assert UrlChange.objects.filter(kind="changed").exists()
+    assert Submission.objects.filter(state="accepted").exists()
+    assert {"hourly", "background"} <= set(app.called)
+    assert f"The hook '{name}' of tests.hooked failed." in caplog.text
+
+
+@pytest.mark.parametrize("result", [None, 1, {"1": None}])
+def test_titles_that_are_none_are_said_and_left_out(
+    caplog: pytest.LogCaptureFixture, result: Any
+) -> None:
+    app.instead["titles"] = lambda: result
+    change()
+    work()
+    assert UrlChange.objects.latest("pk").title == ""
+    assert "The hook 'titles' of tests.hooked failed." in caplog.text
+
+
+def test_nothing_is_deleted_that_an_app_may_look_back_at() -> None:
+    change()
+    work()
+    UrlChange.objects.update(at=time.time() - 20 * 86_400)
+    work()
+    assert UrlChange.objects.exists(), "the app looks back thirty days"
+    app.instead["looks_back"] = app.breaks
+    UrlChange.objects.update(at=time.time() - 400 * 86_400)
+    work()
+    assert UrlChange.objects.exists(), "nobody knows how far"
+    app.instead.clear()
+    work()
+    assert not UrlChange.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["background", "rebuilt"])
+def test_a_command_shows_what_a_hook_raises(name: str, settings: Any) -> None:
+    use_memory(settings)
+    app.instead[name] = app.breaks
+    with pytest.raises(app.BrokenError):
+        call_command("ping_sitemaps")
+
+
+# Settings, and INSTALLED_APPS
 
 
 def test_a_setting_is_of_the_app_that_declares_it(settings: Any) -> None:

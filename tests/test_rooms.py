@@ -174,7 +174,7 @@ def test_the_core_imports_no_app_and_an_app_no_other() -> None:
 
 
 #: The tests that may import apps: of several, and of what is said of all.
-OF_ALL = ("tests/together/", "tests/compat/", "tests/test_docs.py")
+OF_ALL = ("tests/together/", "tests/compat/")
 
 
 def test_a_test_imports_no_app_but_its_own() -> None:

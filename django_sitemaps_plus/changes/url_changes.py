@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -345,5 +346,7 @@ def prune() -> int:
         described = [site.key for site in Site.all()]
         others = Change.objects.of_all_sites().exclude(site__in=described)
         delete_old(others, "at", time.time() - KEEP)
-    rows = UrlChange.objects.of_all_sites()
-    return delete_old(rows, "at", time.time() - stored_for())
+    if (seconds := stored_for()) == math.inf:
+        # An app cannot say how far it looks back.
+        return 0
+    return delete_old(UrlChange.objects.of_all_sites(), "at", time.time() - seconds)

@@ -10,6 +10,9 @@ PostgreSQL's programs, and ``SITEMAPS_PLUS_TENANTS_TESTS=1``; those marked ``pub
 need nginx, django-storages and moto, and ``SITEMAPS_PLUS_PUBLISHED_TESTS=1``. Those
 marked ``dist`` need the folder of an sdist and a wheel: ``SITEMAPS_PLUS_DIST``; those
 marked ``site`` that of the built documentation: ``SITEMAPS_PLUS_SITE``.
+
+Each file is found where all apps are there that it names, and those of the example
+where all are that this installs.
 """
 
 from __future__ import annotations
@@ -23,6 +26,13 @@ import pytest
 
 import django_sitemaps_plus
 from tests.compat.environments import cache, made_once
+from tests.support.further_apps import incomplete, lacks_apps
+
+HERE = Path(__file__).parent
+EXAMPLE = HERE.parent.parent / "example_project" / "encyclopedia_site" / "settings.py"
+collect_ignore = incomplete(HERE)
+if lacks_apps(EXAMPLE):
+    collect_ignore += [path.name for path in HERE.glob("test_example*.py")]
 
 AXE = "axe-core@4.14.1"
 

@@ -342,7 +342,7 @@ def test_a_comparison_stays_with_its_tenant_too(
 
 
 def test_what_monitoring_asks_of_all_tenants(worker: Worker, ten_tenants: None) -> None:
-    from tests.test_docs import blocks  # it needs models
+    from tests.support.documented import blocks
 
     worker("save", tenant="t013", slug="a")
     (block,) = (

@@ -1,20 +1,41 @@
-"""Every hook: it notes that it was called, and raises if its name is in ``raising``."""
+"""Every hook: it notes that it was called, and fails where a test wants it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django_sitemaps_plus.conf import AppSettings
+from django.db import connection
 
-#: The names of the hooks that were called, in their order, and of those that raise.
+from django_sitemaps_plus.conf import AppSettings
+from django_sitemaps_plus.exceptions import ConfigurationError
+
+#: The names of the hooks that were called, in their order, and what they were given.
 called: list[str] = []
-raising: set[str] = set()
+given: dict[str, list[tuple[Any, ...]]] = {}
+#: What a test has a hook do instead, by its name.
+instead: dict[str, Callable[[], Any]] = {}
 
 
 class BrokenError(Exception):
     """What an app's code raises that nobody has thought of."""
+
+
+def breaks() -> None:
+    """Raise what nobody has thought of."""
+    raise BrokenError("Broken.")
+
+
+def is_misconfigured() -> None:
+    """Raise that a setting of the app is wrong."""
+    raise ConfigurationError("HOOKED is wrong.")
+
+
+def asks_in_vain() -> None:
+    """Ask for a table that is not there."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM nowhere")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,78 +46,136 @@ class Settings(AppSettings):
     HOOKED: int = 1
 
 
-def _note(name: str) -> None:
+def _answer(name: str, result: Any, *args: Any) -> Any:
+    """Note that a hook was called; return what it does, or what a test wants."""
     called.append(name)
-    if name in raising:
-        raise BrokenError(name)
+    given.setdefault(name, []).append(args)
+    return instead[name]() if name in instead else result
 
 
-def answered(request: Any, response: Any, **kwargs: Any) -> None:
+# Answers
+
+
+def urls() -> list[Any]:
+    from .urls import own
+
+    return _answer("urls", own)
+
+
+def derived(site: Any) -> dict[str, Any]:
+    from django_sitemaps_plus.hooks import Derived
+
+    def make(document: Any) -> Any:
+        return replace(document, content_type="text/x-hooked")
+
+    return _answer("derived", {"hooked": Derived("text/x-hooked", make)}, site)
+
+
+def answered(request: Any, response: Any, *, site: str, is_sitemap: bool) -> None:
     response.headers["X-Hooked"] = "yes"
-    _note("answered")
+    _answer("answered", None, request.path, site, is_sitemap)
+
+
+def are_packed() -> bool:
+    return _answer("are_packed", False)
 
 
 def sitemaps(site: Any) -> list[str]:
-    _note("sitemaps")
-    return ["https://www.example.com/hooked.xml"]
+    return _answer("sitemaps", ["https://www.example.com/hooked.xml"], site)
 
 
-def documents(site: Any) -> Iterator[Any]:
-    _note("documents")
-    return iter(())
+def documents(site: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    from django_sitemaps_plus.serving.documents import Document
+    from django_sitemaps_plus.storing.segments import segment_of
+
+    document = Document("hooked-1", (segment_of(b"hooked"),))
+    yield from _answer("documents", [("hooked.xml", lambda: document)], site)
+
+
+# When something changes
 
 
 def titles(
     section: Any, keys: Collection[str], site: Any
 ) -> Mapping[str, Sequence[str]]:
-    _note("titles")
-    return {key: ["Hooked"] for key in keys}
+    return _answer("titles", {key: ["Hooked"] for key in keys}, section, keys, site)
+
+
+def looks_back() -> float:
+    return _answer("looks_back", 30 * 86_400.0)
 
 
 def changes_wait() -> float:
-    _note("changes_wait")
-    return 60.0
+    return _answer("changes_wait", 60.0)
 
 
 def is_prompt() -> bool:
-    _note("is_prompt")
-    return False
+    return _answer("is_prompt", False)
+
+
+# At work
 
 
 def background(is_over: Callable[[], bool]) -> float | None:
-    _note("background")
-    return 7.0
+    return _answer("background", 7.0, is_over)
+
+
+def delivered(report: Any) -> None:
+    _answer("delivered", None, report)
 
 
 def rebuilt(is_over: Callable[[], bool]) -> float | None:
-    _note("rebuilt")
-    return None
+    return _answer("rebuilt", None, is_over)
 
 
 def hourly() -> None:
-    _note("hourly")
+    _answer("hourly", None)
 
 
 def store(*, process_ends: bool) -> None:
-    _note("store")
+    _answer("store", None, process_ends)
 
 
-def alerts(*args: Any) -> Iterator[Any]:
+# What is said
+
+
+def alerts(sections: Collection[str] | None) -> Iterator[Any]:
     from django_sitemaps_plus.health.alerts import Alert, Subject
 
-    _note("alerts")
-    yield Alert(subject=Subject.SECTIONS, level="warning", text="The mirror is old.")
+    said = Alert(subject=Subject.SECTIONS, level="warning", text="The mirror is old.")
+    yield from _answer("alerts", [said], sections)
 
 
-def checks(*args: Any, **kwargs: Any) -> Iterator[Any]:
+def checks(site: Any, *, force: bool, closed: bool) -> Iterator[Any]:
     from django_sitemaps_plus.engines.base import CheckResult
 
-    _note("checks")
-    yield CheckResult.good("The mirror answers.")
+    said = CheckResult.good("The mirror answers.")
+    yield from _answer("checks", [said], site, force, closed)
 
 
 def status() -> Iterator[Any]:
     from django_sitemaps_plus.hooks import Standing
 
-    _note("status")
-    yield Standing("mirror", {"age": 60}, "Mirror", [("Age", "60 s")])
+    said = Standing("mirror", {"age": 60}, "Mirror", [("Age", "60 s")])
+    yield from _answer("status", [said])
+
+
+# In the admin, and for monitoring
+
+
+def panels(page: Any) -> Iterator[str]:
+    html = '<section class="sitemaps-panel">The mirror is shown.</section>'
+    yield from _answer("panels", [html], page)
+
+
+def stories(page: Any, url: str, sections: Mapping[str, float]) -> Iterator[str]:
+    html = '<section class="sitemaps-panel">The mirror knows the URL.</section>'
+    yield from _answer("stories", [html], page, url, sections)
+
+
+def admin_lists(base: Any, display: Any) -> Iterator[tuple[Any, Any]]:
+    yield from _answer("admin_lists", [], base, display)
+
+
+def audited_at() -> float | None:
+    return _answer("audited_at", 86_400.0)

@@ -11,14 +11,14 @@ from django.test import Client
 
 from django_sitemaps_plus.contrib.audit.kinds import known
 from django_sitemaps_plus.contrib.audit.models import Audit
-from tests import test_docs
 from tests.conftest import Register
 from tests.contrib.audit import kinds
 from tests.contrib.audit.looked import audited, look_at_everything
+from tests.contrib.insight import test_recipes
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, run_command
 
-site, monitored = test_docs.site, test_docs.monitored
+site, monitored = test_recipes.site, test_recipes.monitored
 
 
 def overview(client: Client) -> str:
@@ -92,7 +92,7 @@ def test_the_recipe_for_prometheus_has_the_time_of_the_last_audit(
     audit = 'INSTALLED_APPS += ["django_sitemaps_plus.contrib.audit"]\n'
     monitored.add("settings.py", audit)
     work = ("build_sitemaps", "notify_engines", "check_sitemaps")
-    asked = test_docs.ASKED
+    asked = test_recipes.ASKED
     told = monitored.visit(*asked, "--", *work, "--", *asked)
     before, _, after = told.split("--\n")
     assert "sitemaps_last_audit_seconds" not in before

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django_sitemaps_plus import hooks
 
 
-class InsightConfig(AppConfig):
+class InsightConfig(hooks.FurtherAppConfig):
     """Configuration of ``django_sitemaps_plus.contrib.insight``."""
 
     name = "django_sitemaps_plus.contrib.insight"
     label = "sitemaps_plus_insight"
     verbose_name = "Sitemaps: insight"
-    default_auto_field = "django.db.models.BigAutoField"
     default = True
     #: Where the core finds the hooks of this app: see ``django_sitemaps_plus.hooks``.
     sitemaps_plus = "django_sitemaps_plus.contrib.insight.hooks"

@@ -233,11 +233,10 @@ class Command(SitemapsCommand):
         results = [one for one in report.results if one.requests or one.note]
         lines = list(map(asdict, results))
         waiting = [one for one in self._engines("", self.sections) if one.waiting]
-        names = self.sections or registry.sources()
+        names = self.sections or list(registry.sources())
         with override("en"):
             wrong = [one for one in names if one not in unreported]
-            alerts = [*attention.section_alerts(wrong), *attention.of_apps(wrong)]
-            alerts += attention.of_apps(names)
+            alerts = [*attention.section_alerts(wrong), *attention.of_apps(names)]
             troubles = [alert.sentence for alert in attention.errors(alerts)]
         if self.as_json:
             self.print_json(

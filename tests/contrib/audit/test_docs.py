@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from django_sitemaps_plus.contrib.audit.kinds import known
-from tests.test_docs import ROOT, anchors
+from tests.support.documented import ROOT, anchors
 
 
 @pytest.mark.parametrize("kind", known())

@@ -306,7 +306,8 @@ def test_the_number_of_queries_does_not_grow(site: Any, admin_client: Client) ->
     fill(40)
     many = queries_of(admin_client, "")
     assert len(many) == len(few), "\n".join(many)
-    assert len(many) <= 20
+    # In this test's transaction each app's part has a savepoint.
+    assert len([one for one in many if "SAVEPOINT" not in one]) <= 20
 
 
 # How it is written

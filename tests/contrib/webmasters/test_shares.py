@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.utils import translation
 
 from django_sitemaps_plus.contrib.webmasters import conf, shares
@@ -224,48 +223,3 @@ def test_bing_says_when_it_crawled_and_no_more(
         Inspection.objects.all().delete()
         run_command("sitemap_coverage")
         assert Inspection.objects.count() == 11, "Google's answers are stored"
-
-
-# The admin
-
-
-def test_the_admin_shows_it_to_those_who_may_see_it(
-    google: FakeInspection, admin_client: Client, django_user_model: Any
-) -> None:
-    pytest.importorskip("django_sitemaps_plus.contrib.insight")
-    store("about", urls_of("about", 9_000))
-    said(40)
-    link = "https://search.google.com/search-console/inspect?resource_id=x&id=y"
-    reason = "Crawled - currently not indexed <b>"
-    said(12, 40, verdict="NEUTRAL", former_verdict="PASS", reason=reason, link=link)
-    html = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    assert "77 % (63 to 88)" in html
-    assert '12 <span lang="en">Crawled - currently not indexed &lt;b&gt;</span>' in html
-    assert 'href="https://search.google.com/search-console/inspect?resource' in html
-    address = "/admin/sitemaps_plus_webmasters/inspection/"
-    assert f'href="{address}?of=about&amp;state=lost">12</a>' in html
-    listed = admin_client.get(f"{address}?of=about&state=lost").content.decode()
-    assert listed.count('class="field-address"') == 12
-    export = admin_client.get(f"{address}export/?state=lost").content.decode()
-    assert export.count("\r\n") == 13
-    guest = django_user_model.objects.create_user("guest", is_staff=True)
-    client = Client()
-    client.force_login(guest)
-    assert (
-        "sitemaps-indexed" not in client.get("/admin/sitemaps_plus/").content.decode()
-    )
-
-
-def test_the_admin_shows_why_nothing_is_inspected(
-    google: FakeInspection, settings: Any, admin_client: Client
-) -> None:
-    pytest.importorskip("django_sitemaps_plus.contrib.insight")
-    settings.SITEMAPS_PLUS = {
-        **settings.SITEMAPS_PLUS,
-        "ENGINES": options(google, site="https://shop.example.com/"),
-    }
-    html = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    assert "https://www.example.com is not part of the property https://shop" in html
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INSPECTIONS": 0}
-    html = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    assert "sitemaps-indexed" not in html
