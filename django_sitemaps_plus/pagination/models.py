@@ -25,7 +25,7 @@ from django_sitemaps_plus.sitemaps.site_rows import (
 )
 
 
-class SectionQuerySet(SiteClaimQuerySet["Section"]):
+class SectionQuerySet(SiteClaimQuerySet["Section"]):  # type: ignore[override]  # a manager of each
     """Changes of a section's state. Its claim is its lease."""
 
     def take_wait(self, pk: int, seconds: float) -> bool:

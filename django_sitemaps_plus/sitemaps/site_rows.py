@@ -31,7 +31,7 @@ class SiteQuerySet(models.QuerySet[Row]):
         return self.filter(site=Site.current().key)
 
 
-class SiteClaimQuerySet(SiteQuerySet[Mine], ClaimQuerySet[Mine]):
+class SiteClaimQuerySet(SiteQuerySet[Mine], ClaimQuerySet[Mine]):  # type: ignore[override]  # a manager of each
     """Rows of sites that one process of all has for a while."""
 
 
