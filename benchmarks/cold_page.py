@@ -1,5 +1,5 @@
 """
-One cold page of 50,000 URLs, against django.contrib.sitemaps.
+One cold page of 50,000 URLs, against django.contrib.sitemaps; and one of 9,000.
 
 The same rows, each through its view and the same middleware, nothing stored. On the
 row path, also against what the bare driver takes to fetch the columns; on the object
@@ -17,19 +17,22 @@ from . import bench, data, driver, memory, reading, site
 from .timing import Contestant, Times, medians, ratio
 
 ROWS = 50_000
+#: A section with the default limit.
+SMALL, FEW = "article", 10_000
 KINDS = {"product": "ASCII slugs", "dish": "non-ASCII paths"}
 
 
 def main() -> int:
     """Run it, and return the exit code."""
-    sections = [*KINDS, *map(objects, KINDS)]
+    sections = [*KINDS, *map(objects, KINDS), SMALL]
     options = bench.start(bench.parser(__doc__, rounds=7), *sections)
-    data.load(product=ROWS, dish=ROWS)
+    data.load(product=ROWS, dish=ROWS, article=FEW)
     report = bench.Report("Cold page")
     for name, kind in KINDS.items():
         compare(report, name, name, kind)
         compare(report, objects(name), name, f"{kind}, object path")
         race(report, name, kind, options.rounds)
+    small(report, 10 * options.rounds)
     for name, kind in KINDS.items():
         ours = memory.growth(options.database, f"/sitemap-{name}-1.xml", cold=name)
         theirs = memory.growth(options.database, f"/contrib/{name}.xml")
@@ -123,6 +126,28 @@ def race(report: bench.Report, name: str, kind: str, rounds: int) -> None:
     ):
         factor, how = ratio(contrib, taken[variant])
         report.note(f"{kind}: contrib / page {what}", f"{factor:.3g} ({how})")
+
+
+def small(report: bench.Report, rounds: int) -> None:
+    """Time a page of the default size and the bare driver in turns."""
+    page = partial(site.page, f"/sitemap-{SMALL}-1.xml")
+    count = len(reading.entries(page().body))
+    fetch = driver.fetching(
+        f"SELECT id, slug, updated FROM shop_{SMALL} ORDER BY id LIMIT {count}"
+    )
+    taken = medians(
+        [
+            Contestant("page", page, partial(site.chill, SMALL)),
+            Contestant("driver", fetch),
+        ],
+        rounds,
+        collect=False,
+    )
+    report.at_most(
+        f"a cold page of {count:,} URLs / bare driver",
+        *ratio(taken["page"], taken["driver"]),
+        target=3,
+    )
 
 
 if __name__ == "__main__":
