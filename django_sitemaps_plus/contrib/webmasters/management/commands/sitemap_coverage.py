@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_sitemaps_plus.contrib.webmasters import coverage, quota, shares
+from django_sitemaps_plus.contrib.webmasters import coverage, shares
 from django_sitemaps_plus.contrib.webmasters.conf import inspections
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.health.words import until
@@ -54,13 +54,13 @@ class Command(SitemapsCommand):
         if wrong := coverage.refusal(force=force):
             raise CommandError(f"{wrong.text} {wrong.fix}", returncode=MISUSED)
         done = coverage.inspect(lambda: False, most=inspections())
-        row = quota.quotas().get()
+        row = coverage.state()
         if row.problem:
             return f"{row.problem} {coverage.LOOK}"
         if done is None and row.claimed_by:
             return "Another process inspects URLs. Run the command again in a while."
         self.say(f"{counted(done or 0, 'URL')} inspected; today {row.used}.")
-        if row.closed_until > database_time(quota.quotas().db):
+        if row.closed_until > database_time(coverage.inspected().db):
             self.say(f"Google asks for a pause: it goes on {until(row.closed_until)}.")
         return ""
 
