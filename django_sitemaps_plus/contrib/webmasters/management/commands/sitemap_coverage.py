@@ -12,6 +12,7 @@ from django_sitemaps_plus.contrib.webmasters.conf import inspections
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.health.words import until
 from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
+from django_sitemaps_plus.protocol.spreadsheets import cell
 
 
 class Command(SitemapsCommand):
@@ -45,7 +46,7 @@ class Command(SitemapsCommand):
             writer = csv.writer(self.stdout)
             writer.writerow(shares.COLUMNS)
             for row in shares.lately().order_by("section", "url").iterator():
-                writer.writerow(value(row) for value in shares.COLUMNS.values())
+                writer.writerow(cell(value(row)) for value in shares.COLUMNS.values())
         else:
             self._print()
         return problem
@@ -73,6 +74,8 @@ class Command(SitemapsCommand):
             )
             for reason, count in share.reasons:
                 self.say(f"    {count:,} {reason}")
+            if share.others:
+                self.say(f"    and {share.others:,} others")
             for state in ("lost", "canonical", "uncrawled"):
                 if share.counts[state]:
                     self.say(f"    {share.counts[state]:,} {shares.NAMES[state]}")
