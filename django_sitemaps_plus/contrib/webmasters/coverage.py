@@ -21,7 +21,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, Q
 
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.delivery import guards
@@ -31,7 +31,7 @@ from django_sitemaps_plus.engines.base import CheckResult, Outcome, Refused
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.health.words import seconds_of
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import of_sections, pages
+from django_sitemaps_plus.pagination.queries import pages, sections
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.listing import START, lastmod_of
 from django_sitemaps_plus.serving.usable import why_unusable
@@ -125,9 +125,10 @@ def check() -> Iterator[CheckResult]:
     """Yield why nothing is inspected, unless nobody wants it."""
     if console() is None or not inspections():
         return
-    problem = state().problem
-    if found := refusal() or (problem and CheckResult.bad(problem, LOOK)):
-        yield CheckResult.warning(f"No URL is inspected. {found.text}", found.fix)
+    wrong, problem = refusal(), state().problem
+    if wrong or problem:
+        text, fix = (wrong.text, wrong.fix) if wrong else (problem, LOOK)
+        yield CheckResult.warning(f"No URL is inspected. {text}", fix)
 
 
 LOOK = "Then run: python manage.py sitemap_coverage"
@@ -269,14 +270,7 @@ class Work:
             jobs = [partial(self._ask, row.url, answers) for row in some]
             side_by_side(jobs, inspected().db)
             self._judge(answers.values())
-            # What ends the turn says nothing of a URL.
-            self._store(
-                {
-                    row.digest: (row, answers[row.url])
-                    for row in some
-                    if not (answers[row.url].problem and self.is_over)
-                }
-            )
+            self._store(some, answers)
             done += count
         return done
 
@@ -306,17 +300,21 @@ class Work:
             self.is_over = True
             self.turn.note(closed_until=now + wait, problem=printable(text))
 
-    def _store(self, new: Mapping[str, tuple[Inspection, Inspected]]) -> None:
+    def _store(
+        self, some: Sequence[Inspection], answers: Mapping[str, Inspected]
+    ) -> None:
         """Store what Google said; of what failed by itself, that it said nothing."""
-        if not new:
+        # What ends the turn says nothing of a URL.
+        rows = [row for row in some if not (self.is_over and answers[row.url].problem)]
+        if not rows:
             return
-        rows = [row for row, _ in new.values()]
-        former = inspected().filter(section=rows[0].section, digest__in=list(new))
+        digests = [row.digest for row in rows]
+        former = inspected().filter(section=rows[0].section, digest__in=digests)
         before = dict(former.values_list("digest", "verdict"))
-        for row, answer in new.values():
+        for row in rows:
             row.former_verdict = before.get(row.digest, "")
             row.inspected_at = self.turn.now
-            _read(answer, row)
+            _read(answers[row.url], row)
         # It minds more than one question in five.
         rows[0].bing_crawled_at = _crawled_by_bing(rows[0].url)
         own = self._counts.get(rows[0].section, (0, 0, 0, 0))
@@ -336,12 +334,14 @@ def _crawled_by_bing(url: str) -> float | None:
 
 def stored_pages() -> dict[str, list[Page]]:
     """Return the pages with entries, in their order, of each registered section."""
-    names = [name for name in registry.sources() if not why_unusable(name)]
-    rows = pages().filter(of_sections(names), entries__gt=0).exclude(checksum="")
-    rows = rows.annotate(of=F("section__name")).order_by("section", "position")
+    usable = [name for name in registry.sources() if not why_unusable(name)]
+    names = dict(sections().filter(name__in=usable).values_list("pk", "name"))
+    rows = pages().filter(section__in=names, entries__gt=0).exclude(checksum="")
     found: dict[str, list[Page]] = {}
-    for page in rows.only("section", "checksum", "entries", "position"):
-        found.setdefault(page.of, []).append(page)
+    for page in rows.only("section", "checksum", "entries").order_by(
+        "section", "position"
+    ):
+        found.setdefault(names[page.section_id], []).append(page)
     return found
 
 

@@ -101,7 +101,7 @@ class InspectionQuota(Claimed):
     #: When Google last answered.
     answered_at = models.FloatField(default=0)
 
-    objects = SiteManager.from_queryset(ClaimQuerySet)()  # type: ignore[assignment,misc]  # more methods
+    objects = SiteManager.from_queryset(ClaimQuerySet)()
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"
