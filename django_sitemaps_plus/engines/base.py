@@ -194,6 +194,8 @@ class Engine(ABC):
     #: that was added and removed before it was notified, and what failed is submitted
     #: again as one batch, without other URLs.
     tells_kinds: ClassVar[bool] = False
+    #: Of how many files of an index it shows its users what became of their URLs.
+    shows_files: ClassVar[int] = 0
 
     #: The key in ``ENGINES``.
     alias: str

@@ -13,6 +13,7 @@ from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .alerts import Alert, errors, missing_tables, of_apps, own_alerts
+from .figures import figures_by_section
 from .unlooked import unaudited
 
 #: Seconds for each request, in all that is asked here: one answer is not both red and
@@ -47,6 +48,8 @@ def check(
             found += [(alias, one) for one in checked]
     # What keeps all from being submitted is among the results.
     missing = [*missing_tables()]
+    for alias in [] if missing else aliases:
+        found += [(alias, one) for one in figures_by_section(engines()[alias])]
     own = missing or errors(own_alerts(aliases=aliases, refusal=""))
     found += map(_wrong, own)
     began = time.time()

@@ -274,6 +274,8 @@ def document_of(
     extra = [] if name else extra_sitemaps(site, in_index=True)
     # Search engines show their figures by file: see docs/notifying.md.
     by_section = may_be_index and not name and get_settings().INDEX and len(sources) > 1
+    # An index of nothing would be invalid.
+    by_section = by_section and bool(listing.indexed)
     fits_one = part == 1 and not (further or extra or by_section)
     if fits_one and _entries_wanted(name, listing):
         if put is None:

@@ -435,3 +435,16 @@ def test_with_index_a_single_section_is_one_file(
     articles(3)
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INDEX": True}
     assert kind(client, "/sitemap.xml") == "urlset"
+
+
+def test_with_index_a_site_without_entries_has_no_empty_index(
+    client: Client, register: Any, settings: Any
+) -> None:
+    register("article", ArticleSitemap)
+    register("twin", ArticleSitemap)
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INDEX": True}
+    run_command("build_sitemaps")
+    assert kind(client, "/sitemap.xml") == "urlset", "an index must have a sitemap"
+    articles(1)
+    run_command("build_sitemaps", "--reconcile", "--deep")
+    assert kind(client, "/sitemap.xml") == "index"

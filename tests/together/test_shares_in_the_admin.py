@@ -24,9 +24,14 @@ def test_the_admin_shows_it_to_those_who_may_see_it(
     link = "https://search.google.com/search-console/inspect?resource_id=x&id=y"
     reason = "Crawled - currently not indexed <b>"
     said(12, 40, verdict="NEUTRAL", former_verdict="PASS", reason=reason, link=link)
+    said(1_500, 60, crawled_at=1.0, lastmod=2.0)
     html = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    assert "77 % (63 to 88)" in html
-    assert '12 <span lang="en">Crawled - currently not indexed &lt;b&gt;</span>' in html
+    assert "99 % (98 to 100)" in html
+    assert 'state=uncrawled">1,500</a>' in html
+    assert (
+        '12&nbsp;<span lang="en">Crawled - currently not indexed &lt;b&gt;</span>'
+        in html
+    )
     assert 'href="https://search.google.com/search-console/inspect?resource' in html
     address = "/admin/sitemaps_plus_webmasters/inspection/"
     assert f'href="{address}?of=about&amp;state=lost">12</a>' in html

@@ -3,7 +3,8 @@ Whether URLs are indexed: which of them Google is asked about, and its answers s
 
 Sections of at most a thousand URLs are inspected whole, once a week at most. Of a
 larger one a uniform sample is drawn without replacement: places among all its URLs,
-page after page. It rolls over 28 days.
+page after page. It rolls over 28 days, and whatever was inspected before may be drawn
+again: if it were left out, URLs that are new would be drawn more often than others.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from django_sitemaps_plus.engines.base import CheckResult, Outcome, Refused
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.health.words import seconds_of
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import of_sections, pages
+from django_sitemaps_plus.pagination.queries import pages, sections
 from django_sitemaps_plus.protocol.errors import printable
-from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of
+from django_sitemaps_plus.rendering.listing import START, lastmod_of
 from django_sitemaps_plus.serving.usable import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -60,8 +61,6 @@ _PAUSE, _LONG_PAUSE = 900.0, 6 * quota.HOUR
 #: Fields of Google's answer, and what they say where nothing is in the way.
 _ACCESS = ("robotsTxtState", "indexingState", "pageFetchState")
 _FREE = ("", "ALLOWED", "INDEXING_ALLOWED", "SUCCESSFUL")
-#: A URL, and its lastmod.
-_Listed = tuple[str, float | None]
 
 
 def inspected() -> Any:
@@ -74,10 +73,18 @@ def digest_of(url: str) -> str:
     return blake2b(url.encode(), digest_size=16).hexdigest()
 
 
-def console() -> SearchConsole | None:
-    """Return the engine that inspects, if there is one."""
-    found = (one for one in engines().values() if isinstance(one, SearchConsole))
-    return next(found, None)
+def console(of: Site | None = None) -> SearchConsole | None:
+    """Return the engine that inspects a site: one of its property, if there is one."""
+    every = [one for one in engines().values() if isinstance(one, SearchConsole)]
+    site = (of or Site.current()).address()
+    own = [one for one in every if site and _is_part(site, one)]
+    return next(iter(own or every), None)
+
+
+def _is_part(site: SiteAddress, engine: SearchConsole) -> bool:
+    """Return whether a site is part of a property, which may be a folder of it."""
+    home = f"{site.origin}/"
+    return engine.covers(home) or engine.site.startswith(home)
 
 
 # Whether it can
@@ -100,22 +107,28 @@ def refusal(*, force: bool = False) -> CheckResult | None:
     wrong = [one for one in guards.check(force=force) if not one.is_good]
     if wrong or site is None:
         return wrong[0]
-    home = f"{site.origin}/"
-    if not engine.covers(home) and not engine.site.startswith(home):
+    if not _is_part(site, engine):
         text = f"{site.origin} is not part of the property {engine.site}."
-        fix = f"Set the engine's option 'site' to {home!r}, or to its domain property."
-        return CheckResult.bad(text, fix)
+        fix = "Set the engine's option 'site' to '{}/', or to its domain property."
+        return CheckResult.bad(text, fix.format(site.origin))
     return None
+
+
+def state() -> InspectionQuota:
+    """Return how the inspections of the site's property stand."""
+    engine = console()
+    row = quota.quotas(engine.site).first() if engine else None
+    return row or InspectionQuota()
 
 
 def check() -> Iterator[CheckResult]:
     """Yield why nothing is inspected, unless nobody wants it."""
     if console() is None or not inspections():
         return
-    row = quota.quotas().exclude(problem="").first()
-    found = refusal() or (row and CheckResult.bad(row.problem, LOOK))
-    if found:
-        yield CheckResult.warning(f"No URL is inspected. {found.text}", found.fix)
+    wrong, problem = refusal(), state().problem
+    if wrong or problem:
+        text, fix = (wrong.text, wrong.fix) if wrong else (problem, LOOK)
+        yield CheckResult.warning(f"No URL is inspected. {text}", fix)
 
 
 LOOK = "Then run: python manage.py sitemap_coverage"
@@ -126,14 +139,18 @@ LOOK = "Then run: python manage.py sitemap_coverage"
 
 def inspect_in_turn(is_over: Callable[[], bool]) -> float | None:
     """Inspect what the hour allows; return the seconds until it allows more."""
-    if console() is None or not inspections() or refusal():
+    engine, most = console(), inspections()
+    if engine is None or not most or refusal():
         return None
-    rows, most = quota.quotas(), inspections()
-    row = rows.first() or InspectionQuota()
-    count = quota.left(database_time(rows.db), row, by_now=True)
+    wait, now = _AT_ONCE * quota.DAY / most, database_time(inspected().db)
+    # Sites of one property take turns.
+    sites = [one.key for one in Site.of_process() if console(one) == engine]
+    if sites and sites[int(now / wait) % len(sites)] != Site.current().key:
+        return wait
+    count = quota.left(now, state(), by_now=True)
     if count >= min(_AT_ONCE, most):
         inspect(is_over, most=min(_LOT, count))
-    return _AT_ONCE * quota.DAY / most
+    return wait
 
 
 def inspect(is_over: Callable[[], bool], *, most: int) -> int | None:
@@ -143,16 +160,17 @@ def inspect(is_over: Callable[[], bool], *, most: int) -> int | None:
     None if another process inspects, or Google has asked for a pause.
     """
     engine, site = console(), Site.current().address()
-    turn = quota.Turn()
-    if engine is None or site is None or not turn.is_mine:
+    if engine is None or site is None:
+        return None
+    turn = quota.Turn(engine.site)
+    if not turn.is_mine:
         return None
     work, done = Work(engine, site, turn), 0
     try:
         while done < most and not work.is_over and not is_over():
-            name, lot = work.draw(most - done)
-            if not name:
+            if not (lot := work.draw(min(_LOT, most - done))):
                 break
-            done += work.inspect(name, lot, is_over)
+            done += work.inspect(lot, is_over)
     finally:
         turn.end()
     return done
@@ -170,70 +188,89 @@ class Work:
     #: Sections of which there is nothing to ask any more.
     _done: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        """Find out how much was inspected."""
+        self._counts = _counts(self.turn.now)
+
     # Which
 
-    def draw(self, most: int) -> tuple[str, list[_Listed]]:
-        """Return the section that had the fewest, and some of its URLs."""
+    def draw(self, most: int) -> list[Inspection]:
+        """Return some URLs of the section that had the fewest, as rows to be filled."""
         for *_, name, count, every in sorted(self._due(), key=itemgetter(0, 1, 2)):
-            if own := self._urls(name, every, min(_LOT, count)):
-                return name, own[: min(most, _LOT, count)]
+            if rows := self._rows(name, every, min(most, count)):
+                return rows
             self._done.add(name)
-        return "", []
+        return []
 
     def _due(self) -> Iterator[tuple[int, int, str, int, list[Page]]]:
         """Yield how much was inspected of a section, and how many URLs are due."""
-        counts = _counts(self.turn.now)
         for name, every in stored_pages().items():
-            week, day, total = counts.get(name, (0, 0, 0))
-            count = max(_FIRST - total, _DAILY - day)
-            if _size(every) <= _WHOLE:
+            week, day, drawn_today, total = self._counts.get(name, (0, 0, 0, 0))
+            count = max(_FIRST - total, _DAILY - drawn_today)
+            if _is_whole(every):
                 count = _size(every) - week
             if count > 0 and name not in self._done:
                 yield day, total, name, count, every
 
-    def _urls(self, name: str, every: Sequence[Page], count: int) -> list[_Listed]:
-        """Return those of all URLs, or of a uniform sample, that are due, shuffled."""
-        is_whole = _size(every) <= _WHOLE
-        count = _WHOLE if is_whole else count
-        wanted = drawn([page.entries or 0 for page in every], count)
-        found: dict[str, _Listed] = {}
+    def _rows(self, name: str, every: Sequence[Page], count: int) -> list[Inspection]:
+        """Return rows for a uniform sample, or for all that is due, shuffled."""
+        is_drawn = not _is_whole(every)
+        sizes = [page.entries or 0 for page in every]
+        wanted = drawn(sizes, count if is_drawn else _WHOLE)
+        found, is_known = dict[str, tuple[str, bytes]](), True
         address = self.site.with_scheme(source(name).sitemap.protocol)
         for page, stored in storage.read_each([every[number] for number in wanted]):
-            listing = listing_of(stored.text_for(address) if stored else b"")
-            # What is not known to be listed, is not known to be gone either.
-            is_whole = is_whole and stored is not None
-            own = list(listing.items())
+            is_known = is_known and stored is not None
+            text = stored.text_for(address) if stored else b""
+            own = text.split(START)[1:]
             for place in wanted[every.index(page)]:
                 if place < len(own):
-                    url = html.unescape(own[place][0].decode())
-                    found[digest_of(url)] = url, seconds_of(lastmod_of(own[place][1]))
-        rows = inspected().filter(section=name)
-        if is_whole:
-            rows.exclude(digest__in=list(found)).delete()
-        age = _WEEK if _size(every) <= _WHOLE else WINDOW
-        rows = rows.filter(digest__in=list(found), inspected_at__gt=self.turn.now - age)
-        lately = set(rows.values_list("digest", flat=True))
-        due = [found[one] for one in found if one not in lately]
+                    location, _, rest = own[place].partition(b"</loc>")
+                    url = html.unescape(location.decode())
+                    found[digest_of(url)] = url, rest
+        if is_drawn:
+            # What was inspected whole is not a sample of what it has grown to.
+            inspected().filter(section=name, is_drawn=False).delete()
+        else:
+            self._leave_out(name, found, is_known=is_known)
+        due = [one for one in found if self.engine.covers(found[one][0])]
         random.shuffle(due)
-        return [one for one in due if self.engine.covers(one[0])]
+        return [
+            Inspection(
+                section=name,
+                url=found[one][0],
+                digest=one,
+                is_drawn=is_drawn,
+                lastmod=seconds_of(lastmod_of(found[one][1])),
+            )
+            for one in due[:count]
+        ]
+
+    def _leave_out(self, name: str, found: dict[str, Any], *, is_known: bool) -> None:
+        """Leave out what was inspected lately; forget what is listed no more."""
+        rows = inspected().filter(section=name)
+        # What is not known to be listed, is not known to be gone either.
+        if is_known:
+            rows.exclude(digest__in=list(found)).delete()
+        rows = rows.filter(inspected_at__gt=self.turn.now - _WEEK)
+        for digest in rows.values_list("digest", flat=True):
+            found.pop(digest, None)
 
     # What Google says
 
-    def inspect(
-        self, name: str, lot: Sequence[_Listed], is_over: Callable[[], bool]
-    ) -> int:
+    def inspect(self, lot: Sequence[Inspection], is_over: Callable[[], bool]) -> int:
         """Ask about some URLs, five at a time, and store the answers."""
         done = 0
         while done < len(lot) and not self.is_over and not is_over():
             # Whether there is a permission, is found out by one.
             wanted = _AT_ONCE if self.turn.is_known else 1
             count = self.turn.take(min(wanted, len(lot) - done))
-            some = dict(lot[done : done + count])
+            some = lot[done : done + count]
             answers: dict[str, Inspected] = {}
-            jobs = [partial(self._ask, url, answers) for url in some]
+            jobs = [partial(self._ask, row.url, answers) for row in some]
             side_by_side(jobs, inspected().db)
             self._judge(answers.values())
-            self._store(name, some, answers)
+            self._store(some, answers)
             done += count
         return done
 
@@ -264,26 +301,27 @@ class Work:
             self.turn.note(closed_until=now + wait, problem=printable(text))
 
     def _store(
-        self, name: str, some: Mapping[str, Any], answers: Mapping[str, Inspected]
+        self, some: Sequence[Inspection], answers: Mapping[str, Inspected]
     ) -> None:
         """Store what Google said; of what failed by itself, that it said nothing."""
-        rows, new = inspected().filter(section=name), []
-        former = rows.filter(digest__in=list(map(digest_of, some)))
-        before = dict(former.values_list("url", "verdict"))
-        for url, lastmod in some.items():
-            # What ends the turn says nothing of the URL.
-            if not (answers[url].problem and self.is_over):
-                row = Inspection(section=name, url=url, digest=digest_of(url))
-                row.former_verdict, row.lastmod = before.get(url, ""), lastmod
-                row.inspected_at = self.turn.now
-                _read(answers[url], row)
-                new.append(row)
-        if new:
-            # It minds more than one question in five.
-            new[0].bing_crawled_at = _crawled_by_bing(new[0].url)
+        # What ends the turn says nothing of a URL.
+        rows = [row for row in some if not (self.is_over and answers[row.url].problem)]
+        if not rows:
+            return
+        digests = [row.digest for row in rows]
+        former = inspected().filter(section=rows[0].section, digest__in=digests)
+        before = dict(former.values_list("digest", "verdict"))
+        for row in rows:
+            row.former_verdict = before.get(row.digest, "")
+            row.inspected_at = self.turn.now
+            _read(answers[row.url], row)
+        # It minds more than one question in five.
+        rows[0].bing_crawled_at = _crawled_by_bing(rows[0].url)
+        own = self._counts.get(rows[0].section, (0, 0, 0, 0))
+        self._counts[rows[0].section] = [count + len(rows) for count in own]
         # As new rows, so that they are in the order of time.
-        rows.filter(digest__in=[row.digest for row in new]).delete()
-        rows.bulk_create(new, ignore_conflicts=True)
+        former.delete()
+        former.bulk_create(rows, ignore_conflicts=True)
 
 
 def _crawled_by_bing(url: str) -> float | None:
@@ -296,18 +334,24 @@ def _crawled_by_bing(url: str) -> float | None:
 
 def stored_pages() -> dict[str, list[Page]]:
     """Return the pages with entries, in their order, of each registered section."""
-    names = [name for name in registry.sources() if not why_unusable(name)]
-    rows = pages().filter(of_sections(names), entries__gt=0).exclude(checksum="")
-    rows = rows.select_related("section")
+    usable = [name for name in registry.sources() if not why_unusable(name)]
+    names = dict(sections().filter(name__in=usable).values_list("pk", "name"))
+    rows = pages().filter(section__in=names, entries__gt=0).exclude(checksum="")
     found: dict[str, list[Page]] = {}
-    columns = "section", "section__name", "checksum", "entries", "position"
-    for page in rows.only(*columns).order_by("section", "position"):
-        found.setdefault(page.section.name, []).append(page)
+    for page in rows.only("section", "checksum", "entries").order_by(
+        "section", "position"
+    ):
+        found.setdefault(names[page.section_id], []).append(page)
     return found
 
 
 def _size(some: Sequence[Page]) -> int:
     return sum(page.entries or 0 for page in some)
+
+
+def _is_whole(some: Sequence[Page]) -> bool:
+    """Return whether a section with these pages is inspected whole."""
+    return _size(some) <= _WHOLE
 
 
 def drawn(sizes: Sequence[int], count: int) -> dict[int, list[int]]:
@@ -319,18 +363,14 @@ def drawn(sizes: Sequence[int], count: int) -> dict[int, list[int]]:
     return found
 
 
-def _counts(now: float) -> dict[str, tuple[int, int, int]]:
-    """Return how much was inspected of sections: in a week, a day and the window."""
-    since = {"week": now - _WEEK, "day": now - quota.DAY}
-    rows = inspected().filter(inspected_at__gt=now - WINDOW).values("section")
-    counted = rows.annotate(
-        every=Count("pk"),
-        **{
-            name: Count("pk", filter=Q(inspected_at__gt=at))
-            for name, at in since.items()
-        },
-    )
-    return {row["section"]: (row["week"], row["day"], row["every"]) for row in counted}
+def _counts(now: float) -> dict[str, Sequence[int]]:
+    """Return how much of sections was inspected in a week and a day, and drawn."""
+    week, day = Q(inspected_at__gt=now - _WEEK), Q(inspected_at__gt=now - quota.DAY)
+    conditions = week, day, day & Q(is_drawn=True), Q(is_drawn=True)
+    rows = inspected().filter(inspected_at__gt=now - WINDOW)
+    counts = {f"c{n}": Count("pk", filter=one) for n, one in enumerate(conditions)}
+    counted = rows.values_list("section").annotate(**counts)
+    return {name: numbers for name, *numbers in counted}
 
 
 def _read(answer: Inspected, row: Inspection) -> None:

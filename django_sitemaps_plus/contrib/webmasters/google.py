@@ -65,6 +65,7 @@ class SearchConsole(GoogleEngine):
 
     name: ClassVar[str] = "Google Search Console"
     takes_sitemaps: ClassVar[bool] = True
+    shows_files: ClassVar[int] = 1_000
     api: ClassVar[str] = "Google Search Console API"
     scope: ClassVar[str] = "https://www.googleapis.com/auth/webmasters"
 

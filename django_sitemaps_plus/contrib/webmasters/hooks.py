@@ -31,13 +31,12 @@ def hourly() -> None:
 
 
 def checks(site: SiteAddress, *, force: bool, closed: bool) -> Iterator[Any]:
-    """Have them asked now, and say what keeps Search Console from showing sections."""
-    from . import coverage, figures
+    """Have engines asked now, and say why no URL is inspected."""
+    from .coverage import check
     from .reports import ask
 
     ask(at_once=True)
-    yield from figures.check()
-    yield from coverage.check()
+    yield from check()
 
 
 def panels(page: AdminPage) -> Iterator[str]:

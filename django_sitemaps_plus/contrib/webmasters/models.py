@@ -8,12 +8,8 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.claims import Claimed
-from django_sitemaps_plus.sitemaps.site_rows import (
-    SiteClaimQuerySet,
-    SiteManager,
-    SiteRow,
-)
+from django_sitemaps_plus.claims import Claimed, ClaimQuerySet
+from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteRow
 
 
 class SitemapReport(SiteRow):
@@ -47,6 +43,8 @@ class Inspection(SiteRow):
     #: Of the URL.
     digest = models.CharField(max_length=32)
     inspected_at = models.FloatField(default=0)
+    #: Whether it was drawn for a sample; if not, its section was inspected whole.
+    is_drawn = models.BooleanField(default=False)
     #: As Google words it, as all that follows; empty: it does not say, or says it in
     #: another way than it promises.
     verdict = models.CharField(max_length=40, blank=True, default="")
@@ -84,9 +82,15 @@ class Inspection(SiteRow):
         return self.url
 
 
-class InspectionQuota(SiteRow, Claimed):
-    """How many URLs were inspected today, and who inspects: one process of all."""
+class InspectionQuota(Claimed):
+    """
+    How many URLs of a property were inspected today, and who inspects: one process.
 
+    Several sites may be of one property, whose quota they share.
+    """
+
+    #: As Search Console lists it.
+    property = models.CharField(max_length=200, unique=True)
     #: A day of Google's, which begins at midnight in California.
     day = models.DateField(default=dt.date(1970, 1, 1))
     #: Requests of that day, each counted before it is sent.
@@ -97,15 +101,10 @@ class InspectionQuota(SiteRow, Claimed):
     #: When Google last answered.
     answered_at = models.FloatField(default=0)
 
-    objects = SiteManager.from_queryset(SiteClaimQuerySet)()  # type: ignore[assignment,misc]  # more methods
+    objects = SiteManager.from_queryset(ClaimQuerySet)()
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site"], name="sitemaps_plus_webmasters_quota"
-            ),
-        ]
 
     def __str__(self) -> str:
-        return f"{self.day}: {self.used}"
+        return self.property

@@ -39,12 +39,24 @@ def indexed_panel(page: AdminPage) -> Iterator[str]:
     display, every = page.display, shares.shares()
     shown = {
         "problems": [f"{one.text} {one.fix}" for one in coverage.check()],
-        "rows": [(one, *map(words.number, (one.inspected, one.urls))) for one in every],
+        "rows": [_share(one) for one in every],
         "left_out": shares.not_inspected(every).items(),
         "list": page.list(Inspection, ""),
         "worth": [(display.link(one.url), one) for one in shares.worth_requesting()],
     }
     yield render_to_string("sitemaps_plus_webmasters/indexed.html", shown)
+
+
+def _share(share: shares.Share) -> dict[str, Any]:
+    counts = {state: words.number(count) for state, count in share.counts.items()}
+    return {
+        "share": share,
+        "inspected": words.number(share.inspected),
+        "urls": words.number(share.urls),
+        "counts": counts,
+        "reasons": [(words.number(count), reason) for reason, count in share.reasons],
+        "others": share.others and words.number(share.others),
+    }
 
 
 def _row(report: SitemapReport, said: Mapping[str, Any]) -> dict[str, Any]:

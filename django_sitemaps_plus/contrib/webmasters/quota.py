@@ -1,6 +1,8 @@
 """
 Inspections of a day: each is counted before it is asked for, by one process of all.
 
+They are a property's, whatever sites are part of it.
+
 So the quota is never passed, whoever is killed or started. Google's day begins at
 midnight in California, and all processes go by the database's clock.
 """
@@ -24,9 +26,9 @@ DAY, HOUR = 86_400.0, 3_600.0
 _ZONE = ZoneInfo("America/Los_Angeles")
 
 
-def quotas() -> Any:
-    """Return the site's row, in the database for writing."""
-    return InspectionQuota.objects.on_site()
+def quotas(name: str) -> Any:
+    """Return the row of a property, in the database for writing."""
+    return InspectionQuota.objects.filter(property=name[:200])
 
 
 def midnight(now: float) -> dt.datetime:
@@ -60,35 +62,40 @@ def tomorrow(now: float) -> float:
 
 
 class Turn:
-    """The right to inspect, which one process has."""
+    """The right to inspect URLs of a property, which one process has."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self._owner = uuid.uuid4().hex
-        rows = quotas()
+        self._rows = rows = quotas(name)
         #: The time of the database when it was last asked.
         self.now = database_time(rows.db)
         if not rows.exists():
-            rows.bulk_create([InspectionQuota()], ignore_conflicts=True)
+            new = InspectionQuota(property=name[:200])
+            rows.bulk_create([new], ignore_conflicts=True)
         is_open = rows.filter(closed_until__lte=self.now)
         #: Whether this process has it.
         self.is_mine = is_open.take(self._owner, _CLAIM)
+        self._row = rows.get()
         #: Whether Google answered a question of the last hour.
-        self.is_known = rows.filter(answered_at__gt=self.now - HOUR).exists()
+        self.is_known = self._row.answered_at > self.now - HOUR
+        self._notes: dict[str, Any] = {}
 
     def take(self, count: int) -> int:
         """Count some requests that will be sent; return how many may be."""
-        rows = quotas()
-        self.now = database_time(rows.db)
-        row = rows.get()
+        self.now = database_time(self._rows.db)
+        row = self._row
         count, before = min(count, left(self.now, row)), used(self.now, row)
-        same, today = rows.filter(day=row.day, used=row.used), midnight(self.now).date()
-        counted = {"day": today, "used": before + count}
+        same = self._rows.filter(day=row.day, used=row.used)
+        row.day, row.used = midnight(self.now).date(), before + count
+        counted = {"day": row.day, "used": row.used}
         return count if count and same.renew(self._owner, _CLAIM, **counted) else 0
 
     def note(self, **values: Any) -> None:
-        """Write down that Google has answered, or why nothing is asked any more."""
-        quotas().filter(claimed_by=self._owner).update(**values)
+        """Remember that Google has answered, or why nothing is asked any more."""
+        self._notes |= values
 
     def end(self) -> None:
-        """Let others inspect."""
-        quotas().release(self._owner)
+        """Write down what is to be remembered, and let others inspect."""
+        if self._notes:
+            self._rows.filter(claimed_by=self._owner).update(**self._notes)
+        self._rows.release(self._owner)

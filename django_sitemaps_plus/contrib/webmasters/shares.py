@@ -33,7 +33,7 @@ from .interval import interval
 _INDEXED, _NOT_INDEXED = ("PASS", "PARTIAL"), ("FAIL", "NEUTRAL")
 #: Inspections below which there is no percentage.
 _FEW = 52
-#: Reasons of a section that are shown, and URLs.
+#: Reasons of a section that are shown by themselves, and URLs.
 _MOST_REASONS, _MOST_URLS = 4, 10
 
 #: What is counted: conditions on what was inspected.
@@ -67,8 +67,13 @@ class Share:
     #: When the first and the last was inspected.
     since: float = 0
     until: float = 0
-    #: Why others are not indexed, as Google words it, and how many; the first ones.
+    #: Why others are not indexed, as Google words it, and how many: the most frequent.
     reasons: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def others(self) -> int:
+        """How many are not indexed for other reasons."""
+        return self.counts["not"] - sum(count for _, count in self.reasons)
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -12,7 +12,6 @@ collect_ignore = (
     []
     if google_auth.is_installed()
     else [
-        "test_figures.py",
         "test_google.py",
         "test_google_indexing.py",
         "test_inspections.py",

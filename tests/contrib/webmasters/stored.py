@@ -14,7 +14,10 @@ def begin() -> None:
     from django_sitemaps_plus.contrib.webmasters.coverage import digest_of
     from django_sitemaps_plus.contrib.webmasters.models import Inspection
 
-    turn, url = quota.Turn(), "https://www.example.com/articles/1/"
+    turn, url = (
+        quota.Turn("https://www.example.com/"),
+        "https://www.example.com/articles/1/",
+    )
     turn.take(1)
     Inspection.objects.create(
         section="article",

@@ -12,6 +12,8 @@ from django.db.models import F
 
 from django_sitemaps_plus.contrib.webmasters import coverage, quota
 from django_sitemaps_plus.contrib.webmasters.models import Inspection, InspectionQuota
+from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.site import Site, working_for
 from tests.contrib.webmasters.inspected import (
     BASE,
     inspect,
@@ -35,6 +37,14 @@ def google(settings: Any, register: Any) -> Iterator[FakeInspection]:
     with FakeInspection() as server:
         settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": options(server)}
         yield server
+
+
+@pytest.fixture
+def blog() -> Iterator[str]:
+    """Give the address of a second site, with a section of the same name."""
+    registry.add("about", ArticleSitemap, "blog")
+    yield "https://blog.example.com"
+    registry.remove("about", "blog")
 
 
 def state() -> InspectionQuota:
@@ -71,11 +81,50 @@ def test_a_small_section_is_inspected_whole_and_once_a_week(
 def test_of_a_large_section_a_sample_is_inspected(google: FakeInspection) -> None:
     store("about", urls_of("about", 1_500), limit=400)
     assert inspect(most=500) == 100
-    assert len(set(google.asked)) == 100, "none twice"
     for _ in range(2):
         later(quota.DAY)
-        # A draw may meet what was inspected lately, and nothing else.
-        assert 33 < (inspect(most=500) or 0) <= 36
+        assert inspect(most=500) == 36
+    assert Inspection.objects.count() == len(set(google.asked))
+    # Some that were inspected before are drawn again.
+    assert 150 < len(set(google.asked)) <= 172
+
+
+def test_a_section_that_grows_is_sampled_as_if_it_had_never_been_inspected_whole(
+    google: FakeInspection,
+) -> None:
+    store("about", urls_of("about", 1_000))
+    assert inspect(most=1_000) == 500, "the quota of a day"
+    assert not Inspection.objects.filter(is_drawn=True).exists()
+    later(quota.DAY)
+    InspectionQuota.objects.update(used=0)
+    store("about", urls_of("about", 9_000))
+    assert inspect(most=500) == 100
+    numbers = [int(path.split("/")[2]) for path in verdicts()]
+    assert 95 < len(numbers) <= 100, "some of the first may be drawn again"
+    assert sum(number < 1_000 for number in numbers) < 40
+
+
+def test_what_is_new_is_drawn_as_often_as_anything_else(
+    google: FakeInspection,
+) -> None:
+    """Though almost all others were inspected within 28 days."""
+    store("about", urls_of("about", 1_100))
+    rows = [
+        Inspection(
+            section="about",
+            url=url,
+            digest=coverage.digest_of(url),
+            inspected_at=time.time() - 2 * quota.DAY,
+            is_drawn=True,
+        )
+        for url in urls_of("about", 1_000)
+    ]
+    Inspection.objects.bulk_create(rows)
+    for _ in range(4):
+        assert inspect(most=36) == 36
+        Inspection.objects.update(inspected_at=time.time() - 2 * quota.DAY)
+    numbers = [int(url.split("/")[4]) for url in google.asked]
+    assert sum(number >= 1_000 for number in numbers) < 40, "13 of 144, on average"
 
 
 def test_each_place_is_drawn_as_often_as_any_other() -> None:
@@ -194,20 +243,68 @@ def test_the_quota_is_never_passed_by_two_at_once(
     assert state().used == 23
 
 
+def test_sites_of_one_property_share_its_quota_and_take_turns(
+    google: FakeInspection, blog: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    google.properties = {"sc-domain:example.com": "siteOwner"}
+    settings.SITEMAPS_PLUS = {
+        "BASE_URL": BASE,
+        "SITES": {"blog": {"BASE_URL": blog}},
+        "ENGINES": options(google, site="sc-domain:example.com"),
+    }
+    clock = [quota.tomorrow(time.time()) + 12 * 3_600]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    for site in Site.of_process():
+        with working_for(site):
+            store("about", [f"{Site.current().base_url}/{n}/" for n in range(900)])
+    for _ in range(4):
+        for site in Site.of_process():
+            with working_for(site):
+                coverage.inspect_in_turn(lambda: False)
+        clock[0] += 5 * quota.DAY / 500
+    hosts = [url.split("/")[2] for url in google.asked]
+    assert hosts.count("www.example.com") == hosts.count("blog.example.com") == 100
+    assert state().used == 200
+    with working_for(Site.from_key("blog")):
+        assert inspect(most=500) == 300, "what is left of the property's 500"
+
+
+def test_each_property_has_a_quota_of_its_own(
+    google: FakeInspection, blog: str, settings: Any
+) -> None:
+    google.properties[f"{blog}/"] = "siteOwner"
+    other = options(google, site=f"{blog}/")["google"]
+    settings.SITEMAPS_PLUS = {
+        "BASE_URL": BASE,
+        "SITES": {"blog": {"BASE_URL": blog}},
+        "ENGINES": {**options(google), "other": other},
+        "INSPECTIONS": 20,
+    }
+    for site, base in (("", BASE), ("blog", blog)):
+        with working_for(Site.from_key(site)):
+            store("about", [f"{base}/{number}/" for number in range(30)])
+            assert inspect() == 20
+    assert set(InspectionQuota.objects.values_list("property", "used")) == {
+        (f"{BASE}/", 20),
+        (f"{blog}/", 20),
+    }
+
+
 @pytest.mark.django_db(transaction=True)
 def test_who_has_lost_the_claim_asks_for_nothing(google: FakeInspection) -> None:
     store("about", urls_of("about", 60))
-    first = quota.Turn()
+    name = f"{BASE}/"
+    first = quota.Turn(name)
     assert first.take(5) == 5
-    assert not quota.Turn().is_mine
+    assert not quota.Turn(name).is_mine
     InspectionQuota.objects.update(claimed_until=0)
-    second = quota.Turn()
+    second = quota.Turn(name)
     assert second.is_mine
     assert (first.take(5), second.take(5)) == (0, 5)
     first.end()
-    assert not quota.Turn().is_mine
+    assert not quota.Turn(name).is_mine
     second.end()
-    assert quota.Turn().is_mine
+    assert quota.Turn(name).is_mine
 
 
 @pytest.mark.django_db(transaction=True)

@@ -110,6 +110,19 @@ def test_what_is_counted(google: FakeInspection) -> None:
         "uncrawled": 2,
     }
     assert found.reasons == [("Crawled - …", 5), ("Not found (404)", 4)]
+    assert found.others == 0
+
+
+def test_rare_reasons_are_counted_together(google: FakeInspection) -> None:
+    store("about", urls_of("about", 2_000))
+    said(1_200, verdict="NEUTRAL", reason="r0")
+    for number in range(1, 7):
+        said(7 - number, 1_200 + 10 * number, verdict="FAIL", reason=f"r{number}")
+    found = share()
+    assert found.reasons == [("r0", 1_200), ("r1", 6), ("r2", 5), ("r3", 4)]
+    assert found.others == 3 + 2 + 1
+    out, _, _ = run_command("sitemap_coverage", "--stored")
+    assert "    1,200 r0\n    6 r1\n    5 r2\n    4 r3\n    and 6 others\n" in out
 
 
 def test_what_is_worth_requesting(google: FakeInspection) -> None:
@@ -159,11 +172,13 @@ def test_the_command_inspects_and_prints(google: FakeInspection, register: Any) 
 
 def test_the_command_exports(google: FakeInspection) -> None:
     store("about", urls_of("about", 60))
-    said(2, crawled_at=0.0, lastmod=1_794_000_000.5, reason="a, b")
+    said(1, crawled_at=0.0, lastmod=1_794_000_000.5, reason="a, b")
+    said(1, 1, reason='=HYPERLINK("https://elsewhere.example/")')
     out, _, _ = run_command("sitemap_coverage", "--stored", "--format", "csv")
-    head, first, _ = csv.reader(io.StringIO(out))
+    head, first, second = csv.reader(io.StringIO(out))
     row = dict(zip(head, first, strict=True))
     assert (row["url"], row["reason"]) == (urls_of("about", 1)[0], "a, b")
+    assert second[head.index("reason")].startswith("'="), "not a formula"
     assert (row["lastmod"], row["crawled_at"]) == ("2026-11-06 21:20:00", "")
 
 

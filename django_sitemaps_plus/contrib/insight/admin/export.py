@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -13,13 +12,10 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from django_sitemaps_plus.protocol.dates import moment
+from django_sitemaps_plus.protocol.spreadsheets import cell
 
 #: Rows of a file at most, and of one query.
 MOST, _ROWS = 100_000, 2_000
-#: Where a spreadsheet may take what follows for a formula: a cell begins there, or one
-#: would if the semicolon separated cells, as it does where a comma is in numbers.
-#: Full-width signs count as others in East Asian versions.
-_FORMULA = re.compile(r'(^|[;\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r])')
 
 #: What stands in a file, by the headings of its columns.
 Columns = Mapping[Any, Callable[[Any], Any]]
@@ -40,7 +36,7 @@ def csv_of(name: str, rows: QuerySet[Any], columns: Columns) -> HttpResponse:
             text = gettext("There are more rows: choose filters to export the rest.")
             writer.writerow([text])
             break
-        writer.writerow(_cell(value(row)) for value in columns.values())
+        writer.writerow(cell(value(row)) for value in columns.values())
     return response
 
 
@@ -57,8 +53,3 @@ def time_of(seconds: float | None) -> str:
     return (
         f"{moment(seconds).replace(tzinfo=None):%Y-%m-%d %H:%M:%S}" if seconds else ""
     )
-
-
-def _cell(value: Any) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return "" if value is None else _FORMULA.sub(r"\1'", str(value))

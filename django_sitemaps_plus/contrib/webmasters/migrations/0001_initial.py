@@ -76,6 +76,7 @@ class Migration(migrations.Migration):
                 ("url", models.TextField()),
                 ("digest", models.CharField(max_length=32)),
                 ("inspected_at", models.FloatField(default=0)),
+                ("is_drawn", models.BooleanField(default=False)),
                 ("verdict", models.CharField(blank=True, default="", max_length=40)),
                 (
                     "former_verdict",
@@ -118,14 +119,7 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                (
-                    "site",
-                    models.CharField(
-                        blank=True,
-                        default=django_sitemaps_plus.sitemaps.site_rows.current_key,
-                        max_length=50,
-                    ),
-                ),
+                ("property", models.CharField(max_length=200, unique=True)),
                 ("day", models.DateField(default=datetime.date(1970, 1, 1))),
                 ("used", models.PositiveIntegerField(default=0)),
                 ("claimed_by", models.CharField(blank=True, default="", max_length=32)),
@@ -134,13 +128,5 @@ class Migration(migrations.Migration):
                 ("problem", models.TextField(blank=True, default="")),
                 ("answered_at", models.FloatField(default=0)),
             ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("site",),
-                        name="sitemaps_plus_webmasters_quota",
-                    )
-                ],
-            },
         ),
     ]

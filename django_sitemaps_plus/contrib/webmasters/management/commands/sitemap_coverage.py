@@ -7,11 +7,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_sitemaps_plus.contrib.webmasters import coverage, quota, shares
+from django_sitemaps_plus.contrib.webmasters import coverage, shares
 from django_sitemaps_plus.contrib.webmasters.conf import inspections
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.health.words import until
 from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
+from django_sitemaps_plus.protocol.spreadsheets import cell
 
 
 class Command(SitemapsCommand):
@@ -45,7 +46,7 @@ class Command(SitemapsCommand):
             writer = csv.writer(self.stdout)
             writer.writerow(shares.COLUMNS)
             for row in shares.lately().order_by("section", "url").iterator():
-                writer.writerow(value(row) for value in shares.COLUMNS.values())
+                writer.writerow(cell(value(row)) for value in shares.COLUMNS.values())
         else:
             self._print()
         return problem
@@ -54,13 +55,13 @@ class Command(SitemapsCommand):
         if wrong := coverage.refusal(force=force):
             raise CommandError(f"{wrong.text} {wrong.fix}", returncode=MISUSED)
         done = coverage.inspect(lambda: False, most=inspections())
-        row = quota.quotas().get()
+        row = coverage.state()
         if row.problem:
             return f"{row.problem} {coverage.LOOK}"
         if done is None and row.claimed_by:
             return "Another process inspects URLs. Run the command again in a while."
         self.say(f"{counted(done or 0, 'URL')} inspected; today {row.used}.")
-        if row.closed_until > database_time(quota.quotas().db):
+        if row.closed_until > database_time(coverage.inspected().db):
             self.say(f"Google asks for a pause: it goes on {until(row.closed_until)}.")
         return ""
 
@@ -73,6 +74,8 @@ class Command(SitemapsCommand):
             )
             for reason, count in share.reasons:
                 self.say(f"    {count:,} {reason}")
+            if share.others:
+                self.say(f"    and {share.others:,} others")
             for state in ("lost", "canonical", "uncrawled"):
                 if share.counts[state]:
                     self.say(f"    {share.counts[state]:,} {shares.NAMES[state]}")

@@ -1,0 +1,71 @@
+"""What keeps an engine that shows figures by file from showing them by section."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.engines.memory import Memory
+from django_sitemaps_plus.health.check import SITE, check
+from django_sitemaps_plus.models import Page, Section
+from tests.support.factories import articles
+from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.outbox_world import use
+
+pytestmark = pytest.mark.django_db
+
+
+class Showing(Memory):
+    """Shows figures of three files."""
+
+    name: ClassVar[str] = "Shower"
+    shows_files: ClassVar[int] = 3
+
+
+@pytest.fixture
+def shows(settings: Any) -> None:
+    """Give a site that is not public, so that nothing is asked over the network."""
+    base = "http://127.0.0.1:9"
+    use(settings, one=f"{__name__}.Showing", two="Few", BASE_URL=base)
+
+
+def said() -> list[str]:
+    results = check(list(engines()))
+    return [one.text for name, one in results if name != SITE and one.is_warning]
+
+
+def test_sections_in_one_file_are_noted_of_an_engine_that_shows_files(
+    shows: None, register: Any, settings: Any
+) -> None:
+    register("article", ArticleSitemap)
+    articles(2)
+    run_command("build_sitemaps")
+    assert said() == [], "one section is the file"
+    register("pages", PagesSitemap)
+    assert said() == [
+        "2 sections are in one file, so Shower shows no figures by section."
+    ]
+    out, _, _ = run_command("ping_sitemaps", "--check")
+    assert 'Set SITEMAPS_PLUS["INDEX"] = True if you want them.' in out
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INDEX": True}
+    assert said() == []
+
+
+def test_more_files_than_an_engine_shows_are_noted(shows: None, register: Any) -> None:
+    register("article", ArticleSitemap)
+    articles(2)
+    run_command("build_sitemaps")
+    section = Section.objects.get(name="article")
+    for number in (2, 3):
+        Page.objects.create(
+            section=section, number=number, position=number, lower=f"[{number}]"
+        )
+    assert said() == [], "three are shown"
+    Page.objects.create(section=section, number=4, position=4, lower="[4]")
+    assert said() == [
+        "The index lists 4 sitemaps. Shower shows only 3 of them, though it reads all."
+    ]
+    out, _, _ = run_command("ping_sitemaps", "--check")
+    assert "Set limit = 50_000 on the largest sitemap classes and divide" in out
