@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,25 @@ def test_the_app_has_every_hook_with_its_arguments() -> None:
         # To apps it is the same whether a command asks, which shows what they raise.
         wanted = [one for one in called if one != "is_asked"]
         assert list(inspect.signature(own[name]).parameters) == wanted, name
+
+
+def promised() -> set[str]:
+    """Return the names that the page of the API lists, or all of whose module it has."""
+    api = (Path(__file__).parent.parent / "docs" / "api.md").read_text()
+    found = set(re.findall(r"^\.\. auto\w+:: (\S+)$", api, re.M))
+    for name, members in re.findall(r"automodule:: (\S+)\n   :members:(.*)", api):
+        names = members.split(", ") if members else vars(import_module(name))
+        found |= {f"{name}.{one.strip()}" for one in names}
+    return found | {name.rpartition(".")[0] for name in found}
+
+
+def test_the_app_imports_only_what_is_promised() -> None:
+    """It is as one that somebody else writes."""
+    for path in Path(app.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and "sitemaps_plus" in str(node.module):
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                assert names <= promised(), path
 
 
 def test_the_documentation_has_every_hook_and_no_other() -> None:
