@@ -78,7 +78,7 @@ def test_the_app_has_every_hook_with_its_arguments() -> None:
 
 
 def promised() -> set[str]:
-    """Return the names that the page of the API lists, or all of whose module it has."""
+    """Return the names that the page of the API lists, or whose module it lists."""
     api = (Path(__file__).parent.parent / "docs" / "api.md").read_text()
     found = set(re.findall(r"^\.\. auto\w+:: (\S+)$", api, re.M))
     for name, members in re.findall(r"automodule:: (\S+)\n   :members:(.*)", api):
