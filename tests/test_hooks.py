@@ -147,7 +147,7 @@ def test_a_command_asks_an_app_once(settings: Any) -> None:
 def test_an_app_serves_sitemaps_with_another_ending(
     client: Client, settings: Any
 ) -> None:
-    settings.ROOT_URLCONF = "tests.hooked.urls"
+    settings.ROOT_URLCONF = "tests.hooked.project_urls"
     response = client.get("/sitemap.hooked")
     assert response.headers["Content-Type"] == "text/x-hooked"
     assert b"/articles/" in response.content
@@ -212,7 +212,7 @@ def test_a_page_is_sent_though_a_hook_fails(
 def test_nothing_is_shorter_because_a_hook_fails(
     client: Client, settings: Any, name: str, path: str, fault: Callable[[], Any]
 ) -> None:
-    settings.ROOT_URLCONF = "tests.hooked.urls"
+    settings.ROOT_URLCONF = "tests.hooked.project_urls"
     whole = client.get(path).content
     app.instead[name] = fault
     assert client.get(path).status_code == 503
