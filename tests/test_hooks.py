@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,25 @@ def test_the_app_has_every_hook_with_its_arguments() -> None:
         assert list(inspect.signature(own[name]).parameters) == wanted, name
 
 
+def promised() -> set[str]:
+    """Return the names that the page of the API lists, or whose module it lists."""
+    api = (Path(__file__).parent.parent / "docs" / "api.md").read_text()
+    found = set(re.findall(r"^\.\. auto\w+:: (\S+)$", api, re.M))
+    for name, members in re.findall(r"automodule:: (\S+)\n   :members:(.*)", api):
+        names = members.split(", ") if members else vars(import_module(name))
+        found |= {f"{name}.{one.strip()}" for one in names}
+    return found | {name.rpartition(".")[0] for name in found}
+
+
+def test_the_app_imports_only_what_is_promised() -> None:
+    """It is as one that somebody else writes."""
+    for path in Path(app.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and "sitemaps_plus" in str(node.module):
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                assert names <= promised(), path
+
+
 def test_the_documentation_has_every_hook_and_no_other() -> None:
     page = Path(__file__).parent.parent / "docs" / "extending.md"
     table = page.read_text().partition("## Hooks\n")[2].partition("\n## ")[0]
@@ -126,7 +147,7 @@ def test_a_command_asks_an_app_once(settings: Any) -> None:
 def test_an_app_serves_sitemaps_with_another_ending(
     client: Client, settings: Any
 ) -> None:
-    settings.ROOT_URLCONF = "tests.hooked.urls"
+    settings.ROOT_URLCONF = "tests.hooked.project_urls"
     response = client.get("/sitemap.hooked")
     assert response.headers["Content-Type"] == "text/x-hooked"
     assert b"/articles/" in response.content
@@ -191,7 +212,7 @@ def test_a_page_is_sent_though_a_hook_fails(
 def test_nothing_is_shorter_because_a_hook_fails(
     client: Client, settings: Any, name: str, path: str, fault: Callable[[], Any]
 ) -> None:
-    settings.ROOT_URLCONF = "tests.hooked.urls"
+    settings.ROOT_URLCONF = "tests.hooked.project_urls"
     whole = client.get(path).content
     app.instead[name] = fault
     assert client.get(path).status_code == 503

@@ -113,19 +113,26 @@ def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
-def own(path: Path) -> set[str]:
-    """Return the rooms, base modules and doors that a module imports."""
+def names_in(path: Path) -> set[str]:
+    """Return what a module of the package or a test imports, by its full name."""
+    # The package may be the installed one, which is not beside the tests.
+    root = PACKAGE.parent if path.is_relative_to(PACKAGE) else ROOT
+    parts = path.relative_to(root).parts
     found: set[str] = set()
     for node in imports(path):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found |= {alias.name for alias in node.names}
         else:
-            above = ["django_sitemaps_plus", *path.relative_to(PACKAGE).parts]
-            start = above[: len(above) - node.level] if node.level else []
+            start = parts[: len(parts) - node.level] if node.level else ()
             module = ".".join([*start, *([node.module] if node.module else [])])
-            names = [f"{module}.{alias.name}" for alias in node.names]
-        parts = [name.split(".") for name in names]
-        found |= {some[1] for some in parts if some[0] == "django_sitemaps_plus"}
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def own(path: Path) -> set[str]:
+    """Return the rooms, base modules and doors that a module imports."""
+    parts = [name.split(".") for name in names_in(path)]
+    found = {some[1] for some in parts if some[0] == "django_sitemaps_plus"}
     return found - {room_of(path)}
 
 
@@ -152,25 +159,60 @@ def test_a_room_imports_only_what_the_table_allows() -> None:
 
 def apps_of(path: Path) -> set[str]:
     """Return the apps of ``contrib`` that a module imports, except its own."""
-    # The package may be the installed one, which is not beside the tests.
+    split = [name.split(".") for name in names_in(path)]
+    found = {some[2] for some in split if some[:2] in PREFIXES and len(some) > 2}
+    return (found & APPS) - {app_of(path)}
+
+
+def app_of(path: Path) -> str:
+    """Return the app of which a module or a test is; "" for those of the core."""
     root = PACKAGE.parent if path.is_relative_to(PACKAGE) else ROOT
-    parts = path.relative_to(root).parts
-    found: set[str] = set()
-    for node in imports(path):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            start = parts[: len(parts) - node.level] if node.level else ()
-            module = ".".join([*start, *([node.module] if node.module else [])])
-            names = [f"{module}.{alias.name}" for alias in node.names]
-        split = [name.split(".") for name in names]
-        found |= {some[2] for some in split if some[:2] in PREFIXES and len(some) > 2}
-    return (found & APPS) - ({parts[2]} if parts[1] == "contrib" else set())
+    _, folder, name, *_ = [*path.relative_to(root).parts, "", ""]
+    return name if folder == "contrib" and name in APPS else ""
 
 
 def test_the_core_imports_no_app_and_an_app_no_other() -> None:
     found = {name_of(path): apps_of(path) for path in MODULES}
     assert {name: apps for name, apps in found.items() if apps} == {}
+
+
+def of_the_core(path: Path) -> set[str]:
+    """Return the modules of the core that a module of an app imports."""
+    found: set[str] = set()
+    for name in names_in(path):
+        start, *parts = name.split(".")
+        if start == PACKAGE.name and parts[:1] != ["contrib"]:
+            # A name of a module, or a module of a room.
+            is_module = PACKAGE.joinpath(*parts).with_suffix(".py").is_file()
+            found.add(".".join(parts if is_module else parts[:-1]))
+            assert not any(part.startswith("_") for part in parts), f"{path}: {name}"
+    return found
+
+
+def imported_by_apps() -> set[str]:
+    """Return the modules of the core that the apps import which are there."""
+    return set().union(*(of_the_core(path) for path in MODULES if app_of(path)))
+
+
+def listed_for_apps() -> set[str]:
+    """Return the modules of the core that docs/extending.md lists for apps."""
+    page = (ROOT / "docs" / "extending.md").read_text()
+    rows = re.findall(
+        r"^\| (?:`(\w+)/`)? ?\| (`.*) \|$", page.partition(LISTED)[2], re.M
+    )
+    return {
+        f"{room}.{name}".removeprefix(".")
+        for room, names in rows
+        for name in re.findall(r"`(\w+)`", names)
+    }
+
+
+#: Where the table of these modules begins.
+LISTED = "\n## What our own apps import\n"
+
+
+def test_of_the_core_an_app_imports_what_the_documentation_lists() -> None:
+    assert sorted(imported_by_apps() - listed_for_apps()) == []
 
 
 #: The tests that may import apps: of several, and of what is said of all.

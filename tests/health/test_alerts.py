@@ -33,6 +33,7 @@ from django_sitemaps_plus.models import (
 from django_sitemaps_plus.pagination.lately import note_entries, today
 from tests.health.conftest import Small
 from tests.support.factories import articles
+from tests.support.further_apps import APPS
 from tests.support.helpers import run_command
 from tests.support.outbox_engines import Scripted
 from tests.support.outbox_world import happened, run, use
@@ -184,8 +185,13 @@ WRONGS: list[tuple[Plant, str]] = [
 ]
 
 
+@pytest.mark.parametrize("apps", [APPS, []], ids=["all-apps", "core-alone"])
 @pytest.mark.parametrize(("plant", "text"), WRONGS)
-def test_each_wrong_is_red(sound: None, settings: Any, plant: Plant, text: str) -> None:
+def test_each_wrong_is_red(
+    sound: None, settings: Any, plant: Plant, text: str, apps: list[str]
+) -> None:
+    others = [one for one in settings.INSTALLED_APPS if one not in APPS]
+    settings.INSTALLED_APPS = [*others, *apps]
     plant(settings)
     status, code = said()
     assert text in status
