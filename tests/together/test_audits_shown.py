@@ -81,12 +81,12 @@ def test_it_says_what_audits_looked_at(register: Any, admin_client: Client) -> N
     run_command("build_sitemaps")
     UrlChange.objects.all().delete()
     url = "/en/notes/1/"
-    assert "No audit has looked at it" in story(admin_client, url)
+    assert "Not audited since it was listed" in story(admin_client, url)
     now = time.time()
     for fetched, count, said in (
-        ("", 0, "What is listed was looked at. It was not fetched."),
-        ("live", 3, "3 of 10 URLs were fetched, perhaps without this one."),
-        ("live", 10, "What is listed and what it answers was looked at."),
+        ("", 0, "Only its entry was audited. It was not fetched."),
+        ("live", 3, "3 of 10 URLs of its section were fetched, maybe not this one."),
+        ("live", 10, "Its entry and its response were audited."),
     ):
         Audit.objects.create(
             started_at=now,
@@ -96,5 +96,5 @@ def test_it_says_what_audits_looked_at(register: Any, admin_client: Client) -> N
         )
         assert said in story(admin_client, url)
     tell(url, section="notes", kind=UrlChange.Kind.ADDED, at=time.time() + 1)
-    assert "No audit has looked at it since it is listed" in story(admin_client, url)
-    assert "Audits look at what is listed." in story(admin_client, "/nothing/")
+    assert "Not audited since it was listed" in story(admin_client, url)
+    assert "Audits only read what is listed." in story(admin_client, "/nothing/")

@@ -77,7 +77,7 @@ def _findings(page: AdminPage, url: str) -> Iterator[dict[str, Any]]:
 def _audited(page: AdminPage, sections: Mapping[str, float]) -> str:
     """Return in a sentence what audits have looked at of a URL."""
     if not sections:
-        return gettext("Audits look at what is listed.")
+        return gettext("Audits only read what is listed.")
     seen = [
         one
         for one in verdicts()
@@ -85,15 +85,15 @@ def _audited(page: AdminPage, sections: Mapping[str, float]) -> str:
     ]
     fetched = [one for one in seen if one.fetched]
     if not seen:
-        return gettext("No audit has looked at it since it is listed.")
+        return gettext("Not audited since it was listed.")
     if any(one.is_complete for one in fetched):
-        return gettext("What is listed and what it answers was looked at.")
+        return gettext("Its entry and its response were audited.")
     if fetched:
         text = gettext(
-            "What is listed was looked at; of its section %(fetched)s of %(urls)s URLs "
-            "were fetched, perhaps without this one."
+            "Its entry was audited; %(fetched)s of %(urls)s URLs of its section were "
+            "fetched, maybe not this one."
         )
         one = fetched[0]
         counts = {"fetched": one.fetched_urls, "urls": one.urls}
         return text % {name: page.display.number(n) for name, n in counts.items()}
-    return gettext("What is listed was looked at. It was not fetched.")
+    return gettext("Only its entry was audited. It was not fetched.")

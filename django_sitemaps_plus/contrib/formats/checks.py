@@ -29,8 +29,8 @@ def check_formats(**kwargs: Any) -> Iterator[CheckMessage]:
     for name in taken.intersection(section_names()):
         yield message(
             "E050",
-            f"The section {name!r} is served at /sitemap-{name}.xml, so what "
-            f"SITEMAPS_PLUS['FORMATS'][{name!r}] asks for has no address.",
+            f"The section {name!r} is served at /sitemap-{name}.xml, which is also "
+            f"the address of SITEMAPS_PLUS['FORMATS'][{name!r}].",
             f'Rename the section, for example @register(name="{name}-pages").',
         )
 

@@ -53,7 +53,7 @@ SLOW = warning(
 )
 TOO_LONG = warning(
     "A111",
-    _("web pages above 2 MB, of which Googlebot does not read the rest"),
+    _("web pages above 2 MB: Googlebot ignores the rest"),
     _("move scripts, styles and data out of the page, or divide it"),
 )
 MISSING_IMAGE = warning(
@@ -73,8 +73,8 @@ CUT_OFF = error(
     "A206",
     _("answers that are cut off"),
     _(
-        "read the web server's error log: its buffers or its disk may be full, or a"
-        " Content-Length wrong"
+        "read the web server's error log: its buffers or its disk may be full, or"
+        " Content-Length is wrong"
     ),
 )
 ENCODED = error(

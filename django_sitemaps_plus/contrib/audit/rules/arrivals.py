@@ -72,8 +72,8 @@ HEADER = warning(
     "A208",
     _("headers that are not those that Django sends"),
     _(
-        "let the web server pass Content-Type and X-Robots-Tag unchanged, and look "
-        "what it does to pages: those that arrive with noindex are not found"
+        "let the web server pass Content-Type and X-Robots-Tag unchanged, and check "
+        "that it adds no noindex to pages"
     ),
 )
 NOT_OURS = error(

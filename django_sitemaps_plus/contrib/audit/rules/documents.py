@@ -24,7 +24,7 @@ NOT_A_SITEMAP = error(
 TOO_LARGE = error(
     "A003",
     _("pages above the limits of 50,000 URLs, 1,000 news and 50 MB"),
-    _("set a lower limit on the sitemap class"),
+    _("set a lower 'limit' on the sitemap class"),
 )
 LEFT_OUT = warning(
     "A004",
@@ -37,7 +37,7 @@ LEFT_OUT = warning(
 TAG_LEFT_OUT = warning(
     "A005",
     _("rows that are listed without a tag, because its value is illegal"),
-    _("correct the values; each is named with what is wrong with it"),
+    _("correct the values; each finding says what is wrong"),
 )
 
 #: How the messages of ``protocol`` begin or what they have, and the kind that it is.

@@ -42,7 +42,7 @@ ROBOTS_TOO_LONG = error(
 DISALLOWED_IMAGE = warning(
     "A051",
     _("images that robots.txt disallows"),
-    _("let robots.txt allow the images, or leave them out of images"),
+    _("let robots.txt allow the images, or remove them from 'images'"),
 )
 
 #: The crawlers of search engines. What robots.txt forbids others, such as those that

@@ -452,7 +452,7 @@ class UrlChangeAdmin(base.Exported):
         return gettext("on hold: confirm it") if change.on_hold else "–"
 
     @admin.action(
-        description=_("Confirm: submit what is on hold of these sections"),
+        description=_("Confirm: submit what is on hold in these sections"),
         permissions=["act"],
     )
     def confirm(self, request: HttpRequest, queryset: QuerySet[UrlChange]) -> None:
