@@ -114,11 +114,15 @@ def refusal(*, force: bool = False) -> CheckResult | None:
     return None
 
 
+def quotas() -> Any:
+    """Return the row of the property that the site is part of."""
+    engine = console()
+    return quota.quotas(engine.site if engine else "")
+
+
 def state() -> InspectionQuota:
     """Return how the inspections of the site's property stand."""
-    engine = console()
-    row = quota.quotas(engine.site).first() if engine else None
-    return row or InspectionQuota()
+    return quotas().first() or InspectionQuota()
 
 
 def check() -> Iterator[CheckResult]:

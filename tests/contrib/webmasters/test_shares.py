@@ -212,6 +212,23 @@ def test_no_permission_is_a_sentence_and_the_line_to_type(
     assert "https://www.google.com/webmasters/verification/home" in err
     assert err.endswith("Then run: python manage.py sitemap_coverage\n")
     assert code == 1
+    google.properties = {f"{BASE}/": "siteOwner"}
+    out, err, code = run_command("sitemap_coverage")
+    assert (err, code) == ("", 0), "that line is enough"
+    assert out.startswith("60 URLs inspected; today 61.\n")
+
+
+def test_the_command_does_not_end_a_pause_that_google_asks_for(
+    google: FakeInspection,
+) -> None:
+    store("about", urls_of("about", 60))
+    google.others = 2_000
+    out, _, code = run_command("sitemap_coverage")
+    assert "Google asks for a pause: it goes on in " in out
+    assert "about: none of 60 URLs inspected yet" in out
+    used = google.used[0]
+    run_command("sitemap_coverage")
+    assert (google.used[0], code) == (used, 0)
 
 
 @pytest.mark.parametrize("number", [-1, 2_001])

@@ -54,6 +54,8 @@ class Command(SitemapsCommand):
     def _inspect(self, *, force: bool) -> str:
         if wrong := coverage.refusal(force=force):
             raise CommandError(f"{wrong.text} {wrong.fix}", returncode=MISUSED)
+        # Somebody may have corrected what kept Google from answering.
+        coverage.quotas().exclude(problem="").update(closed_until=0)
         done = coverage.inspect(lambda: False, most=inspections())
         row = coverage.state()
         if row.problem:
@@ -68,6 +70,9 @@ class Command(SitemapsCommand):
     def _print(self) -> None:
         every = shares.shares()
         for share in every:
+            if not share.inspected:
+                self.say(f"{share.section}: none of {share.urls:,} URLs inspected yet")
+                continue
             self.say(
                 f"{share.section}: {share.figure} indexed, "
                 f"inspected {share.window} ({share.inspected:,} of {share.urls:,} URLs)"
