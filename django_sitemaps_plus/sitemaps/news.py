@@ -88,9 +88,9 @@ class NewsSitemap(Sitemap):
             name = type(self).__qualname__
             what = what or type(items).__name__
             raise ConfigurationError(
-                f"{name} lists what is news, and cannot tell when an item was "
-                f"published: publication_date is {self.publication_date!r}, and "
-                f"items() returns {what}."
+                f"{name} cannot select recent items in the database: "
+                f"publication_date is {self.publication_date!r}, and items() "
+                f"returns {what}."
             )
         # all(): one that was evaluated is queried anew.
         dated = listed(items.all()).alias(**{_MOMENT: self.publication_date})

@@ -30,7 +30,7 @@ def check_publish(**kwargs: Any) -> Iterator[CheckMessage]:
         return
     given = "SITEMAPS_PLUS['PUBLISH']"
     if not has_address():
-        text = f"{given} is set, and the site's address is not: files have whole URLs."
+        text = f"{given} is set, but the site's address is not. Files need whole URLs."
         yield message("E080", text, SET_BASE_URL)
     is_shared = len(get_settings().SITES) > 0 or Site.default().is_chosen_by_request
     if (is_shared or tenants.configured()) and "{host}" not in options.prefix:

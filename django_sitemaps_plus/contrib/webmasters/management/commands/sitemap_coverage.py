@@ -64,7 +64,7 @@ class Command(SitemapsCommand):
             return "Another process inspects URLs. Run the command again in a while."
         self.say(f"{counted(done or 0, 'URL')} inspected; today {row.used}.")
         if row.closed_until > database_time(coverage.inspected().db):
-            self.say(f"Google asks for a pause: it goes on {until(row.closed_until)}.")
+            self.say(f"Google asks for a pause. Continues {until(row.closed_until)}.")
         return ""
 
     def _print(self) -> None:
