@@ -1,4 +1,7 @@
-"""What ``contrib.formats`` serves is tagged, announced and published by ``edge``."""
+"""
+What ``django_sitemaps_plus.contrib.formats`` serves is tagged, announced and published
+by ``django_sitemaps_plus.contrib.edge``.
+"""
 
 from __future__ import annotations
 

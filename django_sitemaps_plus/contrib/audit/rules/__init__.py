@@ -4,7 +4,7 @@ Rules: what is wrong with listed URLs, with their answers, and with what crawler
 A module declares the kinds that it finds, and has a function for each thing that it
 looks at. All of them are found here by themselves, and have one signature: a function
 takes what it looks at, of ``seen``, and yields problems. It opens nothing. See "Adding
-an audit rule" in docs/adding-engines.md.
+a rule" in docs/audit.md.
 """
 
 from __future__ import annotations
