@@ -18,7 +18,7 @@ from django_sitemaps_plus.protocol.dates import LATEST
 if TYPE_CHECKING:
     from .documents import Document
 
-Response = TypeVar("Response", bound=HttpResponseBase)
+_Response = TypeVar("_Response", bound=HttpResponseBase)
 
 #: Search engines do not list the file itself.
 ROBOTS_TAG = "noindex, noodp, noarchive"
@@ -73,7 +73,7 @@ def _with_headers(
     if not gz:
         patch_vary_headers(response, ["Accept-Encoding"])
     response.headers["X-Robots-Tag"] = ROBOTS_TAG
-    return in_one_language(response)
+    return _in_one_language(response)
 
 
 class _Headers(ResponseHeaders):
@@ -90,7 +90,7 @@ class _Headers(ResponseHeaders):
         super().__setitem__(key, value)
 
 
-def in_one_language(response: Response) -> Response:
+def _in_one_language(response: _Response) -> _Response:
     """
     Keep ``Vary: Accept-Language`` from a response that depends on no language.
 
@@ -153,7 +153,7 @@ def file_response(text: str, kind: str) -> HttpResponse:
     """Return a file that is not a sitemap."""
     response = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
     cache_control(response)
-    return in_one_language(response)
+    return _in_one_language(response)
 
 
 #: Seconds after which a client may ask again for what cannot be built.

@@ -8,7 +8,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.pagination.queries import of_sections, pages, sections
-from django_sitemaps_plus.protocol.documentation import page
+from django_sitemaps_plus.protocol.errors import page
 from django_sitemaps_plus.sitemaps.registry import registry
 
 from .google import SearchConsole
