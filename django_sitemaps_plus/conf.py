@@ -289,8 +289,8 @@ def are_addresses(value: Any) -> bool:
         return False
 
 
-S = TypeVar("S", bound=AppSettings)
-T = TypeVar("T")
+_S = TypeVar("_S", bound=AppSettings)
+_T = TypeVar("_T")
 
 _memory = hooks.PerApps()
 
@@ -304,7 +304,7 @@ def get_settings() -> Settings:
     return app_settings(Settings)
 
 
-def app_settings(kind: type[S]) -> S:
+def app_settings(kind: type[_S]) -> _S:
     """
     Return the project's settings of an app, by the class that declares them.
 
@@ -322,14 +322,14 @@ def check_settings() -> None:
             app_settings(kind)
 
 
-def _read(kind: type[S]) -> S:
+def _read(kind: type[_S]) -> _S:
     given = _given()
     if apps.apps_ready:
         _refuse_unknown(given)
     return _of(kind, given)
 
 
-def _of(kind: type[S], given: Mapping[Any, Any]) -> S:
+def _of(kind: type[_S], given: Mapping[Any, Any]) -> _S:
     names = [item.name for item in dataclasses.fields(kind)]
     return kind(**{name: given[name] for name in names if name in given})
 
@@ -368,7 +368,7 @@ def setting(name: str) -> Any:
     return getattr(Settings(**{name: given[name]} if name in given else {}), name)
 
 
-def of_settings(make: Callable[[], T]) -> Callable[[], T]:
+def of_settings(make: Callable[[], _T]) -> Callable[[], _T]:
     """Let a function run again only when the settings are others."""
     return wraps(make)(lambda: _memory.get(make, make))
 

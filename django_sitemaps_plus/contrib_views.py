@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from django.contrib.sitemaps import views as contrib
 from django.core.paginator import EmptyPage
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import http_date
@@ -22,7 +25,6 @@ from .exceptions import ConfigurationError, TooManyBadRows
 from .protocol.errors import PageFull
 from .protocol.locations import resolve
 from .serving.responses import ROBOTS_TAG, unavailable
-from .sitemaps.contrib_templates import is_own
 from .sitemaps.registry import instance
 from .sitemaps.sections import SectionSource, live_source
 from .sitemaps.site import requested_address
@@ -168,3 +170,15 @@ def _in_utc(lastmod: Any) -> dt.datetime | None:
         return moment.astimezone(dt.UTC)
     except OverflowError:
         return None
+
+
+def is_own(name: str, default: str) -> bool:
+    """Return whether the template ``name`` is the project's own."""
+    if name != default:
+        return True
+    try:
+        origin = getattr(get_template(name), "origin", None)
+    except TemplateDoesNotExist:
+        return False
+    shipped = Path(contrib.__file__).parent
+    return shipped not in Path(str(getattr(origin, "name", ""))).parents

@@ -258,19 +258,19 @@ def is_deadlock(error: Exception) -> bool:
     return isinstance(error, OperationalError) and error.args[:1] == (_DEADLOCK,)
 
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 #: How often a transaction is tried that another one kept from its locks.
-TRIES = 3
+_TRIES = 3
 
 
-def retrying(using: str, action: Callable[[], Result]) -> Result:
+def retrying(using: str, action: Callable[[], _Result]) -> _Result:
     """
     Run a transaction of the database ``using``, again where that ended it.
 
     As it does with one of two that wait for each other, and when it is restarted.
     """
     connection = connections[using]
-    for turn in range(1, TRIES):
+    for turn in range(1, _TRIES):
         if connection.in_atomic_block:
             break
         try:

@@ -14,10 +14,11 @@ from __future__ import annotations
 from django.apps import apps
 from django.urls import include, path
 
+from django_sitemaps_plus.storing.stylesheet import STYLESHEET_PATH
+
 from . import hooks, views
 from .converters import PAGE, SECTION, register, with_gz
 from .exceptions import ConfigurationError
-from .storing.stylesheet import PATH
 
 app_name = "django_sitemaps_plus"
 
@@ -47,7 +48,7 @@ _SITEMAPS = [
 urlpatterns = [
     # The project's other addresses are compared with this one beginning.
     path("sitemap", include(_SITEMAPS)),
-    path(PATH, views.style, name="style"),
+    path(STYLESHEET_PATH, views.style, name="style"),
     path("robots.txt", views.robots, name="robots"),
     path("<sitemaps_plus_file:name>", views.engine_file, name="engine-file"),
     *hooks.urls(),

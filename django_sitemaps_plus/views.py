@@ -160,7 +160,7 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     Also while the database is away, or another setting is wrong: without it crawlers
     stay away from the whole site.
     """
-    from .serving.robots_rules import rules
+    from .serving.robots import rules
 
     try:
         return _robots(request, site=site)
@@ -182,7 +182,7 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
 
 @_told_of_another
 def _robots(request: HttpRequest, *, site: str) -> HttpResponseBase:
-    from .serving.robots import robots_for
+    from django_sitemaps_plus.serving.robots import robots_for
 
     return file_response(robots_for(request, site), "text/plain")
 

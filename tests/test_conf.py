@@ -14,7 +14,7 @@ import django_sitemaps_plus
 from django_sitemaps_plus import hooks, urls
 from django_sitemaps_plus.conf import Settings, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.serving.robots_rules import rules
+from django_sitemaps_plus.serving.robots import rules
 
 
 def known() -> str:

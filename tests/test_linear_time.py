@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from django.urls import Resolver404, resolve
 
 import django_sitemaps_plus
-from django_sitemaps_plus.engines import keyfile
+from django_sitemaps_plus.engines import own_files
 from django_sitemaps_plus.engines.answers import as_count, explained
 from django_sitemaps_plus.engines.http import Response
 from django_sitemaps_plus.protocol.dates import parse_w3c
@@ -43,7 +43,7 @@ def engine_answer(text: str, kind: str = "text/html") -> None:
 def engine_fields(text: str) -> None:
     """What stands in the JSON of engines, and in files that are fetched."""
     as_count(text)
-    keyfile.KEY.fullmatch(text)
+    own_files.KEY.fullmatch(text)
 
 
 def retry_after(text: str) -> None:
@@ -151,7 +151,7 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 
 
 #: Modules whose patterns and parsers read what others send: all are in ``READERS``.
-MEASURED = "answers dates elements http keyfile locations robots"
+MEASURED = "answers dates elements http own_files locations robots"
 #: Those that read settings, code, rows, and pages of the package's own.
 OWN = (
     "addresses classes conf digest events extensions indexnow keys listing "

@@ -23,7 +23,7 @@ MODULES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if "migrations" not in path.relative_to(PACKAGE).parts
 ]
-BASE = {"conf", "exceptions", "signals", "db", "claims", "hooks", "prepared"}
+BASE = {"conf", "exceptions", "signals", "db", "hooks", "prepared"}
 DOORS = {
     *(
         "apps",
@@ -73,7 +73,7 @@ ELSEWHERE = {
     "ssl": {"engines/http.py"},
     "urllib3": {"engines/http.py"},
     "google": {"contrib/webmasters/google_auth.py"},
-    "isal": {"storing/compression.py"},
+    "isal": {"storing/segments.py"},
     "rich": {"contrib/audit/management/progress.py"},
     "wagtail": {"contrib/wagtail.py"},
     "cms": {"contrib/djangocms.py"},

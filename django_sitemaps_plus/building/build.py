@@ -47,7 +47,7 @@ from .position_build import NotStoredError
 UNUSED = 86_400
 
 #: Pages that are looked at by one query, with their bytes.
-CHUNK = 20
+_CHUNK = 20
 #: Seconds between two looks at a page that another process is building.
 _POLL = 0.2
 
@@ -270,9 +270,9 @@ class _Run:
         """Return the next pages, with what waits for them."""
         rows = page_rows().filter(of_sections(self.source.name))
         rows = rows.filter(position__gt=position).order_by("position")
-        found = list(rows[:CHUNK])
+        found = list(rows[:_CHUNK])
         if found and what_waits(found[0])[1] and assign(self.source, found[0].section):
-            found = list(rows[:CHUNK])
+            found = list(rows[:_CHUNK])
         return found
 
     def _build_some(self, found: Sequence[Page]) -> int:

@@ -41,6 +41,7 @@ from django_sitemaps_plus.pagination.bounds import (
     bounds_of,
     cuts,
     refuse_disorder,
+    split_after,
 )
 from django_sitemaps_plus.pagination.deploys import note_definition
 from django_sitemaps_plus.pagination.models import Page, writing
@@ -51,15 +52,14 @@ from django_sitemaps_plus.pagination.queries import (
     pages,
     sections,
 )
-from django_sitemaps_plus.pagination.splits import split_after
 from django_sitemaps_plus.prepared import run_all
 from django_sitemaps_plus.protocol.dates import LATEST
-from django_sitemaps_plus.rendering.differences import listings
 from django_sitemaps_plus.rendering.digest import Definition, definition, version
 from django_sitemaps_plus.rendering.listing import (
     Listing,
     listed_of,
     listing_of,
+    listings,
     location_of,
     written,
 )

@@ -65,20 +65,20 @@ LISTED = 30.0
 AGAIN = 4.0
 #: Seconds for which a process keeps others from rebuilding while it builds a page, and
 #: after the rest that follows.
-LEASE, MARGIN = 15.0, 2.0
+_LEASE, MARGIN = 15.0, 2.0
 #: Seconds for which one section's changes are assigned at a time.
 _ASSIGN = 10.0
 #: Items of a section by position that ``ping_sitemaps`` compares each time.
-AT_ONCE = 1_000
+_AT_ONCE = 1_000
 #: Pages of one query.
-CHUNK = 200
+_CHUNK = 200
 #: Changes of a page that do not wait: one build takes no more than twice as many.
 ENOUGH = MOST // 2
 #: Rounds in which all pages are rebuilt for which changes wait, while more come.
 _ROUNDS = 20
 
 #: A page, by its section's name and its number.
-Place = tuple[str, int]
+_Place = tuple[str, int]
 
 
 # Reporting
@@ -165,7 +165,7 @@ _CHANGED = Prepared(_changed_query)
 
 def _wanted(
     sources: Sequence[SectionSource], before: float | None = None
-) -> list[Place]:
+) -> list[_Place]:
     """
     Return the pages to rebuild because their rows changed.
 
@@ -191,7 +191,7 @@ def _wanted(
     if before is not None:
         is_urgent = Q(lost__gt=0) | Q(since__lt=before) | Q(all__gte=ENOUGH)
         grouped = grouped.filter(is_urgent)
-    lost, others = list[Place](), list[Place]()
+    lost, others = list[_Place](), list[_Place]()
     for name, number, _, _, loses, _ in grouped.order_by("first"):
         (lost if loses else others).append((name, number))
     due = Q(verified_at=0) | shared(time.time())
@@ -231,12 +231,14 @@ class _Pace(NamedTuple):
 
 def _wanted_soon(
     sources: Sequence[SectionSource], pace: _Pace, now: float
-) -> list[Place]:
+) -> list[_Place]:
     """Return the pages that cannot wait for who asks for them: see ``_wanted``."""
     return _wanted(sources, now - pace.wait if pace.wait else None)
 
 
-def _refreshed_before(places: Sequence[Place], pace: _Pace, now: float) -> list[Place]:
+def _refreshed_before(
+    places: Sequence[_Place], pace: _Pace, now: float
+) -> list[_Place]:
     """Return those of some pages that were not rebuilt at leisure lately."""
     names = {name for name, _ in places}
     # What could not be rebuilt is not tried all the time.
@@ -247,9 +249,9 @@ def _refreshed_before(places: Sequence[Place], pace: _Pace, now: float) -> list[
     return [place for place in places if place not in lately]
 
 
-def _due(sources: Sequence[SectionSource], now: float) -> list[Place]:
+def _due(sources: Sequence[SectionSource], now: float) -> list[_Place]:
     """Return pages that are due for a comparison: asked for lately, or empty."""
-    due: list[Place] = []
+    due: list[_Place] = []
     for source in sources:
         current = definition(source)
         old = Q(verified_at__lt=now - hold(current)) | ~Q(digest=current.digest)
@@ -260,7 +262,7 @@ def _due(sources: Sequence[SectionSource], now: float) -> list[Place]:
         rows = pages().filter(of_sections(source.name), old, known, error="")
         rows = rows.exclude(checksum="").filter(read_at__lt=now - hold(current))
         numbers = rows.order_by("verified_at").values_list("number", flat=True)
-        due += [(source.name, number) for number in numbers[:CHUNK]]
+        due += [(source.name, number) for number in numbers[:_CHUNK]]
     return due
 
 
@@ -290,12 +292,12 @@ def compare_by_position(
         if page is not None:
             own = pages().filter(section=page.section_id)
             items = own.aggregate(n=Sum("items"))["n"] or 0
-            if at_once and items <= AT_ONCE:
+            if at_once and items <= _AT_ONCE:
                 expire(page)
-            rebuild(source, 1, site)
+            _rebuild(source, 1, site)
 
 
-def rebuild(
+def _rebuild(
     source: SectionSource, number: int, site: SiteAddress, *, at_leisure: bool = False
 ) -> Page | None:
     """
@@ -341,7 +343,7 @@ def refresh_all(
     ``progress`` is called after each page with how many were rebuilt.
     """
     by_name = {source.name: source for source in sources}
-    done, failed = 0, set[Place]()
+    done, failed = 0, set[_Place]()
     for _ in range(_ROUNDS):
         if at_leisure:
             while unclear := unclear_changes(sources):
@@ -355,7 +357,7 @@ def refresh_all(
         if not wanted:
             break
         for name, number in wanted:
-            if rebuild(by_name[name], number, site, at_leisure=at_leisure) is None:
+            if _rebuild(by_name[name], number, site, at_leisure=at_leisure) is None:
                 failed.add((name, number))
             else:
                 done += 1
@@ -368,7 +370,7 @@ class Leisure:
 
     def __init__(self) -> None:
         self._owner = uuid.uuid4().hex
-        self._places: deque[Place] = deque()
+        self._places: deque[_Place] = deque()
         self._listed_at = -LISTED
         self._rest_until = 0.0
         self.has_lease = False
@@ -398,13 +400,13 @@ class Leisure:
             self.stop()
             return wait
         if self._places:
-            if not self._lease(LEASE):
+            if not self._lease(_LEASE):
                 # Another process is at it.
                 self._places.clear()
                 return pace.listed
             name, number = self._places.popleft()
             by_name = {source.name: source for source in sources}
-            rebuild(by_name[name], number, site, at_leisure=True)
+            _rebuild(by_name[name], number, site, at_leisure=True)
         used = time.thread_time() - begun
         share = get_settings().BACKGROUND_SHARE / parts
         rest = used * (1 / share - 1)
@@ -426,7 +428,7 @@ class Leisure:
             return False, pace.again - age + 0.01
         self._listed_at = time.monotonic()
         unclear = unclear_changes(sources)
-        has_looked = bool(unclear) and self._lease(LEASE)
+        has_looked = bool(unclear) and self._lease(_LEASE)
         if has_looked:
             look(sources, unclear)
         now = time.time()

@@ -37,7 +37,7 @@ from .url_changes import (
     said_listed,
 )
 
-Kind = UrlChange.Kind
+_Kind = UrlChange.Kind
 
 #: Changes of a page that one build takes. The page waits for the rest, and is built
 #: again for it.
@@ -211,7 +211,7 @@ class Comparison:
         return [
             *found,
             *(
-                self._event(Kind.CHANGED, item, listed[item], now)
+                self._event(_Kind.CHANGED, item, listed[item], now)
                 for item in sorted(items & listed.keys())
             ),
         ]
@@ -241,7 +241,7 @@ class Comparison:
         rest = self.missing.keys() - here if self.is_whole else set()
         elsewhere = {*self.elsewhere} | said_listed(rest, self.others)
         for location, known in self.missing.items():
-            event = Event(Kind.CHANGED, location, now, page=self.page.number)
+            event = Event(_Kind.CHANGED, location, now, page=self.page.number)
             if not self.is_whole or self._may_be_bad(location):
                 # Perhaps it is still there.
                 yield event
@@ -251,7 +251,7 @@ class Comparison:
             elif location in elsewhere:
                 yield replace(event, missing=True)
             else:
-                yield replace(event, kind=Kind.REMOVED)
+                yield replace(event, kind=_Kind.REMOVED)
 
     def _may_be_bad(self, location: str) -> bool:
         """Return whether a location may be that of a row left out for a fault."""
@@ -290,9 +290,9 @@ class Comparison:
             is_due = is_due or self._differs_from(own, rest)
             if former is not None and item not in former and not own.is_added:
                 # Reported as changed, because its row was there before.
-                yield self._event(Kind.ADDED, item, rest, now, late=not is_due)
+                yield self._event(_Kind.ADDED, item, rest, now, late=not is_due)
             elif is_due:
-                yield self._event(Kind.CHANGED, item, rest, now)
+                yield self._event(_Kind.CHANGED, item, rest, now)
         if former is None:
             # First built, or its bytes were lost: nobody knows what is new.
             return
@@ -302,12 +302,12 @@ class Comparison:
             # Their rows were saved, and reported, while this page was built.
             told = added_since(self.taken.section, names, self.page.read_at)
             for name, item in sorted(names.items(), key=itemgetter(1)):
-                kind = Kind.CHANGED if name in told else Kind.ADDED
+                kind = _Kind.CHANGED if name in told else _Kind.ADDED
                 yield self._event(kind, item, self.new[item], now)
         for item, rest in sorted(self.new.items() - former.items()):
             known = item in former and item not in reported
             if known and self._differ(former[item], rest):
-                yield self._event(Kind.CHANGED, item, rest, now)
+                yield self._event(_Kind.CHANGED, item, rest, now)
 
     def _last_removed(self) -> set[str]:
         since = min([self.page.read_at, *(r.at for r in self.taken.reported.values())])

@@ -37,7 +37,7 @@ _UID = "django_sitemaps_plus"
 
 
 @dataclass(frozen=True)
-class Recorder:
+class _Recorder:
     """Remembers what happens to the objects of one section."""
 
     name: str
@@ -118,11 +118,11 @@ def key_of(key: Key, instance: Model) -> KeyValue | None:
 class _Listeners:
     """Who wants to know of one model's objects."""
 
-    own: list[Recorder] = field(default_factory=list)
-    related: list[tuple[Recorder, Dependency]] = field(default_factory=list)
+    own: list[_Recorder] = field(default_factory=list)
+    related: list[tuple[_Recorder, Dependency]] = field(default_factory=list)
     #: Those that want to know of deletes.
-    own_deletes: list[Recorder] = field(default_factory=list)
-    related_deletes: list[tuple[Recorder, Dependency]] = field(default_factory=list)
+    own_deletes: list[_Recorder] = field(default_factory=list)
+    related_deletes: list[tuple[_Recorder, Dependency]] = field(default_factory=list)
 
 
 _listeners: dict[type[Model], _Listeners] = {}
@@ -246,7 +246,7 @@ def _listen(name: str) -> None:
     records = getattr(sitemap, "records", None)
     own_rule = records if records and overridden(sitemap, "records") else None
     database = database_of(sitemap.items())
-    recorder = Recorder(
+    recorder = _Recorder(
         name, found.key, database, aliases_of(database), Site.current().name, own_rule
     )
     deletes = bool(getattr(sitemap, "record_deletes", True))
@@ -345,7 +345,7 @@ def _matters(
 
 
 def _remember_related(
-    bag: Bag, recorder: Recorder, related: Dependency, instance: Any
+    bag: Bag, recorder: _Recorder, related: Dependency, instance: Any
 ) -> None:
     if related.link is not None:
         key = instance.__dict__.get(related.link)
@@ -374,7 +374,7 @@ def _pre_delete(
 
 
 def _remember_deleted(
-    bag: Bag, recorder: Recorder, related: Dependency, instance: Any
+    bag: Bag, recorder: _Recorder, related: Dependency, instance: Any
 ) -> None:
     link = related.link
     if link is None or link not in instance.__dict__:
@@ -407,7 +407,7 @@ def _m2m_changed(
 
 
 def _concerned(
-    recorder: Recorder,
+    recorder: _Recorder,
     related: Dependency,
     instance: Model,
     model: type[Model],

@@ -185,7 +185,7 @@ class Bag:
         """Write down what the whole transaction changed, once."""
         self.is_over = True
         committed = self.connection.alias
-        _drain(self.connection, self, to=partial(record, committed=committed))
+        _drain(self.connection, self, to=partial(_record, committed=committed))
 
 
 #: What a connection has as an attribute: references to the bags of its open
@@ -297,7 +297,7 @@ def write_remembered(using: str) -> None:
     _drain(connections[using], to=write)
 
 
-def record(hints: Sequence[Hint], committed: str) -> None:
+def _record(hints: Sequence[Hint], committed: str) -> None:
     """
     Write hints of what was ``committed`` in a database.
 

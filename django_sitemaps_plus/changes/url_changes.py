@@ -41,7 +41,7 @@ from .queries import (
     url_changes,
 )
 
-Kind = UrlChange.Kind
+_Kind = UrlChange.Kind
 
 #: Seconds within which more than ``MAX_REMOVED`` removed URLs are put on hold.
 _WITHIN = 3600
@@ -123,9 +123,9 @@ def write(section: str, events: Sequence[Event], now: float) -> None:
     """
     if not events:
         return
-    removed = sum(event.kind == Kind.REMOVED for event in events)
+    removed = sum(event.kind == _Kind.REMOVED for event in events)
     is_too_much = _is_too_much(section, removed, now)
-    on_hold = [is_too_much and event.kind == Kind.REMOVED for event in events]
+    on_hold = [is_too_much and event.kind == _Kind.REMOVED for event in events]
     queued_at = None if get_settings().ENGINES else now
     announce_at = now if urls_changed.has_listeners() else None
     site = Site.current().key
@@ -170,7 +170,7 @@ _INSERT = Prepared(partial(insert, UrlChange))
 
 def _take_back(section: str, events: Iterable[Event]) -> None:
     """Note of earlier events of missing URLs that they are true no longer."""
-    missing = {e.location: e for e in events if e.missing or e.kind == Kind.REMOVED}
+    missing = {e.location: e for e in events if e.missing or e.kind == _Kind.REMOVED}
     for some in _by_digest(missing):
         said = _of_listed().filter(section=section, digest__in=list(some)).order_by()
         ids = [
@@ -205,7 +205,7 @@ def _is_too_much(section: str, removed: int, now: float) -> bool:
     rows = sections().select_for_update().filter(name=section)
     confirmed_at = rows.values_list("confirmed_at", flat=True).first() or 0.0
     since = max(now - _WITHIN, confirmed_at)
-    lately = url_changes().filter(section=section, kind=Kind.REMOVED, at__gt=since)
+    lately = url_changes().filter(section=section, kind=_Kind.REMOVED, at__gt=since)
     removed += lately.count()
     if removed <= get_settings().MAX_REMOVED and not _are_most(section, removed):
         return False
@@ -240,7 +240,7 @@ def reported_by_others(section: str, locations: Mapping[str, Known]) -> set[str]
 def added_since(section: str, locations: Iterable[str], since: float) -> set[str]:
     """Return those locations that a section has told as added after some time."""
     known = dict.fromkeys(locations, Known(since, frozenset()))
-    return told_since(known, _of_listed().filter(section=section, kind=Kind.ADDED))
+    return told_since(known, _of_listed().filter(section=section, kind=_Kind.ADDED))
 
 
 def told_since(
@@ -272,7 +272,7 @@ def said_listed(locations: Iterable[str], sections: Collection[str]) -> set[str]
 
 def _of_listed() -> QuerySet[UrlChange]:
     """Return the events of pages that list the URL, as far as is known."""
-    return url_changes().exclude(kind=Kind.REMOVED).filter(missing=False)
+    return url_changes().exclude(kind=_Kind.REMOVED).filter(missing=False)
 
 
 def _by_digest(locations: Iterable[str]) -> Iterator[dict[str, str]]:
@@ -299,7 +299,7 @@ def last_removed(since: float) -> set[str]:
         last.setdefault(location, pk)
     rows = url_changes().filter(section__in=names)
     for some in _by_digest(list(last)):
-        others = rows.filter(digest__in=list(some)).exclude(kind=Kind.REMOVED)
+        others = rows.filter(digest__in=list(some)).exclude(kind=_Kind.REMOVED)
         for digest, pk in others.values_list("digest", "pk"):
             if pk > last.get(some[digest], pk):
                 last.pop(some[digest])
@@ -309,7 +309,7 @@ def last_removed(since: float) -> set[str]:
 def _removed_query(sections: int) -> Any:
     names = slots("name", sections)
     rows = UrlChange.objects.of_all_sites().filter(site=Slot("site"), section__in=names)
-    rows = rows.filter(kind=Kind.REMOVED, at__gte=Slot("since"))
+    rows = rows.filter(kind=_Kind.REMOVED, at__gte=Slot("since"))
     columns = rows.order_by("-at").values_list("location", "pk")
     return select(columns[:_MOST_REMOVALS])
 
@@ -330,7 +330,7 @@ def confirm(section: str, now: float) -> int:
     again = list(waiting.filter(Exists(since)).values_list("pk", flat=True))
     for start in range(0, len(again), ROWS):
         some = url_changes().filter(pk__in=again[start : start + ROWS])
-        some.update(kind=Kind.CHANGED)
+        some.update(kind=_Kind.CHANGED)
     announce_at = now if urls_changed.has_listeners() else None
     return waiting.update(on_hold=False, announce_at=announce_at)
 

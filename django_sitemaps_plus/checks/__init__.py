@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .messages import Found
 
 _OWN = (
-    *("answers", "database", "engines", "leaving_out", "recording", "registration"),
-    *("robots", "sections", "settings", "tenants", "urls"),
+    *("attributes", "database", "engines", "recording", "registration"),
+    *("sections", "settings", "tenants", "urls"),
 )
 
 

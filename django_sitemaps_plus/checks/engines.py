@@ -13,7 +13,7 @@ from django_sitemaps_plus.delivery import engines, workers
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import DOCUMENTS, EVENTS, Engine
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.protocol.documentation import page
+from django_sitemaps_plus.protocol.errors import page
 
 from .messages import check, message, section_names_of_all_sites
 from .settings import SET_BASE_URL, has_address

@@ -13,7 +13,7 @@ from django.db import DatabaseError
 
 from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.protocol.documentation import page
+from django_sitemaps_plus.protocol.errors import page
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 

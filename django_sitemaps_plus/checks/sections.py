@@ -61,8 +61,7 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
-from .attributes import check_attributes, check_model
-from .leaving_out import check_left_out, check_news
+from .attributes import check_attributes, check_left_out, check_model, check_news
 from .locations import check_location
 from .messages import check, message, section_names
 from .recording import check_database, check_recording

@@ -1,4 +1,4 @@
-"""Checks of ``SITEMAPS_PLUS`` and of the site's address."""
+"""Checks of ``SITEMAPS_PLUS``, of the site's address and of robots.txt."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from django_sitemaps_plus import conf
 from django_sitemaps_plus.conf import advice, get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.locations import resolve
-from django_sitemaps_plus.serving.extra import may_be_in_index
-from django_sitemaps_plus.serving.robots_rules import rules
+from django_sitemaps_plus.protocol.robots import not_repeated
+from django_sitemaps_plus.serving.index import may_be_in_index
+from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
@@ -110,3 +111,21 @@ def has_address() -> bool:
     site = Site.current()
     is_said = bool(site.tenant or site.base_url)
     return is_said or apps.is_installed("django.contrib.sites")
+
+
+@check()
+def check_robots(**kwargs: Any) -> Iterator[CheckMessage]:
+    """W050: crawlers that robots.txt names do not follow the rules for all."""
+    crawlers: dict[str, list[str]] = {}
+    for name, unsaid in not_repeated(rules().groups).items():
+        crawlers.setdefault(", ".join(unsaid), []).append(name)
+    for missing, names in crawlers.items():
+        follows = "these do" if len(names) > 1 else "it does"
+        yield message(
+            "W050",
+            f"robots.txt has a group for {', '.join(names)}, so {follows} not follow "
+            f"these rules of '*': {missing}. A crawler follows only the groups that "
+            "name it.",
+            "Repeat them in that group of SITEMAPS_PLUS['ROBOTS'], or silence this "
+            "check if the crawler may fetch these paths.",
+        )

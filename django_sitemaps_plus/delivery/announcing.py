@@ -19,12 +19,12 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .outbox import locked
 
-Kind = UrlChange.Kind
+_Kind = UrlChange.Kind
 
 #: URLs of a batch.
 BATCH = 500
 #: Seconds for which a claim lasts: no receiver should take that long.
-CLAIM = 600.0
+_CLAIM = 600.0
 
 
 def announce(is_over: Callable[[], bool] = lambda: False) -> bool:
@@ -56,7 +56,7 @@ def _claim() -> list[UrlChange]:
         rows = due.filter(announce_at__lte=now).order_by("announce_at", "pk")
         some = list(rows[:BATCH])
         claimed = url_changes().filter(pk__in=[row.pk for row in some])
-        claimed.update(announce_at=now + CLAIM)
+        claimed.update(announce_at=now + _CLAIM)
     return some
 
 
@@ -67,11 +67,11 @@ def _send(rows: Iterable[UrlChange], site: SiteAddress) -> None:
         latest = sections.setdefault(row.section, {})
         url = site.url(row.location)
         former = latest.pop(url, None)
-        is_new = former == Kind.ADDED and row.kind == Kind.CHANGED
-        latest[url] = Kind.ADDED if is_new else row.kind
+        is_new = former == _Kind.ADDED and row.kind == _Kind.CHANGED
+        latest[url] = _Kind.ADDED if is_new else row.kind
     for section, kinds in sections.items():
         lists = {
             str(kind): [url for url, last in kinds.items() if last == kind]
-            for kind in Kind
+            for kind in _Kind
         }
         send(urls_changed, sender=None, section=section, **lists)

@@ -48,7 +48,7 @@ def of_each_site(work: Callable[[], float | None]) -> float | None:
     return min((wait for wait in waits if wait is not None), default=None)
 
 
-def notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
+def _notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """
     Notify receivers and engines of what is due for a while.
 
@@ -71,7 +71,7 @@ def _for_a_stint(is_ending: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
-    """Report what was saved and deleted, and notify engines; return as ``notify``."""
+    """Report what was saved and deleted, and notify engines; return as ``_notify``."""
     write_late()
     return of_each_site(partial(_notify_of_changes, is_ending))
 
@@ -84,13 +84,13 @@ def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
     note_in_use({source.name: definition(source).digest for source in sources})
     report_all(sources, site)
     tend()
-    wait = notify(is_ending)
+    wait = _notify(is_ending)
     more = _work_of_apps(is_ending)
     return min((one for one in (wait, more) if one is not None), default=None)
 
 
 def work_of_apps(is_ending: Callable[[], bool]) -> float | None:
-    """Have apps do what is due; return as ``notify``."""
+    """Have apps do what is due; return as ``_notify``."""
     return of_each_site(partial(_work_of_apps, is_ending))
 
 
@@ -138,7 +138,7 @@ def _rebuild_and_notify() -> float | None:
         refresh_all(sources, site, at_leisure=True, promptly=promptly)
         hooks.rebuilt(lambda: False, is_asked=False)
     # Once more, of what the pages found out.
-    return notify()
+    return _notify()
 
 
 def work_as_task(tenant: str | None = "", *, is_first: bool) -> float | None:

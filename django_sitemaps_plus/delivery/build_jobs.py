@@ -24,9 +24,9 @@ from . import workers
 logger = logging.getLogger("django_sitemaps_plus")
 
 #: Seconds for which one job builds: less than any usual limit of a worker's tasks.
-SECONDS = 240.0
+_SECONDS = 240.0
 #: Seconds after which a job tries again what another one is dividing into pages.
-AGAIN = 1.0
+_AGAIN = 1.0
 
 
 def enqueue(where: str, sections: Sequence[str], jobs: int) -> None:
@@ -42,7 +42,7 @@ def enqueue(where: str, sections: Sequence[str], jobs: int) -> None:
 
 def run(sections: Sequence[str], site: str, tenant: str) -> bool:
     """Build pages of some sections for a while; return whether there may be more."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + _SECONDS
     with tenants.active(tenant), working_for(Site.from_key(site)):
         address = Site.current().address()
         if address is None:
@@ -61,7 +61,7 @@ def _build(name: str, address: SiteAddress, end: float) -> bool:
         try:
             done = build(source(name), address, is_over=lambda: time.monotonic() >= end)
         except NotReady:
-            time.sleep(AGAIN)
+            time.sleep(_AGAIN)
             continue
         except Exception:
             # items() may raise whatever it likes: the others are built.

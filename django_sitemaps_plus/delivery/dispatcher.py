@@ -33,7 +33,7 @@ from django_sitemaps_plus.engines.base import (
 )
 from django_sitemaps_plus.engines.errors import NoThread
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.serving.tags import document_at, tag_of
+from django_sitemaps_plus.serving.documents import cache_tag, document_at
 from django_sitemaps_plus.signals import send, submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
@@ -47,20 +47,20 @@ from .side_by_side import side_by_side
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-State = Submission.State
-Result = TypeVar("Result")
+_State = Submission.State
+_Result = TypeVar("_Result")
 
 #: Seconds for which a claim lasts at least.
-CLAIM = 600.0
+_CLAIM = 600.0
 #: Seconds after a claim in which requests may be started. A claim lasts so much longer
 #: than the engine's interval, which starts when the request is sent.
 SENDING = 300.0
 #: The most rows of a claim, which are held in memory.
-MOST = 10_000
+_MOST = 10_000
 #: Additional requests by which the URLs are found that a batch was rejected for.
 HALVINGS = 50
 #: Seconds of the first pause after a failure, and of the longest.
-PAUSE, LONGEST = 60.0, 3_600.0
+_PAUSE, _LONGEST = 60.0, 3_600.0
 #: Seconds after which another process, or this one, sends what this one could not.
 _RESTART = 1.0
 #: Seconds for which an engine may have us wait at most.
@@ -91,14 +91,14 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     ]
     chosen = with_first_due(states().filter(engine__in=aliases), options.sections)
     dispatchers = [
-        Dispatcher(engines()[state.engine], state, site, options)
+        _Dispatcher(engines()[state.engine], state, site, options)
         for state in sorted(
             chosen,
             key=lambda one: (one.answered_at, aliases.index(one.engine), one.host),
         )
         if state.first_due is not None
     ]
-    of_engine: dict[str, list[Dispatcher]] = {}
+    of_engine: dict[str, list[_Dispatcher]] = {}
     for dispatcher in dispatchers:
         of_engine.setdefault(dispatcher.engine.alias, []).append(dispatcher)
     jobs = [partial(_run_all, some) for some in of_engine.values()]
@@ -108,13 +108,13 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     return report
 
 
-def _run_all(dispatchers: Iterable[Dispatcher]) -> None:
+def _run_all(dispatchers: Iterable[_Dispatcher]) -> None:
     """Notify one engine of its hosts, one after another."""
     for dispatcher in dispatchers:
         dispatcher.run()
 
 
-class Dispatcher:
+class _Dispatcher:
     """Submits the URLs of one host to one engine."""
 
     def __init__(
@@ -224,11 +224,11 @@ class Dispatcher:
 
         Nothing where another process was faster: it goes on with what is due.
         """
-        ids = sorted(self._first_due(min(MOST, max(1, self.engine.max_urls))))
+        ids = sorted(self._first_due(min(_MOST, max(1, self.engine.max_urls))))
         if not ids:
             return []
         now, owner = self.now(), self.owner
-        until = now + max(CLAIM, self.engine.interval + SENDING)
+        until = now + max(_CLAIM, self.engine.interval + SENDING)
         _retrying(lambda: submissions().claim(ids, owner, until, now))
         return _retrying(lambda: list(submissions().claimed(ids, owner)))
 
@@ -270,14 +270,14 @@ class Dispatcher:
                     batches = self._wait_for_quota(batches, answer, said)
                 continue
             if answer.outcome == Outcome.DEFERRED:
-                wait = min(_AWAY, max(PAUSE, answer.retry_after or 0.0))
+                wait = min(_AWAY, max(_PAUSE, answer.retry_after or 0.0))
                 self._put_back(batch, wait, deferred=True, **said)
                 continue
             wait = self._postpone(batch, answer, said)
             self._put_back_untried(batches, wait)
             return False
         # Too many are rejected to find all at once: the rest are fewer now.
-        self._put_back_untried(batches, PAUSE)
+        self._put_back_untried(batches, _PAUSE)
         return True
 
     def _next(self, batches: list[list[Submission]]) -> list[Submission]:
@@ -331,7 +331,7 @@ class Dispatcher:
         accepted = answer.outcome == Outcome.ACCEPTED
         good = [row for row in rows if accepted and row.url not in answer.refused]
         bad = [row for row in rows if not accepted or row.url in answer.refused]
-        for some, state in ((good, State.ACCEPTED), (bad, State.REJECTED)):
+        for some, state in ((good, _State.ACCEPTED), (bad, _State.REJECTED)):
             if some:
                 self._finish(some, state, answer, said)
         pk, now, last = self.state.pk, self.now(), _last(said)
@@ -386,7 +386,7 @@ class Dispatcher:
         _retrying(lambda: states().pause(pk, now + wait, now, failures, **last))
         over = [row for row in rows if _is_over(row, now)]
         if over:
-            self._finish(over, State.FAILED, answer, said)
+            self._finish(over, _State.FAILED, answer, said)
         # It may have been received: nothing twice in the interval.
         is_unknown = not answer.is_unsent and (answer.status or 200) < 300
         later = max(wait, self.engine.interval) if is_unknown else wait
@@ -405,7 +405,7 @@ class Dispatcher:
         Return the batches for which a quota of URLs does not matter.
         """
         now = self.now()
-        wait = min(_AWAY, max(PAUSE, answer.retry_after or RENEWED_IN))
+        wait = min(_AWAY, max(_PAUSE, answer.retry_after or RENEWED_IN))
         self.state.failures, self.state.exhausted_until = 0, now + wait
         pk, last = self.state.pk, _last(said)
         _retrying(lambda: states().exhausted(pk, now + wait, now, **last))
@@ -432,7 +432,7 @@ class Dispatcher:
 def pause(failures: int) -> float:
     """Return the seconds of a pause: longer after each failure."""
     jitter = random.uniform(0.75, 1.25)  # noqa: S311 (not all at the same moment)
-    return min(LONGEST, PAUSE * 2.0 ** min(failures, 20)) * jitter
+    return min(_LONGEST, _PAUSE * 2.0 ** min(failures, 20)) * jitter
 
 
 def in_words(seconds: float) -> str:
@@ -457,7 +457,7 @@ def _batches(rows: Sequence[Submission]) -> list[list[Submission]]:
 def _tags(rows: Iterable[Submission]) -> list[str]:
     """Return the cache tags of the documents among some URLs."""
     urls = [unquote(row.url) for row in rows if row.kind == Submission.Kind.DOCUMENT]
-    return list(dict.fromkeys(tag_of(document_at(url)) for url in urls))
+    return list(dict.fromkeys(cache_tag(document_at(url)) for url in urls))
 
 
 def _identity(row: Submission) -> str:
@@ -497,5 +497,5 @@ def _origin(site: SiteAddress, host: str) -> str:
     return f"{site.origin.scheme}://{host}"
 
 
-def _retrying(action: Callable[[], Result]) -> Result:
+def _retrying(action: Callable[[], _Result]) -> _Result:
     return retrying(ledger(), action)

@@ -6,7 +6,7 @@ from django.conf import settings as django_settings
 
 from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import CheckResult
-from django_sitemaps_plus.serving.robots_rules import rules
+from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.site import Site, address_advice
 
 #: What the advice ends with where --force helps.

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteQuerySet, SiteRow
 
 #: Rows of one statement.
-ROWS = 500
+_ROWS = 500
 #: What a submission takes over from an earlier one of the same URL.
 _REPEATED = ("engine", "url", "digest", "host", "section")
 
@@ -137,7 +137,7 @@ def _kind_now() -> models.Case:
 
 
 def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (ids[start : start + ROWS] for start in range(0, len(ids), ROWS))
+    return (ids[start : start + _ROWS] for start in range(0, len(ids), _ROWS))
 
 
 class Submission(SiteRow):

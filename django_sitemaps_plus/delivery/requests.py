@@ -30,7 +30,7 @@ from .queries import states, submissions
 #: Changes of URLs that are read at a time.
 _ROWS = 500
 #: URLs that a plan names as examples.
-SHOWN = 3
+_SHOWN = 3
 
 
 def given(urls: Iterable[str], site: SiteAddress) -> list[tuple[str, str]]:
@@ -114,7 +114,7 @@ def plan(
         due = 0 if place in paused else waiting.filter(due_at__lte=now).count()
         urls = waiting.order_by("due_at").values_list("url", flat=True)
         plans[place] = Plan(
-            *place, urls=due, postponed=count - due, examples=list(urls[:SHOWN])
+            *place, urls=due, postponed=count - due, examples=list(urls[:_SHOWN])
         )
     rest = (outbox.notice(url, site, Kind.REQUESTED, section) for url, section in asked)
     while some := list(islice(rest, _ROWS)):
@@ -125,7 +125,7 @@ def plan(
                 is_due = due_at <= now and place not in paused
                 of_place.urls += is_due
                 of_place.postponed += not is_due
-                if len(of_place.examples) < SHOWN:
+                if len(of_place.examples) < _SHOWN:
                     of_place.examples.append(item.url)
     for of_place in plans.values():
         of_place.requests = -(-of_place.urls // engines()[of_place.engine].max_urls)

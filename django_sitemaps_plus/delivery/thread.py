@@ -45,7 +45,7 @@ LOOK = 60.0
 #: Seconds for which the thread waits for more work before it ends.
 IDLE = 10.0
 #: The least seconds between two looks for what is due.
-PAUSE = 0.1
+_PAUSE = 0.1
 #: Seconds after a page was rebuilt before receivers hear of it, and caches forget what
 #: they have: answers with the former bytes may be on their way until then.
 _SETTLE = 1.0
@@ -80,12 +80,12 @@ class _Due:
 
     def notify_in(self, seconds: float) -> None:
         """Notify engines in so many seconds, or sooner."""
-        at = time.monotonic() + max(PAUSE, seconds)
+        at = time.monotonic() + max(_PAUSE, seconds)
         self.notify_at = min(self.notify_at, at)
 
     def tell_in(self, seconds: float) -> None:
         """Tell apps in so many seconds, or sooner, if that may be."""
-        at = max(self.tell_from, time.monotonic() + max(PAUSE, seconds))
+        at = max(self.tell_from, time.monotonic() + max(_PAUSE, seconds))
         self.tell_at = min(self.tell_at, at)
 
 
@@ -233,7 +233,7 @@ class BackgroundThread:
             due.rebuild_at = math.inf
             rest = None if self._ends else self._rebuild_page()
             if rest is not None:
-                due.rebuild_at = time.monotonic() + max(PAUSE, rest)
+                due.rebuild_at = time.monotonic() + max(_PAUSE, rest)
                 due.is_changed = True
             elif due.is_changed:
                 due.is_changed = False

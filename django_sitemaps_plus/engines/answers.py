@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from .base import Outcome
 from .http import Response
 
-Part = TypeVar("Part")
+_Part = TypeVar("_Part")
 #: What a success may have besides nothing: JSON, any text, or also a web page.
 Takes: TypeAlias = Literal["JSON", "text", "page"]
 
@@ -198,7 +198,7 @@ def _json(response: Response) -> object:
     return said
 
 
-def parts_of(value: object, kind: type[Part]) -> list[Part]:
+def parts_of(value: object, kind: type[_Part]) -> list[_Part]:
     """Return the items of a list that are of a kind; empty if it is not a list."""
     parts = value if isinstance(value, list) else []
     return [part for part in parts if isinstance(part, kind)]

@@ -36,7 +36,7 @@ from .base import OURS
 from .errors import NoThread, TransportError
 
 #: The most bytes of a body that are read by default.
-LIMIT = 65_536
+_LIMIT = 65_536
 #: The longest ``Retry-After`` that is believed, in seconds: a day.
 MAX_RETRY_AFTER = 86_400
 #: The header of every request.
@@ -127,7 +127,7 @@ def send(
     body: bytes | None = None,
     document: object = None,
     timeout: float = 10.0,
-    limit: int = LIMIT,
+    limit: int = _LIMIT,
     plain: bool = False,
     public: bool = False,
     family: str = "",

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from django_sitemaps_plus.protocol.documentation import page
+from django_sitemaps_plus.protocol.errors import page
 from django_sitemaps_plus.protocol.values import matches
 
-from . import http, keyfile, robots_check
+from . import http, own_files
 from .addresses import Target, check_url
 from .answers import explained
 from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
@@ -30,7 +30,7 @@ ENDPOINT = "https://api.indexnow.org/indexnow"
 FALLBACKS = ("https://yandex.com/indexnow", "https://search.seznam.cz/indexnow")
 
 #: The hosts of all who take part, and share what any of them receives.
-PARTICIPANTS = frozenset(
+_PARTICIPANTS = frozenset(
     [
         *("api.indexnow.org", "www.bing.com", "bing.com", "yandex.com"),
         *("search.seznam.cz", "searchadvisor.naver.com", "indexnow.yep.com"),
@@ -113,7 +113,7 @@ class IndexNow(Engine):
     @property
     def service(self) -> str:
         """IndexNow, whichever participant it submits to; or an endpoint of its own."""
-        is_shared = _host(self.endpoint) in PARTICIPANTS
+        is_shared = _host(self.endpoint) in _PARTICIPANTS
         return self.name if is_shared else self.endpoint
 
     def submit(self, batch: Batch) -> Answer:
@@ -173,7 +173,7 @@ class IndexNow(Engine):
         key = self._key_of(_host(origin))
         if not key:
             return CheckResult.bad(f"There is no key for {_host(origin)}.", _CREATE)
-        result = keyfile.check(
+        result = own_files.check_key_file(
             f"{origin}{self.key_location or f'/{key}.txt'}",
             key,
             old_keys=self.old_keys,
@@ -181,7 +181,7 @@ class IndexNow(Engine):
             force=force,
         )
         if result.is_good and not force:
-            crawling = robots_check.check(origin, timeout=VERIFY_TIMEOUT)
+            crawling = own_files.check_robots(origin, timeout=VERIFY_TIMEOUT)
             result = result if crawling.is_good else crawling
         return result
 
@@ -196,7 +196,7 @@ class IndexNow(Engine):
         named += [("keys", key) for key in self.keys.values()]
         named += [("old_keys", key) for key in self.old_keys]
         for option, key in named:
-            if not matches(key, keyfile.KEY):
+            if not matches(key, own_files.KEY):
                 problem = "contains a key that is not 8 to 128 of a-z, A-Z, 0-9 and -."
                 raise OptionError(option, f"{problem} {_CREATE}")
 

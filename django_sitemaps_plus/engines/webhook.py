@@ -24,7 +24,7 @@ from .errors import OptionError
 _HEADER = "X-Sitemaps-Plus-Signature"
 #: The header of the delivery's id, the same for each attempt. Its name is that of
 #: https://www.standardwebhooks.com.
-ID = "Webhook-Id"
+_ID = "Webhook-Id"
 #: The shortest secret: half of what ``secrets.token_hex(16)`` gives.
 _SHORTEST = 16
 
@@ -72,7 +72,7 @@ class Webhook(Engine):
         body = json.dumps(_document(batch)).encode()
         headers = {
             "Content-Type": "application/json",
-            ID: batch.id,
+            _ID: batch.id,
             _HEADER: signature(self.secret, batch.id, int(time.time()), body),
         }
         response = http.send(

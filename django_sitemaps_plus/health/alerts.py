@@ -26,8 +26,8 @@ from django_sitemaps_plus.delivery.queries import states, submissions, with_wait
 from django_sitemaps_plus.pagination.lately import most_listed
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.serving import index
-from django_sitemaps_plus.serving.robots_rules import rules
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
+from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
@@ -43,7 +43,7 @@ from .words import ago, number
 #: Seconds after which a quota that is renewed each day does not suffice.
 _QUOTA_DAY = 86_400
 #: Changes that are counted at most.
-MOST = 10_000
+_MOST = 10_000
 #: Sections whose addresses are looked up, and addresses that an alert names.
 _LOOKED, _NAMED = 100, 3
 
@@ -317,8 +317,8 @@ def _unreported() -> Iterator[Alert]:
 
 
 def count_late_changes() -> int:
-    """Return how many changes have waited for long to be reported, up to ``MOST``."""
-    return unreported().filter(at__lt=time.time() - LATE)[:MOST].count()
+    """Return how many changes have waited for long to be reported, up to ``_MOST``."""
+    return unreported().filter(at__lt=time.time() - LATE)[:_MOST].count()
 
 
 def unreported() -> QuerySet[Change]:
@@ -334,7 +334,7 @@ def late_changes(count: int) -> str:
         "%(late)s changes have waited for more than 15 minutes to be reported.",
         count,
     )
-    return text % {"late": f"{number(count)}{'+' if count == MOST else ''}"}
+    return text % {"late": f"{number(count)}{'+' if count == _MOST else ''}"}
 
 
 def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
@@ -342,7 +342,7 @@ def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
     if not refusal:
         return
     waiting = sum(one.waiting for one in chosen)
-    waiting += outbox.unqueued()[:MOST].count() + unreported()[:MOST].count()
+    waiting += outbox.unqueued()[:_MOST].count() + unreported()[:_MOST].count()
     text = gettext("Search engines are not notified: %s") % refusal
     yield Alert(
         subject=Subject.ENGINES,

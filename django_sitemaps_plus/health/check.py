@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.delivery import guards
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.engines import asking
+from django_sitemaps_plus.engines import asking, own_files
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -34,13 +34,12 @@ def check(
     which may take some seconds for each.
     """
     # The admin imports this module when a process starts: not with it urllib3.
-    from django_sitemaps_plus.engines import robots_check
 
     found = [(SITE, one) for one in guards.check(force=force)]
     site = Site.current().address()
     if site is not None:
         origin = str(site.origin)
-        robots = robots_check.check(origin, timeout=PATIENCE, private=force)
+        robots = own_files.check_robots(origin, timeout=PATIENCE, private=force)
         crawling = guards.forced(robots) if force else robots
         found.append((SITE, crawling))
         for alias in aliases:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.pagination.queries import of_sections, pages, sections
-from django_sitemaps_plus.protocol.documentation import page
+from django_sitemaps_plus.protocol.errors import page
 from django_sitemaps_plus.sitemaps.registry import registry
 
 

@@ -15,7 +15,7 @@ from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.engines import EngineHealth
 
 #: The width of lines where no terminal says how wide it is, and the widest.
-WIDTH, WIDEST = 80, 100
+_WIDTH, _WIDEST = 80, 100
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def wrapped(text: str) -> list[str]:
 
 
 def _width() -> int:
-    return min(WIDEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+    return min(_WIDEST, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
 
 def printed(blocks: Iterable[Block]) -> Iterator[str]:

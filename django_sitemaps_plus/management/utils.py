@@ -69,7 +69,7 @@ class SitemapsCommand(BaseCommand):
     def handle(self, *, site: str, **options: Any) -> None:
         """Do the work for a site, or for each that this process has; end as it went."""
         self.is_quiet = options["verbosity"] == 0
-        with sentences(), _polite_stop(), as_command():
+        with _sentences(), _polite_stop(), as_command():
             sites = _sites(site, options, self.chosen)
             problems = [self._run_for(one, len(sites) > 1, options) for one in sites]
         if any(problems):
@@ -85,7 +85,7 @@ class SitemapsCommand(BaseCommand):
                 self.say(f"Skipped. {_unknown_address()}")
                 return ""
             try:
-                with sentences():
+                with _sentences():
                     problem = self.run(**options)
             except CommandError as error:
                 if error.returncode == MISUSED or self.is_stopped:
@@ -138,7 +138,7 @@ class SitemapsCommand(BaseCommand):
 
 
 @contextmanager
-def sentences() -> Iterator[None]:
+def _sentences() -> Iterator[None]:
     """Turn what a project or its database does wrong into a ``CommandError``."""
     try:
         yield

@@ -8,7 +8,7 @@ next page's. Bounds are only ever compared by the rows' own database.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,11 +39,15 @@ from .queries import (
     ledger,
     lost,
     ordered,
+    pages,
     section_row,
     sections,
     upper_of,
 )
-from .splits import GAP, create_pages
+
+#: Room between the positions of two pages.
+GAP = 1 << 32
+
 
 #: Seconds between two writes of the bounds found so far.
 _WRITE_EVERY = 0.5
@@ -199,7 +203,7 @@ class _Filling:
         last = ordered(self.section).last()
         if last is None:
             with transaction.atomic(using=ledger()):
-                last = create_pages(self.section, self.owner, [None], [0])[-1]
+                last = _create_pages(self.section, self.owner, [None], [0])[-1]
         return last
 
     def _write(
@@ -208,7 +212,7 @@ class _Filling:
         """Write some bounds after the last page; returns what is then the last."""
         with transaction.atomic(using=ledger()):
             if bounds:
-                last = create_pages(
+                last = _create_pages(
                     self.section,
                     self.owner,
                     [self.key_range.key.dumps(bound) for bound in bounds],
@@ -248,3 +252,63 @@ def cuts(key_range: KeyRange, page: Page, fitting: int, most: int) -> list[KeyVa
             break
         found.append(cut)
     return found
+
+
+def _create_pages(
+    section: Section,
+    owner: str,
+    lowers: Sequence[str | None],
+    positions: Sequence[int],
+) -> list[Page]:
+    """
+    Add pages to ``section``, as the lease's owner, inside a transaction.
+
+    Raises ``Busy`` if the lease was lost: then another process's bounds stand.
+    """
+    first = sections().take_numbers(section, owner, len(lowers))
+    if first is None:
+        raise lost(section)
+    numbers = range(first, first + len(lowers))
+    pages().bulk_create(
+        Page(section=section, number=number, lower=lower, position=position)
+        for number, lower, position in zip(numbers, lowers, positions, strict=True)
+    )
+    # Not every database tells the primary keys of what was inserted.
+    found = pages().filter(section=section, number__in=numbers).order_by("number")
+    return list(found.select_related("section"))
+
+
+def split_after(page: Page, owner: str, lowers: Sequence[str]) -> list[Page]:
+    """
+    Add pages that begin at ``lowers`` between a page and the one that follows it.
+
+    In a transaction, as the owner of the section's lease; raises ``Busy`` without it.
+    """
+    positions = _positions(page, len(lowers))
+    return _create_pages(page.section, owner, lowers, positions)
+
+
+def _positions(page: Page, count: int) -> list[int]:
+    """Return ``count`` positions after ``page``, before the page that follows."""
+    siblings = pages().filter(section=page.section_id)
+    positions = siblings.values_list("position", flat=True)
+    # As it is now, under the lease: ``_spread`` may have moved it since it was read.
+    start = positions.get(pk=page.pk)
+    following = positions.filter(position__gt=start).order_by("position").first()
+    if following is None:
+        return [start + GAP * (index + 1) for index in range(count)]
+    step = (following - start) // (count + 1)
+    if step == 0:
+        _spread(page.section)
+        return _positions(page, count)
+    return [start + step * (index + 1) for index in range(count)]
+
+
+def _spread(section: Section) -> None:
+    """Make room again between the positions of all pages of ``section``."""
+    spread = list(ordered(section).only("pk", "position"))
+    # Upwards from behind the last one, so that no reader sees two orders mixed.
+    start = (spread[-1].position if spread else 0) + GAP
+    for index, page in enumerate(spread):
+        page.position = start + index * GAP
+    pages().bulk_update(spread, ["position"], batch_size=500)

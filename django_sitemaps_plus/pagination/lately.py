@@ -13,7 +13,7 @@ from django_sitemaps_plus.protocol.dates import moment
 from .queries import of_sections, pages, sections
 
 #: Days that are stored beside today.
-DAYS = 7
+_DAYS = 7
 
 
 def today() -> dt.date:
@@ -35,7 +35,7 @@ def _read(listed: object) -> dict[str, int]:
 def note_entries() -> None:
     """Store what each section of the site lists now; of a day its largest number."""
     day = today()
-    first = str(day - dt.timedelta(days=DAYS))
+    first = str(day - dt.timedelta(days=_DAYS))
     sums = pages().filter(of_sections()).order_by().values_list("section")
     totals = dict(sums.annotate(total=Sum("entries")))
     for pk, listed in sections().filter(pk__in=totals).values_list("pk", "listed"):
@@ -46,5 +46,5 @@ def note_entries() -> None:
 
 def most_listed(listed: object, since: float) -> int:
     """Return the most that a section listed in a week, on days after that of a time."""
-    first = max(str(today() - dt.timedelta(days=DAYS + 1)), str(_day_of(since)))
+    first = max(str(today() - dt.timedelta(days=_DAYS + 1)), str(_day_of(since)))
     return max((n for day, n in _read(listed).items() if day > first), default=0)

@@ -15,17 +15,19 @@ from django.db.models import F, Value
 from django.db.models.functions import Coalesce, Greatest
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.claims import Claimed, ClaimQuerySet, claim_of
 from django_sitemaps_plus.db import DatabaseTime
 from django_sitemaps_plus.prepared import Prepared, Slot, Step, run_all, update
 from django_sitemaps_plus.sitemaps.site_rows import (
+    Claimed,
+    ClaimQuerySet,
     SiteClaimQuerySet,
     SiteManager,
     SiteRow,
+    claim_of,
 )
 
 
-class SectionQuerySet(SiteClaimQuerySet["Section"]):  # type: ignore[override]  # a manager of each
+class SectionQuerySet(SiteClaimQuerySet["Section"]):  # type: ignore[override]  # as above
     """Changes of a section's state. Its claim is its lease."""
 
     def take_wait(self, pk: int, seconds: float) -> bool:

@@ -20,7 +20,7 @@ from django_sitemaps_plus.sitemaps.keys import Key
 #: Keys that are looked at together.
 CHUNK = 1_000
 #: Bounds that a database sorts at a time.
-BOUNDS = 500
+_BOUNDS = 500
 
 
 class DamagedError(Exception):
@@ -57,7 +57,7 @@ def _sorted_places(
 ) -> dict[str, int]:
     """Do the same in the rows' own database, some hundred bounds at a time."""
     places: dict[str, int] = {}
-    step = max(1, -(-len(lowers) // BOUNDS))
+    step = max(1, -(-len(lowers) // _BOUNDS))
     for start in range(0, len(keys), CHUNK):
         some = keys[start : start + CHUNK]
         coarse = _merged(key, database, some, lowers[::step])

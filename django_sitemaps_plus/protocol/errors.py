@@ -12,6 +12,7 @@ ValueError
 from __future__ import annotations
 
 import reprlib
+from typing import Final
 
 _repr = reprlib.Repr()
 _repr.maxstring = _repr.maxother = 80
@@ -61,3 +62,12 @@ def excerpt(value: object) -> str:
         return printable(_repr.repr(value))
     except Exception:  # an int of too many digits for Python, a __repr__ that raises
         return f"<{type(value).__name__}>"
+
+
+#: A page of it, here as a file of the repository.
+_PAGE: Final = "docs/{}.md"
+
+
+def page(name: str, anchor: str = "") -> str:
+    """Return where a page is, or a place on it."""
+    return _PAGE.format(name) + (anchor and f"#{anchor}")

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from .errors import EntryError, excerpt
 
-Kind = TypeVar("Kind")
+_Kind = TypeVar("_Kind")
 
 _DECIMAL = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,40})?")
 
@@ -19,7 +19,7 @@ def matches(value: object, pattern: re.Pattern[str]) -> bool:
     return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
-def one(value: object, kind: type[Kind], field: str) -> Kind:
+def one(value: object, kind: type[_Kind], field: str) -> _Kind:
     """Return the value; EntryError if it is not of its kind."""
     if not isinstance(value, kind):
         raise EntryError(f"{field} {excerpt(value)}: not of {kind.__name__}")
@@ -27,8 +27,8 @@ def one(value: object, kind: type[Kind], field: str) -> Kind:
 
 
 def several(
-    values: object, kind: type[Kind], field: str, most: int | None = None
-) -> list[Kind]:
+    values: object, kind: type[_Kind], field: str, most: int | None = None
+) -> list[_Kind]:
     """Return the values as a list.
 
     Raises:

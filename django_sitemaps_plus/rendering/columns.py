@@ -39,7 +39,7 @@ Pieces = tuple[Sequence[str], Sequence[Sequence[str]]]
 Media: TypeAlias = dict[str, Sequence[Any]]
 
 #: Reasons to omit a tag that are reported of a page, and what each begins with.
-MOST_OMITTED, OMITTED = 20, "listed without "
+_MOST_OMITTED, OMITTED = 20, "listed without "
 
 
 _ESCAPED = "&<>'\""
@@ -384,7 +384,7 @@ class Tally:
 
     def omit(self, label: str, reason: str) -> None:
         """Note that an entry lacks a tag that it can do without."""
-        if reason not in self.omitted and len(self.omitted) < MOST_OMITTED:
+        if reason not in self.omitted and len(self.omitted) < _MOST_OMITTED:
             self.omitted[reason] = BadRow(label, f"{OMITTED}{reason}")
 
     def see(self, text: str | None) -> None:

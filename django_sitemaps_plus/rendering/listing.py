@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
@@ -21,7 +21,7 @@ from django_sitemaps_plus.protocol.markup import escape
 Listing: TypeAlias = dict[bytes, bytes]
 
 #: What an entry begins and ends with.
-START, END = b"<url><loc>", b"</url>\n"
+START, _END = b"<url><loc>", b"</url>\n"
 #: Locations that are looked for one by one.
 _FEW = 20
 _LASTMOD = re.compile(rb"<lastmod>([^<]*)</lastmod>")
@@ -33,7 +33,7 @@ def listing_of(body: bytes) -> Listing:
     start = body.find(START)
     if start < 0:
         return {}
-    entries = body[start + len(START) : body.rindex(END)].split(END + START)
+    entries = body[start + len(START) : body.rindex(_END)].split(_END + START)
     # As pairs of a location and the rest.
     return dict([entry.split(b"</loc>", 1) for entry in entries])
 
@@ -49,7 +49,7 @@ def entries_of(text: bytes, locations: Collection[bytes]) -> Listing:
         # The last one, as in a listing.
         if (at := text.rfind(start)) >= 0:
             at += len(start)
-            found[location] = text[at : text.index(END, at)]
+            found[location] = text[at : text.index(_END, at)]
     return found
 
 
@@ -99,3 +99,64 @@ def fingerprint(rest: bytes, origin: str) -> str:
     """Return what tells an entry from one with other contents, whatever its origin."""
     neutral = rest.replace(ORIGIN_MARK.encode(), b"").replace(origin.encode(), b"")
     return hashlib.blake2b(neutral, digest_size=8).hexdigest()
+
+
+# Where two texts of entries differ
+#
+# Whoever wrote the new text knows it in blocks of some hundred entries. Each is held
+# against the former text where that stands; where they part, the first entry of a
+# later block is searched for. Only what lies between is taken apart into entries.
+
+#: Entries of one block of those into which a block that differs is cut.
+_BLOCK = 32
+#: Blocks in a row of which the former text has none, after which all the rest differs.
+_TRIES = 8
+
+
+def differing(former: bytes, blocks: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """
+    Yield the pairs of a former text and a new one that differ.
+
+    What lies between two pairs is the same in both, to the byte.
+    """
+    position, pending = 0, list[bytes]()
+    for block in blocks:
+        found = -1 if len(pending) > _TRIES else position
+        if 0 < len(pending) <= _TRIES:
+            # Where this block's first entry is, the former text goes on as the new.
+            found = former.find(block[: block.index(_END) + len(_END)], position)
+        if found < 0 or not former.startswith(block, found):
+            pending.append(block)
+            continue
+        if pending:
+            yield former[position:found], b"".join(pending)
+            pending.clear()
+        position = found + len(block)
+    if pending or position < len(former):
+        yield former[position:], b"".join(pending)
+
+
+def listings(
+    former: bytes, blocks: Sequence[bytes], asked: Iterable[bytes] = ()
+) -> tuple[Listing, Listing]:
+    """
+    Return what two texts list, as far as their entries differ.
+
+    Entries that are the same in both are left out of both, but those of ``asked``,
+    locations as they are written.
+    """
+    wanted = set(asked)
+    for part, changed in differing(former, blocks):
+        for old, new in differing(part, _finer(changed)):
+            unlike = listing_of(old).items() ^ listing_of(new).items()
+            wanted |= {item for item, _ in unlike}
+    return entries_of(former, wanted), entries_of(b"".join(blocks), wanted)
+
+
+def _finer(text: bytes) -> list[bytes]:
+    """Return a text in blocks of a few entries."""
+    entries = text.split(_END)[:-1]
+    return [
+        _END.join([*entries[start : start + _BLOCK], b""])
+        for start in range(0, len(entries), _BLOCK)
+    ]

@@ -51,7 +51,7 @@ from .statements import (
 )
 
 
-class DateText(Func):
+class _DateText(Func):
     """
     A date or a time as the database's own text, in UTC where it has a zone.
 
@@ -137,7 +137,7 @@ class RowPlan:
     ) -> Batch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
         columns, faults = self._converted(rows, attempt)
-        # That of the texts of ``DateText``.
+        # That of the texts of ``_DateText``.
         zone = dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
         return Batch(
             labels=rows_of(columns[: self.key_width]),
@@ -268,4 +268,4 @@ def _textual(
         form = "day"
     else:
         return expressions, "python"
-    return {**expressions, name: DateText(expressions[name])}, form
+    return {**expressions, name: _DateText(expressions[name])}, form

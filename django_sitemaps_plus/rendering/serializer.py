@@ -54,7 +54,7 @@ from .media_columns import as_list, as_record, bulk_images
 _MOST = {"images": MAX_IMAGES, "news": 1}
 
 #: Notes why an entry lacks a tag.
-Omit = Callable[[str], object]
+_Omit = Callable[[str], object]
 
 
 def _marked(location: str) -> str:
@@ -229,7 +229,7 @@ class Serializer:
             texts.append("".join([text for text, _ in entries]))
         return texts
 
-    def _item(self, batch: Batch, index: int, omit: Omit) -> tuple[str, str | None]:
+    def _item(self, batch: Batch, index: int, omit: _Omit) -> tuple[str, str | None]:
         """Return one item's entries and its lastmod; raise an error if it is bad."""
         paths = {
             language: column.exact(index, self.origin)
@@ -266,7 +266,9 @@ class Serializer:
         ]
         return "".join(entries), lastmod
 
-    def _tag(self, name: str, xml: Callable[[Any], str], value: Any, omit: Omit) -> str:
+    def _tag(
+        self, name: str, xml: Callable[[Any], str], value: Any, omit: _Omit
+    ) -> str:
         """Return a tag of an attribute; "" if its value is illegal."""
         try:
             if isinstance(value, Failed):
@@ -278,7 +280,7 @@ class Serializer:
             self._omit(name, error, omit)
             return ""
 
-    def _omit(self, name: str, error: Exception, omit: Omit) -> None:
+    def _omit(self, name: str, error: Exception, omit: _Omit) -> None:
         """Note why an entry lacks a tag of an attribute."""
         if self.raises:
             raise error
@@ -302,7 +304,7 @@ class Serializer:
         path = link.removeprefix(str(self.origin))
         return _marked(path) if path.startswith("/") else link
 
-    def _media(self, media: Media | None, index: int, path: str, omit: Omit) -> str:
+    def _media(self, media: Media | None, index: int, path: str, omit: _Omit) -> str:
         if media is None:
             return ""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
+from urllib.parse import quote
 
 from django.db import Error as DatabaseError
 
@@ -33,7 +34,7 @@ from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import SiteAddress
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.freshness import (
     PageState,
@@ -303,3 +304,15 @@ def joined(parts: Sequence[tuple[Listed, Document]]) -> Document | None:
         own = sum(document.entries for _, document in group)
         fits = fits and own <= source.most_in_one_file
     return whole if fits else None
+
+
+def document_at(path: str) -> str:
+    """Return the name of the document at a path: of both, the file and its twin."""
+    return path[path.rfind("/") + 1 :].removesuffix(".gz")
+
+
+def cache_tag(document: str, site: str = "") -> str:
+    """Return a document's cache tag: of one of ``SITES``, or of the current site."""
+    name = site or Site.current().name
+    # Visible ASCII, as all caches take it.
+    return quote(f"{name}/{document}" if name else document)

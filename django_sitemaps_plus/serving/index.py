@@ -48,6 +48,7 @@ from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import IndexWriter, index_header, sitemap_xml
 from django_sitemaps_plus.rendering.columns import latest_believed
 from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.news import separate_news
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
@@ -61,7 +62,6 @@ from .documents import (
     joined,
     page_or_former,
 )
-from .extra import extra_sitemaps
 from .listed import Listed, Listing, listed
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -224,7 +224,7 @@ def index_bytes(
     return b"".join(chunks)
 
 
-def joined_index(written: bytes, count: int, stylesheet: str) -> bytes:
+def _joined_index(written: bytes, count: int, stylesheet: str) -> bytes:
     """Return an index of sitemaps whose XML is ready; raises as ``index_bytes``."""
     chunks: list[bytes] = []
     writer = IndexWriter(chunks.append, header=index_header(stylesheet=stylesheet))
@@ -233,7 +233,7 @@ def joined_index(written: bytes, count: int, stylesheet: str) -> bytes:
     return b"".join(chunks)
 
 
-def parts(listed_pages: Sequence[Listed | str]) -> int:
+def _parts(listed_pages: Sequence[Listed | str]) -> int:
     """Return how many index files these pages need."""
     return max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES))
 
@@ -296,12 +296,12 @@ def document_of(
     listed_pages: list[Listed | str] = [*listing.indexed, *further, *extra]
     if unusable and not listed_pages:
         raise _nothing_of(unusable)
-    if not 1 <= part <= parts(listed_pages):
+    if not 1 <= part <= _parts(listed_pages):
         return None
     chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     # At most so many as an index may have; together they are some megabytes.
     written = "".join(_written(chosen, site)).encode()
-    return document(joined_index(written, len(chosen), stylesheet()))
+    return document(_joined_index(written, len(chosen), stylesheet()))
 
 
 def _is_divided(item: Listed, document: Document) -> bool:
@@ -417,3 +417,34 @@ def _remember(name: str, listing: Listing, *, is_index: bool) -> None:
     row_of(name)
     sections().filter(name=name).update(is_index=is_index)
     listing.is_index = is_index
+
+
+def extra_sitemaps(site: SiteAddress, *, in_index: bool) -> list[str]:
+    """
+    Return the addresses of ``EXTRA_SITEMAPS`` that the index lists, or robots.txt.
+
+    An index may list sitemaps of its own host, in its folder.
+    https://www.sitemaps.org/protocol.html#index
+    """
+    found = []
+    for extra in get_settings().extra_sitemaps:
+        url = resolve(extra.url, str(site.origin))
+        if (extra.in_index and may_be_in_index(url, site)) is in_index:
+            found.append(url)
+    return found
+
+
+def may_be_in_index(url: str, site: SiteAddress) -> bool:
+    """Return whether the index of a site may list a sitemap."""
+    return url.startswith(f"{site.origin}{site.folder}")
+
+
+def why_unusable(name: str) -> str:
+    """Return why a registered section cannot be used; empty if it can."""
+    try:
+        definition(source(name))
+    except ConfigurationError as error:
+        return str(error)
+    except Exception as error:  # items() may raise whatever it likes
+        return describe(error)
+    return ""

@@ -24,7 +24,7 @@ from django_sitemaps_plus.protocol.dates import LATEST
 if TYPE_CHECKING:
     from .documents import Document
 
-Response = TypeVar("Response", bound=HttpResponseBase)
+_Response = TypeVar("_Response", bound=HttpResponseBase)
 
 #: Search engines do not list the file itself.
 ROBOTS_TAG = "noindex, noodp, noarchive"
@@ -90,7 +90,7 @@ def _with_headers(
     if not gz:
         response.headers["Vary"] = "Accept-Encoding"
     response.headers["X-Robots-Tag"] = ROBOTS_TAG
-    return in_one_language(response)
+    return _in_one_language(response)
 
 
 _http_date = lru_cache(maxsize=1024)(http_date)
@@ -110,7 +110,7 @@ class _Headers(ResponseHeaders):
         super().__setitem__(key, value)
 
 
-def in_one_language(response: Response) -> Response:
+def _in_one_language(response: _Response) -> _Response:
     """
     Keep ``Vary: Accept-Language`` from a response that depends on no language.
 
@@ -174,7 +174,7 @@ def file_response(text: str, kind: str) -> HttpResponse:
     """Return a file that is not a sitemap."""
     response = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
     cache_control(response)
-    return in_one_language(response)
+    return _in_one_language(response)
 
 
 #: Seconds after which a client may ask again for what cannot be built.

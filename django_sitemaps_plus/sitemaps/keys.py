@@ -39,7 +39,7 @@ KeyValue = tuple[Any, ...]
 _OPERATORS = {"gte": ">=", "gt": ">", "lt": "<"}
 
 
-class RowComparison(Func):
+class _RowComparison(Func):
     """
     ``(a, b) >= (1, 2)``: a comparison of rows, for which an index on both is used.
 
@@ -187,7 +187,7 @@ class Key:
         if len(self.fields) == 1:
             return Q(**{f"{self.names[0]}__{operator}": value[0]})
         if vendor == "sqlite" and django.VERSION < (6, 0):
-            return Q(RowComparison(self.fields, _OPERATORS[operator], value))
+            return Q(_RowComparison(self.fields, _OPERATORS[operator], value))
         if vendor != "mysql":
             return Q(**{f"pk__{operator}": value})
         strict = operator.removesuffix("e")

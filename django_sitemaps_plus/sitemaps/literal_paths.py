@@ -22,7 +22,7 @@ from django_sitemaps_plus.protocol.locations import refuse_ambiguous
 from .url_patterns import Form, Param, split_template
 
 #: The placeholder that stands for the entry's language, unless a value is given.
-LANGUAGE = "language"
+_LANGUAGE = "language"
 #: What each value must be, as with ``<str:name>`` in a URL pattern.
 _VALUE = "([^/]+)"
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
@@ -62,7 +62,7 @@ def _form(path: str, given: tuple[Param, ...], language: str) -> PathForm:
     _compare({name for _, name in fields if name}, given)
     template, regex = "", "^"
     for literal, name in fields:
-        if name == LANGUAGE and name not in given:
+        if name == _LANGUAGE and name not in given:
             literal, name = literal + language, ""
         template += literal.replace("%", "%%") + (f"%({name})s" if name else "")
         regex += re.escape(literal) + (_VALUE if name else "")
@@ -71,7 +71,9 @@ def _form(path: str, given: tuple[Param, ...], language: str) -> PathForm:
 
 def follows_language(path: str, given: tuple[Param, ...]) -> bool:
     """Return whether a valid path has the entry's language in it."""
-    return LANGUAGE not in given and any(name == LANGUAGE for _, name in _fields(path))
+    return _LANGUAGE not in given and any(
+        name == _LANGUAGE for _, name in _fields(path)
+    )
 
 
 def values_of(path: str, given: tuple[Param, ...], url: str) -> dict[Param, str]:
@@ -125,7 +127,7 @@ def _compare(names: set[str], given: tuple[Param, ...]) -> None:
             listed = ", ".join(f"{{{name}}}" for name in sorted(names)) or "none"
             hint = f"Write {{{param}}} into the path, or remove {param}"
             _refuse(f"there is no placeholder for {param} (there is {listed})", hint)
-    for name in sorted(names.difference(map(str, given), {LANGUAGE})):
+    for name in sorted(names.difference(map(str, given), {_LANGUAGE})):
         hint = f'Name the column, for example {name}=F("{name}")'
         _refuse(f"the placeholder {{{name}}} has no value", hint)
 

@@ -22,7 +22,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 
 from .site import Site
 
-SitemapType = TypeVar("SitemapType", bound=type)
+_SitemapType = TypeVar("_SitemapType", bound=type)
 
 #: A sitemap of contrib's or of ours. Contrib's hooks (``_get``, ``_location``, …)
 #: are in no stubs.
@@ -294,18 +294,18 @@ registry = Registry()
 
 
 @overload
-def register(sitemap: SitemapType, /) -> SitemapType: ...
+def register(sitemap: _SitemapType, /) -> _SitemapType: ...
 
 
 @overload
 def register(
     *, name: str | None = None, site: str = ""
-) -> Callable[[SitemapType], SitemapType]: ...
+) -> Callable[[_SitemapType], _SitemapType]: ...
 
 
 def register(
-    sitemap: SitemapType | None = None, /, *, name: str | None = None, site: str = ""
-) -> SitemapType | Callable[[SitemapType], SitemapType]:
+    sitemap: _SitemapType | None = None, /, *, name: str | None = None, site: str = ""
+) -> _SitemapType | Callable[[_SitemapType], _SitemapType]:
     """
     Register a sitemap class as a section of the site.
 
@@ -318,7 +318,7 @@ def register(
     taken or cannot be part of an address.
     """
 
-    def decorate(cls: SitemapType) -> SitemapType:
+    def decorate(cls: _SitemapType) -> _SitemapType:
         _refuse_others(cls)
         registry.add(name or _default_name(cls), cls, site)
         return cls

@@ -19,7 +19,7 @@ from django_sitemaps_plus.rendering.serializer import describe
 logger = logging.getLogger("django_sitemaps_plus")
 
 #: How many bad rows are stored for the report.
-SHOWN = 20
+_SHOWN = 20
 
 
 def allowed_bad(rows: int) -> int:
@@ -102,15 +102,15 @@ def formerly_bad(pages: Iterable[Page]) -> frozenset[str]:
 
 def shown(bad: Sequence[BadRow]) -> list[list[str]]:
     """Return the first bad rows as ``Page.problems`` has them."""
-    return [[row.label, row.reason] for row in bad[:SHOWN]]
+    return [[row.label, row.reason] for row in bad[:_SHOWN]]
 
 
 def log_bad(name: str, tally: Tally) -> None:
     """Log the rows of a section that were left out, and those that lack a tag."""
     bad = tally.bad
-    for row in bad[:SHOWN]:
+    for row in bad[:_SHOWN]:
         logger.warning("Section %r, row %s left out: %s", name, row.label, row.reason)
-    if len(bad) > SHOWN:
-        logger.warning("Section %r: %d more rows left out.", name, len(bad) - SHOWN)
+    if len(bad) > _SHOWN:
+        logger.warning("Section %r: %d more rows left out.", name, len(bad) - _SHOWN)
     for row in tally.omitted.values():
         logger.warning("Section %r, row %s: %s", name, row.label, row.reason)

@@ -65,14 +65,14 @@ class PageState(NamedTuple):
     waits: bool
 
 
-P = TypeVar("P", Page, PageState)
+_P = TypeVar("_P", Page, PageState)
 
 
 @dataclass(frozen=True)
-class Served(Generic[P]):
+class Served(Generic[_P]):
     """A page's bytes, ready to be sent."""
 
-    page: P
+    page: _P
     stored: StoredBytes
     checksum: str
     #: Since when they are served, in seconds since the epoch; None if they are not

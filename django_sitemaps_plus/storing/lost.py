@@ -42,7 +42,7 @@ from . import storage
 from .storage import StoredBytes
 
 #: Changes that are looked at together; a page with more is rebuilt without a look.
-MOST = 500
+_MOST = 500
 #: What is reported of a row that is not listed.
 NOTHING = "[]"
 
@@ -57,11 +57,11 @@ class Unclear(NamedTuple):
 
 
 def unclear_changes(sources: Iterable[SectionSource]) -> list[Unclear]:
-    """Return the first of these changes of some sections, ``MOST`` at a time."""
+    """Return the first of these changes of some sections, ``_MOST`` at a time."""
     names = [source.name for source in sources if source.key is not None]
     rows = changes().filter(section__in=names, loses_url=None).order_by("pk")
     reported = rows.exclude(page=None).exclude(reported_at=None)
-    return [Unclear(*row) for row in reported.values_list(*Unclear._fields)[:MOST]]
+    return [Unclear(*row) for row in reported.values_list(*Unclear._fields)[:_MOST]]
 
 
 def look(sources: Iterable[SectionSource], unclear: Sequence[Unclear]) -> None:
@@ -140,8 +140,8 @@ def _lists_all(source: SectionSource, page: Page) -> bool:
     if not is_current or is_outdated(page.section, current.digest):
         return False
     rows = changes(source.name).filter(page=page.number).order_by("pk")
-    waiting = list(rows.values_list("key", "reported")[: MOST + 1])
-    if len(waiting) > MOST:
+    waiting = list(rows.values_list("key", "reported")[: _MOST + 1])
+    if len(waiting) > _MOST:
         return False
     last = dict(waiting)
     told = [key for key, said in waiting if said not in (None, NOTHING)]

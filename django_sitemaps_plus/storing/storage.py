@@ -32,9 +32,8 @@ from django_sitemaps_plus.prepared import (
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .compression import crc32
 from .models import PageFile
-from .segments import Segment, segment_of
+from .segments import Segment, crc32, segment_of
 from .stylesheet import stylesheet
 
 #: Bytes of one piece on MySQL, which refuses packets above a size that is often 16 MB,

@@ -16,9 +16,8 @@ from django.db.models import F
 from django_sitemaps_plus import pagination
 from django_sitemaps_plus.changes import assignment
 from django_sitemaps_plus.models import Change, Page, Section
-from django_sitemaps_plus.pagination.bounds import KeyRange, fill
+from django_sitemaps_plus.pagination.bounds import KeyRange, fill, split_after
 from django_sitemaps_plus.pagination.queries import lease, ordered
-from django_sitemaps_plus.pagination.splits import split_after
 from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
 from tests.support.ledger_kinds import KINDS, Kind

@@ -9,7 +9,7 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps_plus import Route, Sitemap
-from django_sitemaps_plus.checks.leaving_out import check_settings_patterns
+from django_sitemaps_plus.checks.attributes import check_settings_patterns
 from django_sitemaps_plus.checks.sections import check_sections
 from tests.conftest import Register
 from tests.support.helpers import ArticleSitemap

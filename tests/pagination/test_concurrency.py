@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus.building import pages
 from django_sitemaps_plus.models import Page, Section
-from django_sitemaps_plus.pagination import splits
+from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import WAIT, section_row
 from tests.support.helpers import PagesSitemap
@@ -137,7 +137,7 @@ MEANWHILE: dict[str, Callable[[Site], Any]] = {
         site.insert(MORE),
         other_builder(site),
     ),
-    "positions move": lambda site: splits._spread(Section.objects.get(name="site")),
+    "positions move": lambda site: bounds._spread(Section.objects.get(name="site")),
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 from django_sitemaps_plus.building import pages
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.models import Section
-from django_sitemaps_plus.pagination import bounds, splits
+from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.queries import upper_of
 from django_sitemaps_plus.sitemaps import sections
 from tests.support.helpers import settle
@@ -84,13 +84,12 @@ def test_room_between_positions_never_runs_out(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keys that only get smaller split the first page, again and again."""
-    for module in (bounds, splits):
-        monkeypatch.setattr(module, "GAP", 1 << 6)
+    monkeypatch.setattr(bounds, "GAP", 1 << 6)
     site = Site(register, limit=2)
     site.insert([1000, 1001, 1002])
     site.crawl()
     edge = site.pages()[-1]
-    halvings = splits.GAP.bit_length()
+    halvings = bounds.GAP.bit_length()
     for number in range(900, 900 - 2 * halvings, -1):
         site.insert([number])
         age(verified=True)
@@ -109,7 +108,7 @@ def test_a_page_read_before_positions_moved_is_still_itself(
     site.insert(range(0, 270, 10))
     site.crawl()
     read = site.page(2)
-    splits._spread(read.section)
+    bounds._spread(read.section)
     assert upper_of(read) == '["180"]'
     site.insert(range(91, 94))
     pages.build(site.source, read, place())

@@ -5,8 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps_plus.rendering.differences import differing, listings
-from django_sitemaps_plus.rendering.listing import Listing, listing_of
+from django_sitemaps_plus.rendering.listing import (
+    Listing,
+    differing,
+    listing_of,
+    listings,
+)
 
 #: Few locations and contents, so that entries repeat and move; some begin alike.
 entries = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 1)), max_size=120)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps_plus.storing import compression
+from django_sitemaps_plus.storing import segments
 from django_sitemaps_plus.storing.segments import (
     Segment,
     SegmentWriter,
@@ -54,14 +54,14 @@ def test_the_crc_of_two_texts_follows_from_theirs(first: bytes, second: bytes) -
     """Without isal too, whose function for it Python's zlib has not got."""
     expected = zlib.crc32(first + second)
     given = zlib.crc32(first), zlib.crc32(second), len(second)
-    assert compression.combine_slowly(*given) == expected
-    assert compression.crc32_combine(*given) == expected
+    assert segments.combine_slowly(*given) == expected
+    assert segments.crc32_combine(*given) == expected
 
 
 def test_the_crc_follows_from_long_texts() -> None:
     first, second = b"a" * 70_001, b"b" * 5_000_003
     given = zlib.crc32(first), zlib.crc32(second), len(second)
-    assert compression.combine_slowly(*given) == zlib.crc32(first + second)
+    assert segments.combine_slowly(*given) == zlib.crc32(first + second)
 
 
 def many() -> tuple[bytes, bytes]:

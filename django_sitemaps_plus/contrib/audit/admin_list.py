@@ -19,14 +19,14 @@ from .models import Finding
 from .queries import newest_findings, url_digest
 
 #: Stands in an address for the mode in which nothing is fetched.
-NOTHING = "-"
+_NOTHING = "-"
 
 
 def _title(kind: str) -> str:
     return known()[kind].translated_title if kind in known() else kind
 
 
-def filters(base: Any, display: Any) -> list[type[Any]]:
+def _filters(base: Any, display: Any) -> list[type[Any]]:
     """Return the filters: by section, kind, level and mode."""
 
     class KindFilter(base.FieldFilter):  # type: ignore[misc]  # a base that is given
@@ -59,11 +59,11 @@ def filters(base: Any, display: Any) -> list[type[Any]]:
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[Any]:
             """Return the modes."""
-            return [(str(mode) or NOTHING, word) for mode, word in MODES.items()]
+            return [(str(mode) or _NOTHING, word) for mode, word in MODES.items()]
 
         def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
             """Narrow the list down."""
-            if self.value() == NOTHING:
+            if self.value() == _NOTHING:
                 return queryset.filter(audit__fetched="")
             return super().queryset(request, queryset)
 
@@ -79,7 +79,7 @@ def finding_admin(base: Any, display: Any) -> type[Any]:
         rows = staticmethod(newest_findings)
         list_display = ("what", "address", "where", "text", "found_ago")
         list_display_links = ("what",)
-        list_filter = filters(base, display)
+        list_filter = _filters(base, display)
         list_select_related = ("audit",)
         search_fields = ("url",)
         ordering = ("-pk",)

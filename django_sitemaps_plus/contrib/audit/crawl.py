@@ -22,7 +22,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError, SitemapsPlusErro
 from django_sitemaps_plus.protocol.robots import sitemaps_of
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import Document, page_or_former
-from django_sitemaps_plus.serving.extra import extra_sitemaps
+from django_sitemaps_plus.serving.index import extra_sitemaps
 from django_sitemaps_plus.serving.listed import listed
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress

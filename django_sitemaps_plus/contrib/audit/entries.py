@@ -111,7 +111,7 @@ class Batch(NamedTuple):
 
 def batches_of_page(body: bytes) -> Iterator[Batch]:
     """Yield the entries of a page that this package wrote."""
-    every = parts_of(body)
+    every = _parts_of(body)
     for start in range(0, len(every), AT_ONCE):
         parts = every[start : start + AT_ONCE]
         urls, lastmods, _, _, links, media = zip(*parts, strict=True)
@@ -137,7 +137,7 @@ def batches_of(entries: Iterator[Entry]) -> Iterator[Batch]:
 
 def entries_of_page(body: bytes) -> Iterator[Entry]:
     """Yield the entries of a page that this package wrote."""
-    return map(_entry, parts_of(body))
+    return map(_entry, _parts_of(body))
 
 
 def _entry_at(parts: Sequence[_Part], number: int) -> Entry:
@@ -328,6 +328,6 @@ class _Parser:
         self._depth -= 1
 
 
-def parts_of(body: bytes) -> list[tuple[str, str, str, str, str, str]]:
+def _parts_of(body: bytes) -> list[tuple[str, str, str, str, str, str]]:
     """Return location, lastmod, changefreq, priority, links and media of each entry."""
     return _ENTRY.findall(body.decode())

@@ -17,7 +17,7 @@ from typing import Final
 from django.utils import translation
 
 from django_sitemaps_plus.health import levels
-from django_sitemaps_plus.protocol.documentation import page
+from django_sitemaps_plus.protocol.errors import page
 
 #: The levels of what is found, the gravest first.
 ERROR, WARNING = LEVELS = levels.ERROR, levels.WARNING

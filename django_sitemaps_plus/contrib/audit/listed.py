@@ -17,7 +17,7 @@ from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ordered, pages, sections
 from django_sitemaps_plus.rendering.columns import OMITTED
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import storage

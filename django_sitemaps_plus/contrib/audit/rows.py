@@ -30,7 +30,7 @@ from .models import Finding
 from .rules.lastmods import ENOUGH
 
 #: Pages whose rows are read again to name those that list a URL.
-MOST_PAGES = 20
+_MOST_PAGES = 20
 #: Rows of a section whose lastmods the next audit looks at again.
 REMEMBERED = 100
 #: Rows of a page that are read again to see whether their lastmods move.
@@ -62,7 +62,7 @@ def set_places(
         if one.page in pages and bool(one.url) != bool(one.row):
             by = wanted.setdefault(one.page, {})
             by.setdefault(one.url or one.row, []).append(one)
-    for name, some in islice(wanted.items(), MOST_PAGES):
+    for name, some in islice(wanted.items(), _MOST_PAGES):
         page = pages[name]
         source = sources[page.section.name]
         for label, lastmods in rows_of_page(source, page, site):

@@ -12,8 +12,8 @@ from django.conf import settings as django_settings
 
 from django_sitemaps_plus.building.build import Progress
 from django_sitemaps_plus.protocol.robots import Group, read
-from django_sitemaps_plus.serving.robots_rules import rules
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
+from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.attributes import entries_per_item
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source

@@ -9,7 +9,7 @@ from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.health.status import Sums, sums
 from django_sitemaps_plus.health.unlooked import is_audited
 from django_sitemaps_plus.pagination.queries import pages
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     is_ready_made,
@@ -19,7 +19,7 @@ from django_sitemaps_plus.sitemaps.sections import (
 from django_sitemaps_plus.storing.bad_rows import noted
 
 #: How many bad rows, and pages with an error, are shown.
-SHOWN = 5
+_SHOWN = 5
 
 
 @dataclass
@@ -89,12 +89,12 @@ def _add_stored(found: SectionState, row: Sums) -> None:
     rows = pages().filter(section=row.pk).order_by("position")
     if row.bad:
         listed = rows.exclude(problems=[]).values_list("problems", flat=True)
-        for problems in listed[:SHOWN]:
+        for problems in listed[:_SHOWN]:
             found.problems += noted(problems)
-        del found.problems[SHOWN:]
+        del found.problems[_SHOWN:]
     if row.wrong:
         errors = rows.exclude(error="").values_list("error", flat=True)
-        found.errors += errors[:SHOWN]
+        found.errors += errors[:_SHOWN]
 
 
 def _next(source: SectionSource, found: SectionState) -> str:

@@ -39,13 +39,13 @@ from django.utils.translation import get_language_from_path
 
 from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.building.page_writer import raises
+from django_sitemaps_plus.contrib_views import is_own
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
 from django_sitemaps_plus.rendering.columns import BadRow, Batch
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.classes import Sitemap
-from django_sitemaps_plus.sitemaps.contrib_templates import is_own
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import (

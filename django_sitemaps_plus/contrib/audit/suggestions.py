@@ -153,7 +153,7 @@ class _Suggester:
             below = mro[: mro.index(type(self.source.sitemap))]
             replaced = {name for cls in below for name in vars(cls)}
             codes = {k: code for k, code in codes.items() if k not in replaced}
-            for rows, wrong in compared(one, codes, self.site):
+            for rows, wrong in _compared(one, codes, self.site):
                 self.advice.rows += rows
                 self.progress(self.advice.rows, total)
                 if wrong:
@@ -171,7 +171,7 @@ class _Suggester:
         for one in self.sharing:
             for language in free:
                 codes = {**lines, "i18n": "True", "languages": f"[{literal(language)}]"}
-                if not next(compared(one, codes, self.site), (0, ""))[1]:
+                if not next(_compared(one, codes, self.site), (0, ""))[1]:
                     used.append(codes)
                     free.remove(language)
                     break
@@ -181,7 +181,7 @@ class _Suggester:
         return {"i18n": "True", **({"languages": f"[{kept}]"} if free else {}), **lines}
 
 
-def compared(
+def _compared(
     source: SectionSource, lines: Mapping[str, str], site: SiteAddress
 ) -> Iterator[tuple[int, str]]:
     """Yield how many rows were compared, and how the first that differs does so."""

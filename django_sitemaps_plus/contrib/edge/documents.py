@@ -19,7 +19,7 @@ from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.outbox import Notice, locked, put
 from django_sitemaps_plus.engines.base import DOCUMENTS
-from django_sitemaps_plus.serving.tags import tag_of
+from django_sitemaps_plus.serving.documents import cache_tag
 from django_sitemaps_plus.signals import changes_written, send
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
@@ -128,7 +128,7 @@ def _send(names: Sequence[str], until: float, site: SiteAddress) -> None:
         documents_changed,
         sender=None,
         urls=[url for name in names for url in urls_of(name, site)],
-        tags=[tag_of(name) for name in names],
+        tags=[cache_tag(name) for name in names],
     )
     mine = announced().filter(document__in=list(names), announce_at=until)
     if not is_taken:

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from django.db import models
 
-from django_sitemaps_plus.claims import Claimed
 from django_sitemaps_plus.sitemaps.site_rows import (
+    Claimed,
     SiteClaimQuerySet,
     SiteManager,
     SiteRow,

@@ -65,11 +65,11 @@ logger = logging.getLogger("django_sitemaps_plus")
 _TEXT = "text/plain; charset=utf-8"
 
 #: Seconds for which a file stays that no index names any more.
-KEEP = 86_400.0
+_KEEP = 86_400.0
 #: Files of which one statement notes that they are about to be put.
-CHUNK = 50
+_CHUNK = 50
 #: Failures in a row after which a storage is left alone for a while, in seconds.
-FAILURES, AGAIN = 3, 60.0
+_FAILURES, _AGAIN = 3, 60.0
 
 
 @dataclass
@@ -134,7 +134,7 @@ def publish(
     try:
         run.run()
     finally:
-        again = min(options.every, AGAIN) if run.done.errors else options.every
+        again = min(options.every, _AGAIN) if run.done.errors else options.every
         lease.give_back(0.0 if run.done.is_cut_short else again)
     for error in run.done.errors:
         logger.error("Not all files were published: %s", error)
@@ -394,8 +394,8 @@ class _Run:
     def _put(self, found: Iterable[_File]) -> None:
         """Put those files that are not as they should be."""
         changed = [file for file in found if self._differs(file)]
-        for start in range(0, len(changed), CHUNK):
-            some = changed[start : start + CHUNK]
+        for start in range(0, len(changed), _CHUNK):
+            some = changed[start : start + _CHUNK]
             self._begin([file.name for file in some])
             for file in some:
                 if self._is_stopping():
@@ -411,7 +411,7 @@ class _Run:
     def _is_stopping(self) -> bool:
         if self.is_over() or not self.lease.renew():
             self.done.is_cut_short = True
-        return self.done.is_cut_short or self._failures >= FAILURES
+        return self.done.is_cut_short or self._failures >= _FAILURES
 
     def _begin(self, names: Sequence[str]) -> None:
         """Note that what is stored is not known now: a put may be cut off."""
@@ -453,7 +453,7 @@ class _Run:
         new = [row.pk for row in gone if not row.gone_since]
         if new:
             files().filter(pk__in=new).update(gone_since=now)
-        old = [row for row in gone if 0 < row.gone_since < now - KEEP]
+        old = [row for row in gone if 0 < row.gone_since < now - _KEEP]
         if old:
             self._begin([row.name for row in old])
         for row in old:

@@ -16,11 +16,11 @@ from django_sitemaps_plus import hooks
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.queries import of_sections, pages
 from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
-from django_sitemaps_plus.serving.extra import extra_sitemaps
 from django_sitemaps_plus.serving.index import (
     address,
     all_sources,
     document_of,
+    extra_sitemaps,
     with_ending,
 )
 from django_sitemaps_plus.sitemaps.registry import registry

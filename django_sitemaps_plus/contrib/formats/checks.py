@@ -14,7 +14,7 @@ from django_sitemaps_plus.conf import NAME, app_settings, get_settings
 from django_sitemaps_plus.delivery import engines
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health.answering import resolved
-from django_sitemaps_plus.serving.robots_rules import rules
+from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 

@@ -15,11 +15,11 @@ from django_sitemaps_plus.hooks import Derived
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.serving.documents import Document
-from django_sitemaps_plus.serving.extra import extra_sitemaps
+from django_sitemaps_plus.serving.index import extra_sitemaps
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing.segments import Segment, segment_of
 
-TEXT: Final = "text/plain; charset=utf-8"
+_TEXT: Final = "text/plain; charset=utf-8"
 
 #: Of what XML escapes, these may be in a URL: the others are percent-encoded. The
 #: ampersand comes last, or "&amp;apos;" would be unescaped twice.
@@ -29,7 +29,7 @@ _LISTED = re.compile(rb"(?<=<loc>)([^<]*)\.xml(?=(?:\.gz)?</loc>)")
 
 def derived_of(site: SiteAddress) -> dict[str, Derived]:
     """Return how text files are derived from sitemaps, by their ending."""
-    return {"txt": Derived(TEXT, partial(_as_text, site=site))}
+    return {"txt": Derived(_TEXT, partial(_as_text, site=site))}
 
 
 def _as_text(document: Document, site: SiteAddress) -> Document:
@@ -40,7 +40,7 @@ def _as_text(document: Document, site: SiteAddress) -> Document:
     if document.media is None:
         return _index_of_texts(document, site)
     segments = tuple(map(text_segment, document.segments))
-    return replace(document, segments=segments, media=None, content_type=TEXT)
+    return replace(document, segments=segments, media=None, content_type=_TEXT)
 
 
 def _index_of_texts(document: Document, site: SiteAddress) -> Document:

@@ -9,7 +9,7 @@ from django_sitemaps_plus.serving.responses import (
     file_response,
     send,
 )
-from django_sitemaps_plus.serving.robots_rules import rules
+from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
 from django_sitemaps_plus.views import file_view, sitemap_view

@@ -26,12 +26,12 @@ from django_sitemaps_plus.sitemaps.site import Site
 from .models import DailyCount
 
 Topic = DailyCount.Topic
-Row = TypeVar("Row", bound=Model)
+_Row = TypeVar("_Row", bound=Model)
 #: A named tuple of columns.
-RowName = TypeVar("RowName", bound=Any)
+_RowName = TypeVar("_RowName", bound=Any)
 
 #: Days for which counts are stored.
-KEEP = 92
+_KEEP = 92
 #: Rows of one statement.
 _ROWS = 500
 
@@ -75,9 +75,9 @@ def _write_some(day: dt.date, some: Mapping[Name, int], *, is_sum: bool) -> None
 
 
 def write_named(
-    rows: QuerySet[Row],
-    values: Mapping[RowName, Mapping[str, Any]],
-    new: Callable[[RowName], Row],
+    rows: QuerySet[_Row],
+    values: Mapping[_RowName, Mapping[str, Any]],
+    new: Callable[[_RowName], _Row],
 ) -> None:
     """
     Update rows by the names that some columns give them; in one transaction.
@@ -90,7 +90,7 @@ def write_named(
         for column in kind._fields
     }
 
-    def stored() -> dict[RowName, Any]:
+    def stored() -> dict[_RowName, Any]:
         found = rows.filter(**named).values_list("pk", *kind._fields)
         pks = {kind(*name): pk for pk, *name in found}
         return {name: pks[name] for name in values if name in pks}
@@ -126,6 +126,6 @@ def count_entries() -> None:
 
 
 def prune() -> int:
-    """Delete the site's counts that are older than ``KEEP`` days; return how many."""
-    before = today() - dt.timedelta(days=KEEP)
+    """Delete the site's counts that are older than ``_KEEP`` days; return how many."""
+    before = today() - dt.timedelta(days=_KEEP)
     return DailyCount.objects.on_site().filter(day__lt=before).delete()[0]

@@ -15,7 +15,7 @@ from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.health import status
 from django_sitemaps_plus.health.alerts import unreported
 from django_sitemaps_plus.health.engines import EngineHealth, Health, all_engines
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 

@@ -25,7 +25,7 @@ from django.db.models.functions import Greatest
 from django_sitemaps_plus.contrib.insight.crawlers import crawler_of
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.engines.base import OURS
-from django_sitemaps_plus.serving.tags import document_at
+from django_sitemaps_plus.serving.documents import document_at
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -40,9 +40,9 @@ EVERY = 60.0
 MOST_WAITING = 20_000
 #: The most rows that are stored of a site, and the days for which one is stored after
 #: the last read.
-MOST_STORED, KEEP = 50_000, 92
+MOST_STORED, _KEEP = 50_000, 92
 #: Sitemaps that one transaction writes.
-CHUNK = 200
+_CHUNK = 200
 
 
 class _Key(NamedTuple):
@@ -139,7 +139,7 @@ def reads() -> QuerySet[Read]:
 def prune() -> int:
     """Delete what is old of the site, and what is too much; return how many rows."""
     found = reads()
-    deleted = found.filter(last_at__lt=time.time() - KEEP * 86_400).delete()[0]
+    deleted = found.filter(last_at__lt=time.time() - _KEEP * 86_400).delete()[0]
     newest_first = found.order_by("-last_at").values_list("last_at", flat=True)
     for last_at in newest_first[MOST_STORED : MOST_STORED + 1]:
         deleted += found.filter(last_at__lte=last_at).delete()[0]
@@ -160,7 +160,7 @@ def _some(rest: Mapping[_Key, _Counted]) -> Sequence[_Key]:
     ordered = sorted(rest)
     site = ordered[0].site
     documents = list(dict.fromkeys(key.document for key in ordered if key.site == site))
-    chosen = set(documents[:CHUNK])
+    chosen = set(documents[:_CHUNK])
     return [key for key in ordered if key.site == site and key.document in chosen]
 
 

@@ -34,7 +34,7 @@ from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages, sections
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.listing import START, lastmod_of
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress

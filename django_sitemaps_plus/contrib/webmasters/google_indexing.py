@@ -35,7 +35,7 @@ _TYPES = frozenset({"JobPosting", "BroadcastEvent"})
 #: Seconds after which a page that is listed, and was not found, is fetched once more.
 LOOK_AGAIN = 300.0
 #: The most bytes of a page that are read.
-LIMIT = 2_000_000
+_LIMIT = 2_000_000
 
 #: What is said where a page declares neither.
 _ONLY = (
@@ -126,7 +126,7 @@ class GoogleIndexing(GoogleEngine):
             Refused: The page is not to be submitted; the answer says why.
         """
         try:
-            page = http.send("GET", url, timeout=self.timeout, limit=LIMIT, plain=True)
+            page = http.send("GET", url, timeout=self.timeout, limit=_LIMIT, plain=True)
         except TransportError as error:
             problem = f"The page cannot be fetched. {error}"
             raise _refused(Outcome.UNAVAILABLE, problem) from error

@@ -8,8 +8,12 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.claims import Claimed, ClaimQuerySet
-from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteRow
+from django_sitemaps_plus.sitemaps.site_rows import (
+    Claimed,
+    ClaimQuerySet,
+    SiteManager,
+    SiteRow,
+)
 
 
 class SitemapReport(SiteRow):

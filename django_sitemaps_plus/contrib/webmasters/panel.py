@@ -19,7 +19,7 @@ from .models import Inspection, SitemapReport
 from .reports import able, reports
 
 #: Sitemaps of which reports are shown.
-MOST = 20
+_MOST = 20
 
 
 def panel() -> Iterator[str]:
@@ -28,7 +28,7 @@ def panel() -> Iterator[str]:
     if known:
         asked = reports().filter(engine__in=known, asked_at__gt=0).order_by("engine")
         rows = [_row(one, said) for one in asked for said in one.sitemaps]
-        rows = sorted(rows, key=lambda row: str(row["location"]))[:MOST]
+        rows = sorted(rows, key=lambda row: str(row["location"]))[:_MOST]
         yield render_to_string("sitemaps_plus_webmasters/panel.html", {"rows": rows})
 
 

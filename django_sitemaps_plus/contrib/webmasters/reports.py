@@ -22,7 +22,7 @@ from .models import SitemapReport
 
 #: Seconds between two questions to an engine, and after one that had no answer. Search
 #: Console reads sitemaps every few hours or days.
-EVERY, SOON = 6 * 3600.0, 3600.0
+_EVERY, _SOON = 6 * 3600.0, 3600.0
 
 
 def reports() -> QuerySet[SitemapReport]:
@@ -70,12 +70,12 @@ def _ask_one(
     """Ask one engine, unless another process asks it or has asked."""
     row = reports().filter(engine=alias)
     mine = row if until == math.inf else row.filter(due_at__lte=until)
-    if mine.update(due_at=now + SOON):
+    if mine.update(due_at=now + _SOON):
         _store(alias, asking.status(engine, locations), now)
 
 
 def _store(alias: str, said: Iterable[SitemapStatus], now: float) -> None:
     sitemaps = [asdict(one) for one in said]
-    wait = SOON if any(one["problem"] for one in sitemaps) else EVERY
+    wait = _SOON if any(one["problem"] for one in sitemaps) else _EVERY
     row = reports().filter(engine=alias)
     row.update(sitemaps=sitemaps, asked_at=now, due_at=now + wait)

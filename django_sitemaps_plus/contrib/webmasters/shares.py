@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.protocol.dates import moment
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 

@@ -211,7 +211,7 @@ def table(result: Result) -> Iterator[str]:
     if result.findings:
         yield ""
     yield from map(_filled, _times(result))
-    yield _filled(summary(result))
+    yield _filled(_summary(result))
 
 
 def _lines(one: Finding) -> Iterator[str]:
@@ -247,7 +247,7 @@ def _times(result: Result) -> Iterator[str]:
 _PERCENTILES = "p50", "p95", "max"
 
 
-def summary(result: Result) -> str:
+def _summary(result: Result) -> str:
     """Return an audit in one sentence."""
     audit = result.audit
     numbers = {"error": audit.errors, "warning": audit.warnings}

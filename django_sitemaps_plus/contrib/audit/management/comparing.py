@@ -38,11 +38,11 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import stylesheet
 
 #: What this package gives in the place of contrib's views.
-OURS: sides.Views = {"index": views.index, "sitemap": views.sitemap}
+_OURS: sides.Views = {"index": views.index, "sitemap": views.sitemap}
 #: Seconds that one sitemap may take: contrib's may be slow.
 _TIMEOUT = 300.0
 #: What this package's own sitemaps begin with, within so many bytes.
-_OURS_BY_NOW, _BEGINNING = f'href="{stylesheet.PATH}"?>'.encode(), 200
+_OURS_BY_NOW, _BEGINNING = f'href="{stylesheet.STYLESHEET_PATH}"?>'.encode(), 200
 
 
 @dataclass
@@ -135,10 +135,10 @@ class Sides:
         site, problems = self.site, self.problems
         if paths := sides.addresses(former, site):
             if all(sides.is_contrib(one, site) for one in paths):
-                self.after.append(sides.of_url_name(OURS, former, site, problems))
+                self.after.append(sides.of_url_name(_OURS, former, site, problems))
         elif not _is_url(former) and not Path(former).exists():
             sitemaps, paths = self._dict(former)
-            self.after.append(sides.of_dict(OURS, sitemaps, site, problems, paths))
+            self.after.append(sides.of_dict(_OURS, sitemaps, site, problems, paths))
 
     def _dict(self, former: str) -> tuple[Mapping[str, Any], list[str]]:
         """

@@ -17,7 +17,7 @@ from django.utils import formats
 from . import display
 
 #: The size of a chart in the units of its own.
-WIDTH, HEIGHT = 320, 120
+_WIDTH, _HEIGHT = 320, 120
 #: What the labels below, and beside horizontal bars, take of it.
 _LABELS, _NAMES, _NUMBERS = 18, 120, 58
 #: The height of a horizontal bar with its space, and of the bar alone.
@@ -58,7 +58,7 @@ class Chart:
     columns: Sequence[Any]
     #: What its colours mean, by the class.
     legend: Sequence[tuple[str, Any]] = ()
-    height: int = HEIGHT
+    height: int = _HEIGHT
     rects: list[Rect] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
     rows: list[Sequence[str]] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Chart:
     @property
     def box(self) -> str:
         """The viewBox."""
-        return f"0 0 {WIDTH} {self.height}"
+        return f"0 0 {_WIDTH} {self.height}"
 
 
 def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
@@ -77,8 +77,8 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
     known.
     """
     most = max(sum(value or 0 for value in parts) for parts in days.values())
-    step = WIDTH / len(days)
-    room = HEIGHT - _LABELS - 12
+    step = _WIDTH / len(days)
+    room = _HEIGHT - _LABELS - 12
     for index, (day, parts) in enumerate(days.items()):
         below = 0.0
         said = formats.date_format(day, "SHORT_DATE_FORMAT")
@@ -90,7 +90,7 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
             chart.rects.append(
                 Rect(
                     _text(index * step + step * 0.1),
-                    _text(HEIGHT - _LABELS - below - height),
+                    _text(_HEIGHT - _LABELS - below - height),
                     _text(step * 0.8),
                     _text(height),
                     kind,
@@ -104,10 +104,10 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
     first, last = (
         formats.date_format(day, "MONTH_DAY_FORMAT") for day in (min(days), max(days))
     )
-    bottom = _text(HEIGHT - 4)
+    bottom = _text(_HEIGHT - 4)
     chart.labels += [
         Label("0", bottom, "start", first),
-        Label(_text(WIDTH), bottom, "end", last),
+        Label(_text(_WIDTH), bottom, "end", last),
         Label("0", "9", "start", display.number(most)),
     ]
     return chart
@@ -116,7 +116,7 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
 def by_name(chart: Chart, names: Mapping[str, Sequence[int]]) -> Chart:
     """Draw a horizontal bar for each name, of parts that stand beside each other."""
     most = max((sum(parts) for parts in names.values()), default=0) or 1
-    room = WIDTH - _NAMES - _NUMBERS
+    room = _WIDTH - _NAMES - _NUMBERS
     for index, (name, parts) in enumerate(names.items()):
         y, x = index * _LINE, float(_NAMES)
         for (kind, word), value in zip(chart.legend, parts, strict=True):

@@ -17,7 +17,7 @@ from . import display
 from .charts import Chart, by_day, by_name
 
 #: Days that the charts show, and after which a section's growth is counted.
-DAYS, WEEK = 30, 7
+_DAYS, _WEEK = 30, 7
 #: Crawlers in the chart.
 _CRAWLERS = 8
 #: The outcomes of submissions, in the order of the chart.
@@ -33,16 +33,16 @@ class Days:
 
     def __init__(self) -> None:
         today = lately.today()
-        self.days = [today - dt.timedelta(days=n) for n in range(DAYS - 1, -1, -1)]
+        self.days = [today - dt.timedelta(days=n) for n in range(_DAYS - 1, -1, -1)]
 
     @cached_property
     def _rows(self) -> list[tuple[dt.date, str, str, str, int]]:
         columns = "day", "topic", "name", "outcome", "number"
-        return list(history.counts(DAYS).values_list(*columns))
+        return list(history.counts(_DAYS).values_list(*columns))
 
     def growth(self, name: str, now: int) -> int | None:
         """Return how many URLs a section lists more than a week ago."""
-        before = self.days[-1 - WEEK]
+        before = self.days[-1 - _WEEK]
         for day, topic, section, _outcome, number in self._rows:
             if (day, topic, section) == (before, Topic.ENTRIES, name):
                 return now - int(number)
@@ -50,7 +50,7 @@ class Days:
 
     def lately(self, alias: str) -> str:
         """Return what an engine answered in the last week."""
-        since = self.days[-WEEK]
+        since = self.days[-_WEEK]
         counts: Counter[str] = Counter()
         for day, topic, name, outcome, number in self._rows:
             if topic == Topic.SUBMISSIONS and name == alias and day >= since:

@@ -24,7 +24,7 @@ from django_sitemaps_plus.health.engines import EngineHealth
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.pagination.queries import is_filled
 from django_sitemaps_plus.protocol.dates import moment
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site
@@ -102,7 +102,7 @@ def state(word: Any, name: str, rest: Any = "") -> str:
 
 
 #: The levels of what an audit finds.
-LEVELS = {"error": _("error"), "warning": _("warning")}
+_LEVELS = {"error": _("error"), "warning": _("warning")}
 
 
 def health(found: EngineHealth) -> str:

@@ -32,7 +32,7 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.rendering.listing import repeated
 from django_sitemaps_plus.rendering.serializer import describe
-from django_sitemaps_plus.serving.usable import why_unusable
+from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
@@ -56,7 +56,7 @@ _STATES: dict[str, Any] = {
     "fresh": _("up to date"),
 }
 #: Pages that one click rebuilds while somebody waits.
-AT_ONCE = 5
+_AT_ONCE = 5
 
 
 class StateFilter(base.FieldFilter):
@@ -297,13 +297,13 @@ class PageAdmin(base.ReadOnly):
     @admin.action(description=_("Rebuild these pages now"), permissions=["act"])
     def rebuild(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
         """Rebuild a few pages now, and say what came of it."""
-        chosen = list(queryset[: AT_ONCE + 1])
-        if len(chosen) > AT_ONCE:
+        chosen = list(queryset[: _AT_ONCE + 1])
+        if len(chosen) > _AT_ONCE:
             text = gettext(
                 "Nothing was rebuilt: choose at most %d pages, or run "
                 "python manage.py build_sitemaps --reconcile"
             )
-            self.message_user(request, text % AT_ONCE, messages.ERROR)
+            self.message_user(request, text % _AT_ONCE, messages.ERROR)
             return
         changed = same = 0
         for page in chosen:

@@ -44,7 +44,7 @@ from .base import AdminPage, may_view, said
 from .entered import alike, location_of
 
 #: Events, submissions and readers that are shown, the newest first.
-SHOWN = 20
+_SHOWN = 20
 _KEPT_DAYS = KEEP // 86_400
 #: Why a row is not listed, in words.
 _REASONS = {
@@ -135,11 +135,11 @@ class _Teller:
 
     def _events(self, location: str) -> list[UrlChange]:
         rows = url_changes().filter(digest=location_digest(location))
-        return list(rows.order_by("-at")[:SHOWN])
+        return list(rows.order_by("-at")[:_SHOWN])
 
     def _submissions(self, url: str) -> list[Any]:
         rows = with_pause(submissions().filter(digest=digest_of(url)))
-        return list(rows.order_by("-created_at")[:SHOWN])
+        return list(rows.order_by("-created_at")[:_SHOWN])
 
     def _alike(self, location: str) -> list[tuple[str, str]]:
         """Return what somebody may have meant: URLs, and their stories' addresses."""
@@ -250,7 +250,7 @@ def _since(names: set[str], events: list[UrlChange]) -> str:
 
     Who has seen it removed, or in another section, does not know since when it is here.
     """
-    if any(row.section not in names for row in events) or len(events) == SHOWN:
+    if any(row.section not in names for row in events) or len(events) == _SHOWN:
         return ""
     for row in events:
         if row.kind == UrlChange.Kind.ADDED:
@@ -303,7 +303,7 @@ def _readers(found: Places) -> Iterator[dict[str, Any]]:
         for place in found.found
         if place.is_listed and place.page
     }
-    rows = reads().filter(document__in=numbers).order_by("-last_at")[:SHOWN]
+    rows = reads().filter(document__in=numbers).order_by("-last_at")[:_SHOWN]
     for row in rows:
         yield {
             "crawler": row.crawler or gettext("other clients"),

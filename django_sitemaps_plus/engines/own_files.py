@@ -1,15 +1,21 @@
 """
-Check an IndexNow key file: fetch it once, without redirects, and compare it exactly.
+Check what engines fetch of a site: its key file for IndexNow, and its robots.txt.
 
 https://www.indexnow.org/documentation: a UTF-8 text file that contains the key. An
 engine that once found a wrong file may distrust the key for good, so the file is
-checked before the key is used.
+checked before the key is used: fetched once, without redirects, and compared exactly.
+
+https://www.rfc-editor.org/rfc/rfc9309#section-2.3: the robots.txt that the site serves,
+with this package or without it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
+from django_sitemaps_plus.protocol.robots import closed, read
 
 from . import http
 from .base import CheckResult
@@ -24,7 +30,7 @@ _OF_WEB_SERVER = re.compile(r"<title>(400 [^<>]{1,200}+)</title>")
 _INCLUDE = 'include("django_sitemaps_plus.urls") at the root of the URLconf'
 
 
-def check(
+def check_key_file(
     url: str, key: str, *, old_keys: Sequence[str], timeout: float, force: bool
 ) -> CheckResult:
     """Fetch a key file and compare it with the key; ``force`` allows any address."""
@@ -32,7 +38,7 @@ def check(
         response = http.send("GET", url, timeout=timeout, plain=True, public=not force)
     except TransportError as error:
         return CheckResult.bad(
-            f"The key file cannot be fetched. {error}", unreachable_fix(error)
+            f"The key file cannot be fetched. {error}", _unreachable_fix(error)
         )
     if response.status != 200:
         return _refused(response)
@@ -125,7 +131,7 @@ def _different(
 _ADDRESS = "the site's address (BASE_URL, or the tenant's domain)"
 
 
-def unreachable_fix(error: TransportError) -> str:
+def _unreachable_fix(error: TransportError) -> str:
     """Return what to do where the site itself gives no answer at its address."""
     if error.stage == "private":
         return f"Set {_ADDRESS} to the public one, or use --force."
@@ -137,3 +143,37 @@ def unreachable_fix(error: TransportError) -> str:
             "it send the whole chain."
         )
     return "Make the site reachable from this machine at its address."
+
+
+def check_robots(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
+    """
+    Fetch a site's robots.txt and check that it allows crawling.
+
+    ``private`` allows private addresses. Redirects are not followed, and pass.
+    """
+    try:
+        response = http.send(
+            "GET",
+            f"{origin}/robots.txt",
+            timeout=timeout,
+            limit=MAX_ROBOTS_BYTES,
+            plain=True,
+            public=not private,
+        )
+    except TransportError as error:
+        return CheckResult.bad(
+            f"robots.txt cannot be fetched. {error}",
+            _unreachable_fix(error),
+        )
+    if response.status >= 500:
+        return CheckResult.bad(
+            f"robots.txt fails with status {response.status}, so crawlers stay "
+            "away from the whole site.",
+            "Check the site's log.",
+        )
+    if response.status == 200 and closed(read(response.text)):
+        return CheckResult.bad(
+            "The site's live robots.txt blocks all crawlers.",
+            "Allow crawling in it, or use --force.",
+        )
+    return CheckResult.good("The site's live robots.txt allows crawling.")
