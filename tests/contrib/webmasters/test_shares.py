@@ -224,7 +224,7 @@ def test_the_command_does_not_end_a_pause_that_google_asks_for(
     store("about", urls_of("about", 60))
     google.others = 2_000
     out, _, code = run_command("sitemap_coverage")
-    assert "Google asks for a pause: it goes on in " in out
+    assert "Google asks for a pause. Continues in " in out
     assert "about: none of 60 URLs inspected yet" in out
     used = google.used[0]
     run_command("sitemap_coverage")
