@@ -121,7 +121,8 @@ def test_a_command_works_for_all_tenants(
 def test_a_command_passes_over_a_tenant_without_an_address(
     given: dict[str, Any], manage: Manage
 ) -> None:
-    for command in (["build_sitemaps"], ["ping_sitemaps", "--force"]):
+    commands = [["build_sitemaps"], ["ping_sitemaps", "--force"], ["check_sitemaps"]]
+    for command in commands:
         done = manage(*command, without=["t1"])
         assert (done.returncode, done.stderr) == (0, "")
         assert "Site 't1':\nSkipped. The site's address is not known" in done.stdout

@@ -1028,3 +1028,10 @@ def test_an_empty_former_sitemap_does_not_say_that_nothing_is_lost(
         "CommandError: The former sitemap lists nothing, so nothing was compared.\n",
         1,
     )
+
+
+def test_what_can_be_called_is_as_templates_have_it() -> None:
+    """Contrib's template prints what a class's ``get_urls()`` returned."""
+    info = {"location": lambda: "/a/", "priority": lambda: 0.5}
+    entry = sides._entry({**info, "changefreq": lambda item: "daily"})
+    assert (entry.location, entry.priority, entry.changefreq) == ("/a/", "0.5", "")

@@ -1,0 +1,40 @@
+"""When a copy of a sitemap was made, as far as it says."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from django_sitemaps_plus.contrib.audit.asking import Answer
+from django_sitemaps_plus.contrib.audit.entries import Entry
+from django_sitemaps_plus.contrib.audit.rules.arrivals import copied_at
+
+#: 2026-01-02T00:00:00Z
+DAY = 1_767_312_000.0
+
+
+@pytest.mark.parametrize(
+    ("lastmods", "headers", "at"),
+    [
+        ([], {}, 0.0),
+        (["2026-01-02", "", "2025-12-31T10:00:00Z"], {}, DAY),
+        # Nobody has made it tomorrow.
+        (["2999-01-01", "2026-01-02"], {}, DAY),
+        (["soon"], {}, 0.0),
+        ([], {"last-modified": "Fri, 02 Jan 2026 00:00:00 GMT"}, DAY),
+        (["2026-01-02"], {"last-modified": "Thu, 01 Jan 2026 00:00:00 GMT"}, DAY),
+        ([], {"last-modified": "once"}, 0.0),
+    ],
+)
+def test_a_copy_is_as_new_as_what_it_says(
+    lastmods: list[str], headers: dict[str, str], at: float
+) -> None:
+    entries = [Entry("https://www.example.com/", lastmod) for lastmod in lastmods]
+    assert copied_at(Answer(200, headers=headers), entries) == at
+
+
+def test_a_copy_is_as_old_as_a_cache_says() -> None:
+    at = copied_at(Answer(200, headers={"age": "90000"}), [])
+    assert at == pytest.approx(time.time() - 90_000, abs=5)
+    assert copied_at(Answer(200, headers={"age": "old"}), []) == 0.0
