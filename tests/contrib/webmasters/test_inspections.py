@@ -254,7 +254,8 @@ def test_sites_of_one_property_share_its_quota_and_take_turns(
         "ENGINES": options(google, site="sc-domain:example.com"),
     }
     clock = [quota.tomorrow(time.time()) + 12 * 3_600]
-    monkeypatch.setattr(time, "time", lambda: clock[0])
+    for module in (coverage, quota):
+        monkeypatch.setattr(module, "database_time", lambda using: clock[0])
     for site in Site.of_process():
         with working_for(site):
             store("about", [f"{Site.current().base_url}/{n}/" for n in range(900)])
