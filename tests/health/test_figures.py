@@ -69,3 +69,21 @@ def test_more_files_than_an_engine_shows_are_noted(shows: None, register: Any) -
     ]
     out, _, _ = run_command("ping_sitemaps", "--check")
     assert "Set limit = 50_000 on the largest sitemap classes and divide" in out
+
+
+def test_a_section_is_divided_anew_as_the_documentation_says(register: Any) -> None:
+    def numbers() -> list[int]:
+        run_command("build_sitemaps")
+        found = Page.objects.filter(entries__gt=0).order_by("number")
+        return list(found.values_list("number", flat=True))
+
+    class Small(ArticleSitemap):
+        limit = 10
+
+    register("article", Small)
+    articles(27)
+    assert numbers() == [1, 2, 3]
+    Small.limit = 50
+    assert numbers() == [1, 2, 3], "a limit holds for pages to come"
+    Section.objects.filter(name="article").update(key="")
+    assert numbers() == [4]

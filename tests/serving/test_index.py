@@ -417,6 +417,8 @@ def test_with_index_each_section_has_files_of_its_own(
     register("pages", PagesSitemap)
     articles(3)
     whole = {entry.loc for entry in urlset(client.get("/sitemap.xml"))}
+    for page in ("article", "pages"):
+        assert kind(client, f"/sitemap-{page}-1.xml") == "urlset", "before, too"
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INDEX": True}
     parts = listed(client.get("/sitemap.xml"))
     assert kind(client, "/sitemap.xml") == "index"
@@ -426,6 +428,8 @@ def test_with_index_each_section_has_files_of_its_own(
     assert kind(client, "/sitemap-article.xml") == "urlset"
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INDEX": False}
     assert kind(client, "/sitemap.xml") == "urlset", "and back"
+    for page in ("article", "pages"):
+        assert kind(client, f"/sitemap-{page}-1.xml") == "urlset"
 
 
 def test_with_index_a_single_section_is_one_file(

@@ -280,6 +280,19 @@ def test_an_index_of_text_files_names_sitemaps_of_others_as_they_are(
     assert named == [f"{BASE}/sitemap-article-1.txt", other]
 
 
+def test_with_index_text_files_stay_as_they_are(
+    register: Register, settings: Any
+) -> None:
+    register("article", ArticleSitemap)
+    register("pages", PagesSitemap)
+    articles(2)
+    before = lines(get("/sitemap.txt"))
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INDEX": True}
+    assert parse(get("/sitemap.xml").content).tag.endswith("}sitemapindex")
+    assert lines(get("/sitemap.txt")) == before
+    assert len(before) > 2
+
+
 def test_a_text_page_has_the_host_of_the_request(
     register: Register, settings: Any
 ) -> None:

@@ -20,9 +20,12 @@ from django_sitemaps_plus.contrib.webmasters.google import SearchConsole
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
 from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.pagination.cutting import FILL
+from django_sitemaps_plus.sitemaps.sections import source
 from tests.support.fakes.faults import Reply, Slow, html, reply
 from tests.support.fakes.google import ACCOUNT, REFRESH_TOKEN, SCOPE, FakeGoogle
 from tests.support.fakes.site import FakeSite
+from tests.support.helpers import ArticleSitemap
 
 ROOT = Path(__file__).parent.parent.parent
 ORIGIN = "https://www.example.com"
@@ -495,3 +498,12 @@ def test_keys_and_tokens_are_never_shown(google: FakeGoogle, tmp_path: Path) -> 
     for secret in (token, key, key.splitlines()[3], signed):
         assert secret not in shown
     assert ACCOUNT in answer.excerpt, "the name of the account is not a secret"
+
+
+def test_search_console_lists_a_thousand_files_of_nine_million_urls(
+    register: Any,
+) -> None:
+    """Within a section pages are filled to nine tenths."""
+    register("article", ArticleSitemap)
+    urls = SearchConsole.shows_files * source("article").limit * FILL
+    assert urls == 9_000_000

@@ -147,8 +147,8 @@ def test_a_month_of_a_large_site(
         store("grows", urls_of("grows", AFTER))
 
     # While there is much to ask: later it is 36 URLs a day of each section.
-    special = dict.fromkeys([2, 14], in_two_processes) | {48: grow}
-    live(clock, 28, special | dict.fromkeys([40, 41, 197], in_two_threads))
+    special = {2: in_two_processes, 48: grow}
+    live(clock, 28, special | dict.fromkeys([14, 40, 41, 197], in_two_threads))
     assert max(google.used.values()) <= 500
     assert sum(google.used.values()) > 0.9 * 28 * 400
     held = 0
