@@ -145,6 +145,13 @@ def test_the_readme_has_two_commands_for_a_fresh_clone() -> None:
     assert see.count("\n") == test.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("page", "most"), [("README.md", 450), ("docs/ARCHITECTURE.md", 1_500)]
+)
+def test_a_page_that_is_read_first_stays_short(page: str, most: int) -> None:
+    assert len((ROOT / page).read_text().split()) <= most
+
+
 def test_the_lines_of_the_readme_that_move_a_site_are_those_of_the_page() -> None:
     (changed,) = blocks(README, "diff")
     added = re.findall(r"^\+(.+)$", changed, re.MULTILINE)

@@ -226,7 +226,7 @@ def test_what_is_saved_and_not_yet_listed_says_so(
     Note.objects.create(number=1)
     run_command("build_sitemaps")
     Note.objects.create(number=2)
-    assert "not yet: its row is to be listed" in story(admin_client, "/en/notes/2/")
+    assert "not yet: it qualifies, and" in story(admin_client, "/en/notes/2/")
 
 
 def test_urls_are_shown_decoded_and_linked_encoded(

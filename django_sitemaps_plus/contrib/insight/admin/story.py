@@ -193,7 +193,7 @@ class _Teller:
     def _not_listed(self, found: Places) -> str:
         if any(place.page for place in found.found):
             return gettext(
-                "not yet: its row is to be listed, and its page will be built when it "
+                "not yet: it qualifies, and its page will be built when it "
                 "is requested, or in the background"
             )
         if found.left:
