@@ -102,7 +102,7 @@ def state(word: Any, name: str, rest: Any = "") -> str:
 
 
 #: The levels of what an audit finds.
-_LEVELS = {"error": _("error"), "warning": _("warning")}
+LEVELS = {"error": _("error"), "warning": _("warning")}
 
 
 def health(found: EngineHealth) -> str:
