@@ -101,8 +101,8 @@ def state(word: Any, name: str, rest: Any = "") -> str:
     return format_html('<strong class="sitemaps-{}">{}</strong>{}', name, word, more)
 
 
-#: The levels of what an audit finds.
-_LEVELS = {"error": _("error"), "warning": _("warning")}
+#: The levels of what an audit finds, which the app for audits shows, too.
+LEVELS = {"error": _("error"), "warning": _("warning")}
 
 
 def health(found: EngineHealth) -> str:
