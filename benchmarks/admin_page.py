@@ -156,7 +156,7 @@ def others(now: float) -> None:
     import datetime as dt
 
     from django_sitemaps_plus.contrib.insight import history
-    from django_sitemaps_plus.contrib.insight.crawlers import NAMES
+    from django_sitemaps_plus.contrib.insight.crawlers import CRAWLER_NAMES
     from django_sitemaps_plus.contrib.insight.models import DailyCount, Read
     from django_sitemaps_plus.models import Page, Section
 
@@ -183,14 +183,14 @@ def others(now: float) -> None:
                 last_at=now - n,
             )
             for n in range(1, PAGES)
-            for name in NAMES[:CRAWLERS]
+            for name in CRAWLER_NAMES[:CRAWLERS]
         ),
         batch_size=1_000,
     )
     topics = (
         ("entries", ("product", "book"), ("",)),
         ("submissions", ("engine",), ("accepted", "rejected", "failed")),
-        ("reads", NAMES, ("200", "304")),
+        ("reads", CRAWLER_NAMES, ("200", "304")),
     )
     DailyCount.objects.bulk_create(
         DailyCount(

@@ -314,7 +314,7 @@ def app_settings(kind: type[_S]) -> _S:
     return _memory.get(kind, lambda: _read(kind))
 
 
-def check_settings() -> None:
+def refuse_wrong_settings() -> None:
     """Raise ``ConfigurationError`` for what is wrong in the settings of any app."""
     get_settings()
     for _, module in hooks.modules():

@@ -46,7 +46,7 @@ urls_changed = Signal()
 changes_written = Signal()
 
 
-def send(signal: Signal, **given: Any) -> bool:
+def send_signal(signal: Signal, **given: Any) -> bool:
     """
     Call all receivers of a signal; return whether none of them failed.
 

@@ -62,7 +62,7 @@ def started_long_ago() -> None:
 
     deploys.STARTED -= 30 * 86_400
     hints.READ_AGAIN = math.inf
-    utils.EVERY = math.inf
+    utils.LINE_EVERY = math.inf
 
 
 @pytest.fixture

@@ -411,7 +411,7 @@ def test_what_nobody_takes_care_of_is_deleted_in_the_end(
     Article.objects.create(slug="a")
     assert sorted(Change.objects.values_list("site", flat=True)) == ["1", "3"]
     Change.objects.update(at=F("at") - url_changes.KEEP - 1)
-    url_changes.prune()
+    url_changes.prune_url_changes()
     assert list(Change.objects.values_list("site", flat=True)) == ["1"]
 
 

@@ -30,7 +30,7 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.listing import repeated
+from django_sitemaps_plus.rendering.listing import count_repeated
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import storage
@@ -89,7 +89,7 @@ class SectionReport:
             self.unchanged += 1
         else:
             self.changed += 1
-            self.repeated += repeated(new.segment.text())
+            self.repeated += count_repeated(new.segment.text())
         if page.error:
             self.errors.append(page.error)
         self.note_problems(page)
@@ -103,7 +103,7 @@ class SectionReport:
 
 
 def fill(
-    source: SectionSource, progress: bounds.Progress | None = None
+    source: SectionSource, progress: bounds.FillProgress | None = None
 ) -> SectionReport:
     """Find the bounds of a section's pages; goes on where an earlier run stopped."""
     done = SectionReport(source.name, by_position=source.by_position)

@@ -225,7 +225,7 @@ class Build:
         """Read what is stored, and then what time it is: rows are read later."""
         self.taken, self.rows = taken, rows
         self.stored = {
-            row.pk: storage.read(row, row.checksum) if row.checksum else None
+            row.pk: storage.read_bytes(row, row.checksum) if row.checksum else None
             for row in rows
         }
         self.clock = watch_of(self.page)
@@ -292,7 +292,7 @@ class Build:
             if not page or sum(rest[len(over) :]) != self.taken.count:
                 raise OvertakenError
             if not (is_stored or any(rest[: len(over)])):
-                storage.write(*version)
+                storage.write_bytes(*version)
             self._write_events([writer])
         return values
 
@@ -337,7 +337,7 @@ class Build:
         if not pages().write(page, **values):
             raise OvertakenError
         if not self._is_stored(writer, page):
-            storage.write(page, writer.checksum, writer.stored)
+            storage.write_bytes(page, writer.checksum, writer.stored)
         return values
 
     def _built(self, page: Page, writer: PageWriter) -> Served[Page]:
@@ -437,7 +437,7 @@ class Build:
         events = self.saved.events(self.events_at)
         if self.comparison is not None:
             events += self.comparison.events(self.events_at)
-        url_changes.write(self.source.name, events, self.events_at)
+        url_changes.write_events(self.source.name, events, self.events_at)
         self.happened = bool(events)
 
     def _look_for_removed(self, writers: Sequence[PageWriter]) -> None:

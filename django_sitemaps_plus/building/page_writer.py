@@ -14,9 +14,9 @@ from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import UrlsetWriter
 from django_sitemaps_plus.rendering.bulk import Texts
-from django_sitemaps_plus.rendering.columns import BadRow, Batch
+from django_sitemaps_plus.rendering.columns import BadRow, RowBatch
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.rendering.serializer import entries_in, named
+from django_sitemaps_plus.rendering.serializer import entries_in_text, printable_label
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
@@ -106,7 +106,7 @@ class PageWriter:
         """Write page ``number`` by position; returns as ``run``."""
         return self._write(self.reader.by_position(number))
 
-    def _write(self, batches: Iterable[Batch]) -> int | None:
+    def _write(self, batches: Iterable[RowBatch]) -> int | None:
         with rendering_context(self.site):
             for batch, texts in self.reader.texts(batches):
                 self._note_wanted(batch, texts)
@@ -117,13 +117,13 @@ class PageWriter:
         self._finish()
         return None
 
-    def _note_wanted(self, batch: Batch, texts: Texts) -> None:
+    def _note_wanted(self, batch: RowBatch, texts: Texts) -> None:
         if self.wanted and not self.wanted.isdisjoint(batch.labels):
             for label, text in zip(batch.labels, texts.each(), strict=True):
                 if label in self.wanted:
                     self.texts[label] = text
 
-    def _add(self, batch: Batch, texts: Texts) -> int | None:
+    def _add(self, batch: RowBatch, texts: Texts) -> int | None:
         """Add a batch; returns how many of all rows fit if it does not."""
         try:
             self._add_block(texts.whole, texts.entries)
@@ -132,17 +132,21 @@ class PageWriter:
         self.items += len(batch.labels)
         return None
 
-    def _add_one_by_one(self, batch: Batch, texts: Sequence[str | None]) -> int | None:
+    def _add_one_by_one(
+        self, batch: RowBatch, texts: Sequence[str | None]
+    ) -> int | None:
         for index, text in enumerate(texts):
             if text is not None:
                 try:
-                    self._add_block(text, entries_in(text))
+                    self._add_block(text, entries_in_text(text))
                 except PageFull:
                     if self.entries:
                         return self.items
                     # Alone on its page, and still too much for it.
                     reason = "the entry is larger than a whole page may be"
-                    self.bad.append(BadRow(named(batch.labels[index]), reason))
+                    self.bad.append(
+                        BadRow(printable_label(batch.labels[index]), reason)
+                    )
             self.items += 1
         return None
 

@@ -19,7 +19,7 @@ from django.db import connections
 from django.db.models import Max
 
 from django_sitemaps_plus.changes.assignment import assign
-from django_sitemaps_plus.changes.events import MOST as MOST_CHANGES
+from django_sitemaps_plus.changes.events import MOST_COMPARED as MOST_CHANGES
 from django_sitemaps_plus.changes.events import Taken, taken_of
 from django_sitemaps_plus.changes.queries import waiting_changes
 from django_sitemaps_plus.changes.recorder import remembers, write_remembered
@@ -236,7 +236,7 @@ def _fresh(source: SectionSource, page: Page) -> Served[Page] | None:
 
 def stored_version(page: Page) -> Served[Page] | None:
     """Return what is stored of a page."""
-    stored = storage.read(page, page.checksum) if page.checksum else None
+    stored = storage.read_bytes(page, page.checksum) if page.checksum else None
     if stored is None:
         return None
     return Served(page, stored, page.checksum, page.changed_at)

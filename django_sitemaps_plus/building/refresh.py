@@ -24,11 +24,11 @@ from django.db.models import Count, F, Min, Q, Sum
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes.assignment import assign, unassign
-from django_sitemaps_plus.changes.events import MOST
+from django_sitemaps_plus.changes.events import MOST_COMPARED
 from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes
-from django_sitemaps_plus.changes.reporting import report
-from django_sitemaps_plus.changes.schedule import is_due
+from django_sitemaps_plus.changes.reporting import report_changes
+from django_sitemaps_plus.changes.schedule import ticks_are_due
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows
 from django_sitemaps_plus.pagination.deploys import shared
@@ -47,7 +47,7 @@ from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.freshness import hold, read_page
-from django_sitemaps_plus.storing.lost import NOTHING, look, unclear_changes
+from django_sitemaps_plus.storing.lost import NOTHING, look_for_lost, unclear_changes
 from django_sitemaps_plus.storing.unmoved import read_stored
 
 from .pages import expire, find_by_position, serve
@@ -73,7 +73,7 @@ _AT_ONCE = 1_000
 #: Pages of one query.
 _CHUNK = 200
 #: Changes of a page that do not wait: one build takes no more than twice as many.
-ENOUGH = MOST // 2
+ENOUGH = MOST_COMPARED // 2
 #: Rounds in which all pages are rebuilt for which changes wait, while more come.
 _ROUNDS = 20
 
@@ -101,7 +101,7 @@ def report_all(
             row = row_of(source.name, key=source.key.signature if source.key else "")
             if needs_pages and is_filled(row, source):
                 assign(source, row, _ASSIGN)
-            done += report(source, row, site, read_stored)
+            done += report_changes(source, row, site, read_stored)
             if row.failure:
                 _note_failure(source.name, "")
         except NotReady as error:
@@ -145,7 +145,7 @@ def _with_changes(
     if ticking:
         now = time.time()
         due = sections().filter(name__in=ticking, filled=True)
-        found |= {row.name: 1 for row in due if is_due(row.ticked_at, now)}
+        found |= {row.name: 1 for row in due if ticks_are_due(row.ticked_at, now)}
     return [(keyed[name], bool(found[name])) for name in keyed if name in found]
 
 
@@ -347,7 +347,7 @@ def refresh_all(
     for _ in range(_ROUNDS):
         if at_leisure:
             while unclear := unclear_changes(sources):
-                look(sources, unclear)
+                look_for_lost(sources, unclear)
             now, pace = time.time(), _Pace.of(promptly=promptly)
             wanted = _wanted_soon(sources, pace, now)
             wanted = _refreshed_before(wanted, pace, now)
@@ -430,7 +430,7 @@ class Leisure:
         unclear = unclear_changes(sources)
         has_looked = bool(unclear) and self._lease(_LEASE)
         if has_looked:
-            look(sources, unclear)
+            look_for_lost(sources, unclear)
         now = time.time()
         wanted = _wanted_soon(sources, pace, now)
         eligible = _refreshed_before(wanted, pace, now)

@@ -18,7 +18,11 @@ from django.db.models import F
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.pagination.models import Section
-from django_sitemaps_plus.pagination.places import CHUNK, DamagedError, places
+from django_sitemaps_plus.pagination.places import (
+    KEYS_AT_ONCE,
+    DamagedError,
+    count_lower_bounds,
+)
 from django_sitemaps_plus.pagination.queries import (
     divide_anew,
     ledger,
@@ -76,7 +80,7 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
         found = bounds.pages(set(keys.values()))
         write = partial(_write, source, bounds, keys, found, others)
         if retrying(ledger(), write):
-            if len(rows) < CHUNK:
+            if len(rows) < KEYS_AT_ONCE:
                 return True
             last = rows[-1].pk
         else:
@@ -86,7 +90,7 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
 
 
 @rendering_context(PLACEHOLDER_SITE)
-def place(
+def assign_to_pages(
     source: SectionSource, section: Section, found: Iterable[Change]
 ) -> Bounds | None:
     """
@@ -139,7 +143,7 @@ def _write(
 def _unassigned(name: str, after: int) -> list[_Row]:
     rows = changes(name).filter(page=None, pk__gt=after).order_by("pk")
     values = rows.values_list("pk", "key", "upto", "related")
-    return [_Row(*row) for row in values[:CHUNK]]
+    return [_Row(*row) for row in values[:KEYS_AT_ONCE]]
 
 
 def _mark_pages(source: SectionSource, rows: Sequence[_Row], bounds: Bounds) -> None:
@@ -240,6 +244,6 @@ class Bounds:
     def places(self, keys: Iterable[str]) -> dict[str, int]:
         """Return how many lower bounds are at or before each key."""
         try:
-            return places(self.key, self.database, keys, self.lowers)
+            return count_lower_bounds(self.key, self.database, keys, self.lowers)
         except DamagedError as error:
             raise divide_anew(self.section) from error

@@ -41,7 +41,7 @@ _Kind = UrlChange.Kind
 
 #: Changes of a page that one build takes. The page waits for the rest, and is built
 #: again for it.
-MOST = 20_000
+MOST_COMPARED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Taken:
 
 def take(section: str, page: int) -> Taken:
     """Return the changes of a page."""
-    rows = waiting_changes(section, page, unassigned=False, most=MOST)
+    rows = waiting_changes(section, page, unassigned=False, most=MOST_COMPARED)
     return taken_of(section, rows)
 
 

@@ -139,7 +139,7 @@ _away_until: dict[str, float] = {}
 _logged: dict[str, float] = {}
 
 
-def write(hints: Sequence[Hint], *, committed: str = "") -> None:
+def write_hints(hints: Sequence[Hint], *, committed: str = "") -> None:
     """
     Write rows of ``Change``; what cannot be written is logged.
 
@@ -180,7 +180,7 @@ def _write(
 ) -> None:
     """Write hints, and what waits in memory; without ``wait``, not if it is locked."""
     with _lock:
-        hints = [*_late.pop(tenants.current_key(), []), *hints]
+        hints = [*_late.pop(tenants.current_tenant_key(), []), *hints]
     started = time.monotonic()
     try:
         bound = bounded(connection, PATIENCE) if is_bounded else nullcontext()
@@ -204,7 +204,7 @@ def _write(
 def _keep(hints: Sequence[Hint]) -> None:
     """Have hints wait in memory; so many become whole sections."""
     with _lock:
-        _late.setdefault(tenants.current_key(), []).extend(hints)
+        _late.setdefault(tenants.current_tenant_key(), []).extend(hints)
         if sum(map(len, _late.values())) > MOST_KEYS:
             for late in _late.values():
                 late[:] = {Hint(one.section, site=one.site): None for one in late}

@@ -62,7 +62,7 @@ class _Recorder:
     def own(self, bag: Bag, instance: Model, *, created: bool = False) -> None:
         """Remember an object that the section may list."""
         keys = bag.keys(self.site, self.name, self.key)
-        value = key_of(self.key, instance)
+        value = key_of_instance(self.key, instance)
         if value is not None:
             keys.add(value, created=created)
         elif instance.pk is not None:
@@ -89,7 +89,7 @@ def _is_primary(key: Key) -> bool:
     return key.names == (key.model._meta.pk.attname,)
 
 
-def key_of(key: Key, instance: Model) -> KeyValue | None:
+def key_of_instance(key: Key, instance: Model) -> KeyValue | None:
     """
     Return the section's key of an instance, of a parent or a child model too.
 

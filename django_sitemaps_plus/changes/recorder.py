@@ -22,7 +22,7 @@ from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.site import Site
 
-from .hints import MOST_KEYS, Hint, database, write
+from .hints import MOST_KEYS, Hint, database, write_hints
 
 
 @dataclass
@@ -160,7 +160,7 @@ class Bag:
 
     def keys(self, site: str, section: str, key: Key) -> _Keys:
         """Return the keys of a section."""
-        name = tenants.current_key(), site, section
+        name = tenants.current_tenant_key(), site, section
         found = self.sections.get(name)
         if found is None:
             found = self.sections[name] = _Keys(key, self.connection.alias)
@@ -284,7 +284,7 @@ def remembers(using: str, section: str) -> bool:
     bags = _bags(connections[using])
     if not bags:
         return False
-    key = tenants.current_key(), Site.current().name, section
+    key = tenants.current_tenant_key(), Site.current().name, section
     return any(key in bag.sections and bag.is_waiting for bag in bags)
 
 
@@ -294,7 +294,7 @@ def write_remembered(using: str) -> None:
 
     For whoever reads inside the same transaction, as in a ``TestCase``.
     """
-    _drain(connections[using], to=write)
+    _drain(connections[using], to=write_hints)
 
 
 def _record(hints: Sequence[Hint], committed: str) -> None:
@@ -307,7 +307,7 @@ def _record(hints: Sequence[Hint], committed: str) -> None:
     """
     using = database()
     if connections[using].in_atomic_block and using != committed:
-        later = tenants.in_this_tenant(partial(write, hints, committed=using))
+        later = tenants.in_this_tenant(partial(write_hints, hints, committed=using))
         transaction.on_commit(later, using=using, robust=True)
     else:
-        write(hints, committed=committed)
+        write_hints(hints, committed=committed)

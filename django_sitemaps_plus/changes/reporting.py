@@ -53,19 +53,27 @@ from django_sitemaps_plus.sitemaps.attributes import (
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
 
-from .assignment import Bounds, place
+from .assignment import Bounds, assign_to_pages
 from .events import Reported, Taken, reported_entries, reported_text
 from .models import Change, UrlChange
-from .queries import COLUMNS, changes, deleting
-from .url_changes import FEW_ROWS, Event, Known, lock, said_listed, told_since, write
+from .queries import EVENT_COLUMNS, changes, deleting
+from .url_changes import (
+    FEW_ROWS,
+    Event,
+    Known,
+    lock,
+    said_listed,
+    told_since,
+    write_events,
+)
 
 #: Changes that are reported at a time.
-CHUNK = 500
+CHANGES_AT_ONCE = 500
 #: How often changes that another process has reported meanwhile are looked for again.
 _TRIES = 5
 
 #: By the key's text, the entries of its row: locations, and the rest of each entry.
-Entries = Mapping[str, Sequence[tuple[str, bytes]]]
+EntriesByKey = Mapping[str, Sequence[tuple[str, bytes]]]
 #: The same with the time of each entry's event.
 _Timed = Mapping[str, Sequence[tuple[str, bytes, float]]]
 
@@ -97,7 +105,7 @@ class Saved:
     changes: Sequence[Change] = ()
     #: Before the rows were read: what another row reports later is newer.
     looked_at: float = 0.0
-    entries: Entries = field(default_factory=dict)
+    entries: EntriesByKey = field(default_factory=dict)
     titles: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Of rows that were created: what the section lists already, as it said last. A
     #: build was faster than the signal, or the URL was another row's.
@@ -155,8 +163,8 @@ def look_up_saved(
     """Look up the rows of changes that were not reported yet, as pages list them."""
     keys = sorted({change.key for change in changes})
     entries: dict[str, Sequence[tuple[str, bytes]]] = {}
-    for start in range(0, len(keys), CHUNK):
-        entries.update(look_up(section, keys[start : start + CHUNK], site))
+    for start in range(0, len(keys), CHANGES_AT_ONCE):
+        entries.update(look_up(section, keys[start : start + CHANGES_AT_ONCE], site))
     return saved_of(section, changes, site, looked_at, entries)
 
 
@@ -165,17 +173,19 @@ def saved_of(
     changes: Sequence[Change],
     site: SiteAddress,
     looked_at: float,
-    entries: Entries,
+    entries: EntriesByKey,
 ) -> Saved:
     """Return changes that were not reported yet, with the entries of their rows."""
     titles: dict[str, Sequence[str]] = {}
     keys = list(entries)
-    for start in range(0, len(keys), CHUNK):
-        titles.update(hooks.titles(section, keys[start : start + CHUNK], site))
+    for start in range(0, len(keys), CHANGES_AT_ONCE):
+        titles.update(
+            hooks.titles(section, keys[start : start + CHANGES_AT_ONCE], site)
+        )
     return Saved(changes, looked_at, entries, titles).with_known(section.name)
 
 
-def report(
+def report_changes(
     section: SectionSource, row: Section, site: SiteAddress, read_stored: ReadStored
 ) -> int:
     """
@@ -203,7 +213,7 @@ def report(
             row.refresh_from_db()
         else:
             done += len(some)
-            if len(some) < CHUNK:
+            if len(some) < CHANGES_AT_ONCE:
                 break
     return done
 
@@ -218,7 +228,7 @@ def _prepare(
 ) -> Callable[[], None]:
     """Look up what is to be reported; return what writes it."""
     # An event says whose it is: the page that has the key.
-    digest, bounds = definition(section).digest, place(section, row, some)
+    digest, bounds = definition(section).digest, assign_to_pages(section, row, some)
     saved = look_up_saved(section, some, site, clock.started_at)
     dated = unmoved(section, saved)
     stored = read_stored(row, digest, dated)
@@ -234,7 +244,7 @@ def _waiting(section: Section) -> tuple[list[Change], Stopwatch]:
     is_here = connections[using].vendor == "sqlite"
     # Asked again where there is nothing, which costs nobody anything.
     at = now if is_here or not rows else float(rows[0][-1])
-    found = [Change.from_db(using, COLUMNS, row[:-1]) for row in rows]
+    found = [Change.from_db(using, EVENT_COLUMNS, row[:-1]) for row in rows]
     return found, Stopwatch.of_answer(asked, at)
 
 
@@ -244,13 +254,15 @@ def _waiting_query() -> Any:
     )
     rows = rows.filter(reported_at=None, upto=None, related="").exclude(key="")
     dated = rows.order_by("pk").annotate(clock=DatabaseTime())
-    return select(dated.values_list(*COLUMNS, "clock")[:CHUNK])
+    return select(dated.values_list(*EVENT_COLUMNS, "clock")[:CHANGES_AT_ONCE])
 
 
 _WAITING = Prepared(_waiting_query)
 
 
-def look_up(section: SectionSource, texts: Iterable[str], site: SiteAddress) -> Entries:
+def look_up(
+    section: SectionSource, texts: Iterable[str], site: SiteAddress
+) -> EntriesByKey:
     """Return the entries of rows as a page for ``site`` would list them now, by key."""
     key = section.key
     assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
@@ -399,10 +411,10 @@ def _write(
         if bounds is not None:
             bounds.end_errors({change.page for change in current if change.page})
         _note_pages(section, [c for c in current if timed[c.key]], now)
-        write(section.name, _events(timed, saved), now)
+        write_events(section.name, _events(timed, saved), now)
 
 
-def _timed(keys: Sequence[str], entries: Entries, now: float) -> _Timed:
+def _timed(keys: Sequence[str], entries: EntriesByKey, now: float) -> _Timed:
     """
     Give each entry's event a time of its own, a microsecond after the one before.
 
@@ -443,7 +455,7 @@ def _note_reported(
         claimed = changes().filter(pk__in=[x.pk for x in rest], reported_at=None)
         if claimed.update(reported_at=saved.looked_at) != len(rest):
             raise _TakenError
-        changes().bulk_update(rest, _REPORTED, batch_size=CHUNK)
+        changes().bulk_update(rest, _REPORTED, batch_size=CHANGES_AT_ONCE)
     if sum(run_all(ledger(), steps)) != min(len(found), FEW_ROWS) + len(older):
         raise _TakenError
 

@@ -19,18 +19,18 @@ from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import Site
 
-from .hints import MOST_KEYS, Hint, write
+from .hints import MOST_KEYS, Hint, write_hints
 
 #: Seconds between two looks for items that appeared or expired.
-EVERY = 60
+TICKS_EVERY = 60
 #: Seconds by which the clocks of two hosts may differ: so far back a look goes, for
 #: another host may have built the page before its own clock said that it was time.
 _SKEW = 5.0
 
 
-def is_due(ticked_at: float, now: float) -> bool:
+def ticks_are_due(ticked_at: float, now: float) -> bool:
     """Return whether it is time to look again, also where the clock was set back."""
-    return not 0 <= now - ticked_at < EVERY
+    return not 0 <= now - ticked_at < TICKS_EVERY
 
 
 def record_crossed(source: SectionSource, section: Section) -> bool:
@@ -41,7 +41,7 @@ def record_crossed(source: SectionSource, section: Section) -> bool:
     Returns whether it was time.
     """
     declared, since, now = moments(source.sitemap), section.ticked_at, time.time()
-    if not declared or source.key is None or not is_due(since, now):
+    if not declared or source.key is None or not ticks_are_due(since, now):
         return False
     hints = [] if since else [Hint(source.name, site=Site.current().key)]
     for name, moment in declared.items() if since else ():
@@ -50,7 +50,7 @@ def record_crossed(source: SectionSource, section: Section) -> bool:
     with transaction.atomic(using=row.db):
         # Of two that look at once, one records it.
         if row.update(ticked_at=now) and hints:
-            write(hints)
+            write_hints(hints)
     section.ticked_at = now
     return True
 

@@ -14,7 +14,7 @@ from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 from .dependencies import dependencies, related_tables
 from .hints import MOST_KEYS
-from .receivers import key_of
+from .receivers import key_of_instance
 from .recorder import remembering
 
 
@@ -46,7 +46,7 @@ def _keys_of(key: Key, changed: Any, database: str) -> list[KeyValue] | None:
     if isinstance(changed, QuerySet):
         return _keys(key, changed.using(database))
     if isinstance(changed, Model):
-        value = key_of(key, changed)
+        value = key_of_instance(key, changed)
         return [] if value is None else [value]
     return None
 

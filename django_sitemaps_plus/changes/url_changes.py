@@ -112,7 +112,7 @@ def _lock_query(is_given: bool) -> Any:
 _LOCK = Prepared(_lock_query)
 
 
-def write(section: str, events: Sequence[Event], now: float) -> None:
+def write_events(section: str, events: Sequence[Event], now: float) -> None:
     """
     Write what happened to URLs of a section; in the transaction that found it out.
 
@@ -335,7 +335,7 @@ def confirm(section: str, now: float) -> int:
     return waiting.update(on_hold=False, announce_at=announce_at)
 
 
-def prune() -> int:
+def prune_url_changes() -> int:
     """
     Delete what is older than ``stored_for()``, of all sites; return how many.
 

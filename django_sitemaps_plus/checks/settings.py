@@ -29,7 +29,7 @@ SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
 def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
     """E001, E002, W001 and W013: ``SITEMAPS_PLUS`` and the site's address."""
     try:
-        conf.check_settings()
+        conf.refuse_wrong_settings()
         rules()
         tenants.configured()
         given = Site.current().base_url

@@ -23,7 +23,7 @@ _IS_OF_TENANTS = "django_sitemaps_plus.contrib.django_tenants.is_of_tenants"
 
 
 @check()
-def check_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
+def check_tenant_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
     """E070: one address for all tenants."""
     settings = get_settings()
     if tenants.configured() is None:

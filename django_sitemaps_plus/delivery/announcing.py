@@ -14,7 +14,7 @@ from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.signals import send, urls_changed
+from django_sitemaps_plus.signals import send_signal, urls_changed
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .outbox import locked
@@ -74,4 +74,4 @@ def _send(rows: Iterable[UrlChange], site: SiteAddress) -> None:
             str(kind): [url for url, last in kinds.items() if last == kind]
             for kind in _Kind
         }
-        send(urls_changed, sender=None, section=section, **lists)
+        send_signal(urls_changed, sender=None, section=section, **lists)

@@ -57,7 +57,7 @@ def _notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """
     is_announced = announce(_for_a_stint(is_ending))
     wait = None if is_announced else 0.0
-    if not get_settings().ENGINES or guards.refusal():
+    if not get_settings().ENGINES or guards.why_refused():
         return wait
     outbox.enqueue()
     deliver(DeliveryOptions(is_over=_for_a_stint(is_ending)))
@@ -180,7 +180,7 @@ def prepare(
     return unreported
 
 
-def send(options: DeliveryOptions) -> Report:
+def send_due(options: DeliveryOptions) -> Report:
     """Notify receivers and engines of all that is due; apps do their work."""
     announce()
     hooks.rebuilt(lambda: False, is_asked=True)

@@ -29,7 +29,7 @@ _SECONDS = 240.0
 _AGAIN = 1.0
 
 
-def enqueue(where: str, sections: Sequence[str], jobs: int) -> None:
+def enqueue_builds(where: str, sections: Sequence[str], jobs: int) -> None:
     """
     Enqueue jobs that build sections of the current site: "celery" or "tasks".
 
@@ -37,7 +37,7 @@ def enqueue(where: str, sections: Sequence[str], jobs: int) -> None:
     """
     enqueue_build = workers.function(where, "enqueue_build")
     for _ in range(jobs):
-        enqueue_build(list(sections), Site.current().key, tenants.current_key())
+        enqueue_build(list(sections), Site.current().key, tenants.current_tenant_key())
 
 
 def run(sections: Sequence[str], site: str, tenant: str) -> bool:

@@ -34,7 +34,7 @@ from django_sitemaps_plus.engines.base import (
 from django_sitemaps_plus.engines.errors import NoThread
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.serving.documents import cache_tag, document_at
-from django_sitemaps_plus.signals import send, submission_finished
+from django_sitemaps_plus.signals import send_signal, submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import guards
@@ -82,7 +82,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     """
     options = options or DeliveryOptions()
     is_free = options.force or not engines()
-    report = Report(refusal="" if is_free else guards.refusal())
+    report = Report(refusal="" if is_free else guards.why_refused())
     site = Site.current().address()
     if report.refusal or site is None:
         return report
@@ -187,7 +187,9 @@ class _Dispatcher:
         if rest <= 0 or (self.options.is_requested and self.state.problem):
             return False
         why = self.state.problem or self.state.message
-        self.result.note = f"{why} Paused, next try in {in_words(rest)}.".strip()
+        self.result.note = (
+            f"{why} Paused, next try in {duration_in_words(rest)}.".strip()
+        )
         return True
 
     # The ownership proof
@@ -353,7 +355,7 @@ class _Dispatcher:
         )
         count = getattr(self.result, state)
         setattr(self.result, state, count + len(rows))
-        send(
+        send_signal(
             submission_finished,
             sender=type(self.engine),
             engine=self.engine.alias,
@@ -435,7 +437,7 @@ def pause(failures: int) -> float:
     return min(_LONGEST, _PAUSE * 2.0 ** min(failures, 20)) * jitter
 
 
-def in_words(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
     """Return a duration for people: "under a minute", "5 minutes", "3 hours"."""
     if seconds < 60:
         return "under a minute"

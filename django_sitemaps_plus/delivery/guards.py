@@ -13,7 +13,7 @@ from django_sitemaps_plus.sitemaps.site import Site, address_advice
 _OR_FORCE = ", or use --force."
 
 
-def check(*, force: bool = False) -> list[CheckResult]:
+def check_site(*, force: bool = False) -> list[CheckResult]:
     """
     Check whether this project may submit anything to engines.
 
@@ -30,9 +30,9 @@ def forced(result: CheckResult) -> CheckResult:
     return CheckResult.good(f"{result.text} Ignored by --force.")
 
 
-def refusal() -> str:
+def why_refused() -> str:
     """Return why nothing may be submitted; empty if it may."""
-    wrong = [result for result in check() if not result.is_good]
+    wrong = [result for result in check_site() if not result.is_good]
     return f"{wrong[0].text} {wrong[0].fix}" if wrong else ""
 
 

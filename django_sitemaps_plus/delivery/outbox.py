@@ -44,7 +44,7 @@ Kind = Submission.Kind
 State = Submission.State
 
 #: URL changes of one transaction.
-CHUNK = 500
+EVENTS_AT_ONCE = 500
 
 
 #: The order of the index of what is not queued. By the number alone PostgreSQL, where
@@ -86,7 +86,7 @@ def enqueue() -> int:
     while True:
         taken = retrying(ledger(), lambda: _enqueue_some(site, sitemaps))
         done += taken
-        if taken < CHUNK:
+        if taken < EVENTS_AT_ONCE:
             return done
 
 
@@ -111,7 +111,7 @@ def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice]) -> int:
         return 0
     with locked() as now:
         # Read while nobody else queues them.
-        some = list(_without_errors()[:CHUNK])
+        some = list(_without_errors()[:EVENTS_AT_ONCE])
         if some:
             known = [change for change in some if is_location(change.location)]
             notices = [_notice_of(change, site) for change in known]
@@ -168,7 +168,7 @@ def request(
     chosen = {alias: engines()[alias] for alias in aliases}
     rest = iter(asked)
     done = 0
-    while some := list(islice(rest, CHUNK)):
+    while some := list(islice(rest, EVENTS_AT_ONCE)):
         notices = [notice(url, site, Kind.REQUESTED, section) for url, section in some]
         retrying(ledger(), partial(_put_now, notices, chosen))
         done += len(some)

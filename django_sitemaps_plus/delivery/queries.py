@@ -33,7 +33,7 @@ def of_engine() -> SubmissionQuerySet:
     return submissions().filter(engine=OuterRef("engine"), host=OuterRef("host"))
 
 
-def counted(rows: SubmissionQuerySet) -> Coalesce:
+def number_of_submissions(rows: SubmissionQuerySet) -> Coalesce:
     """Return how many submissions to an engine there are, as an expression."""
     grouped = rows.order_by().values("engine").annotate(n=Count("pk"))
     return Coalesce(Subquery(grouped.values("n")), 0)
@@ -68,8 +68,8 @@ def with_waiting(
     ids = waiting.order_by().values("engine").annotate(first=Min("pk"))
     oldest = submissions().filter(pk=OuterRef("oldest"))
     found: QuerySet[Any] = with_first_due(rows, sections).annotate(
-        waiting_n=counted(waiting),
-        late_n=counted(overdue),
+        waiting_n=number_of_submissions(waiting),
+        late_n=number_of_submissions(overdue),
         oldest=Subquery(ids.values("first")),
         waiting_since=Subquery(oldest.values("created_at")),
     )

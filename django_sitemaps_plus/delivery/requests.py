@@ -19,7 +19,7 @@ from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import page_document
-from django_sitemaps_plus.serving.listed import listed
+from django_sitemaps_plus.serving.listed import list_pages
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import outbox
@@ -67,7 +67,7 @@ def everything(sections: Sequence[str], site: SiteAddress) -> Iterator[tuple[str
     for source in index.all_sources():
         if sections and source.name not in sections:
             continue
-        for item in listed(source.name, [source]).pages:
+        for item in list_pages(source.name, [source]).pages:
             document = page_document(source, item.number, site)
             body = document.body if document else b""
             for location in locations_of(body):

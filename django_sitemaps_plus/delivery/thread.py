@@ -141,7 +141,7 @@ class BackgroundThread:
 
         Never raises: it is called in the project's saves and requests.
         """
-        self._try_to_start(tenants.current_key)
+        self._try_to_start(tenants.current_tenant_key)
 
     def _try_to_start(self, tenant: Callable[[], str | None]) -> None:
         if not self._serves:
@@ -223,7 +223,7 @@ class BackgroundThread:
             how = get_settings().BACKGROUND
             if how in workers.WORKERS:
                 write_late()
-                workers.function(str(how))(tenants.current_key())
+                workers.function(str(how))(tenants.current_tenant_key())
                 return
             due.rebuild_at = now
             wait = background.notify_all(self._is_ending)

@@ -35,7 +35,7 @@ from .queries import states, submissions
 logger = logging.getLogger("django_sitemaps_plus")
 
 #: Seconds between two times.
-EVERY = 3600.0
+TENDED_EVERY = 3600.0
 #: Seconds by which the clocks of two hosts may differ.
 _SKEW = 60.0
 #: Seconds from now to the latest time that is not a clock's fault, of columns that say
@@ -57,7 +57,7 @@ def tend() -> None:
     now = time.time()
     site = sections().filter(name="")
     # The other way round where the clock was set back.
-    lately = {"tended_at__gt": now - EVERY, "tended_at__lte": now}
+    lately = {"tended_at__gt": now - TENDED_EVERY, "tended_at__lte": now}
     if site.filter(**lately).exists():
         return
     row_of("")
@@ -65,7 +65,7 @@ def tend() -> None:
         return
     _set_back()
     note_entries()
-    url_changes.prune()
+    url_changes.prune_url_changes()
     outbox.prune()
     hooks.hourly()
 

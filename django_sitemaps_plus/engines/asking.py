@@ -81,7 +81,9 @@ def verify(engine: Engine, origin: str, *, force: bool = False) -> CheckResult:
         return _problem(engine, text, "")
 
 
-def check(engine: Engine, origin: str, *, force: bool = False) -> list[CheckResult]:
+def check_engine(
+    engine: Engine, origin: str, *, force: bool = False
+) -> list[CheckResult]:
     """Check everything that submissions need."""
     try:
         return [_clean(engine, one) for one in engine.check(origin, force=force)]

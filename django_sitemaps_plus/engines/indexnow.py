@@ -181,7 +181,7 @@ class IndexNow(Engine):
             force=force,
         )
         if result.is_good and not force:
-            crawling = own_files.check_robots(origin, timeout=VERIFY_TIMEOUT)
+            crawling = own_files.check_live_robots(origin, timeout=VERIFY_TIMEOUT)
             result = result if crawling.is_good else crawling
         return result
 

@@ -145,7 +145,9 @@ def _unreachable_fix(error: TransportError) -> str:
     return "Make the site reachable from this machine at its address."
 
 
-def check_robots(origin: str, *, timeout: float, private: bool = False) -> CheckResult:
+def check_live_robots(
+    origin: str, *, timeout: float, private: bool = False
+) -> CheckResult:
     """
     Fetch a site's robots.txt and check that it allows crawling.
 

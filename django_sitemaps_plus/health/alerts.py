@@ -129,7 +129,7 @@ def own_alerts(
         result += section_alerts(registry.sources())
         result += _unreported()
     if Subject.ENGINES in subjects and engines():
-        why = guards.refusal() if refusal is None else refusal
+        why = guards.why_refused() if refusal is None else refusal
         chosen = [
             one
             for one in all_engines(why)
@@ -224,7 +224,7 @@ def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
 def _stored_alerts(section: SectionSource, row: status.Sums | None) -> Iterator[Alert]:
     """Yield what is wrong with the stored pages of a section that can be used."""
     name, build = section.name, f"manage.py build_sitemaps {section.name}"
-    row = status.stored_pages(section, row)
+    row = status.current_sums(section, row)
     if row is None:
         # One by position perhaps has too many pages to be stored.
         if section.key is not None:

@@ -18,7 +18,7 @@ from .unlooked import unaudited
 
 #: Seconds for each request, in all that is asked here: one answer is not both red and
 #: green.
-PATIENCE = 30.0
+CHECK_TIMEOUT = 30.0
 #: What the results that concern the whole site are of.
 SITE = "site"
 
@@ -35,15 +35,17 @@ def check(
     """
     # The admin imports this module when a process starts: not with it urllib3.
 
-    found = [(SITE, one) for one in guards.check(force=force)]
+    found = [(SITE, one) for one in guards.check_site(force=force)]
     site = Site.current().address()
     if site is not None:
         origin = str(site.origin)
-        robots = own_files.check_robots(origin, timeout=PATIENCE, private=force)
+        robots = own_files.check_live_robots(
+            origin, timeout=CHECK_TIMEOUT, private=force
+        )
         crawling = guards.forced(robots) if force else robots
         found.append((SITE, crawling))
         for alias in aliases:
-            checked = asking.check(engines()[alias], origin, force=force)
+            checked = asking.check_engine(engines()[alias], origin, force=force)
             found += [(alias, one) for one in checked]
     # What keeps all from being submitted is among the results.
     missing = [*missing_tables()]

@@ -78,7 +78,7 @@ def sums() -> dict[str, Sums]:
     return {name: Sums(*rest) for name, *rest in found}
 
 
-def stored_pages(section: SectionSource, row: Sums | None) -> Sums | None:
+def current_sums(section: SectionSource, row: Sums | None) -> Sums | None:
     """Return the sums of a section's pages; None if it has none, or of a former key."""
     is_current = row is not None and row.pages and row.key == section.signature
     return row if is_current else None

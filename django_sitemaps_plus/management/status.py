@@ -26,7 +26,7 @@ class Block:
     values: Sequence[tuple[str, str]]
 
 
-def of_engine(one: EngineHealth) -> Block:
+def engine_block(one: EngineHealth) -> Block:
     """Return how an engine is doing for one host."""
     state = one.state
     engine = engines().get(state.engine)
@@ -37,7 +37,7 @@ def of_engine(one: EngineHealth) -> Block:
     if one.next_try is not None:
         with override("en"):
             rest.append(f"Next try {words.until(one.next_try)}.".replace("\xa0", " "))
-    answered = ago(state.answered_at)
+    answered = plain_ago(state.answered_at)
     if answered and state.status:
         answered += f", with status {state.status}"
     return Block(
@@ -45,7 +45,7 @@ def of_engine(one: EngineHealth) -> Block:
         [
             ("Health", f"{health}: {' '.join(rest)}" if rest else health),
             ("Waiting", f"{one.waiting:,}"),
-            ("Last success", ago(state.succeeded_at)),
+            ("Last success", plain_ago(state.succeeded_at)),
             ("Last answer", answered),
             # What keeps it from working stands above.
             ("It says", "" if message == one.reason else message),
@@ -56,10 +56,10 @@ def of_engine(one: EngineHealth) -> Block:
 
 def verified(seconds: float) -> str:
     """Return when the ownership proof was found; empty if it never was."""
-    return f"verified {ago(seconds)}" if seconds else ""
+    return f"verified {plain_ago(seconds)}" if seconds else ""
 
 
-def of_sitemap(alias: str, one: SitemapStatus) -> Block:
+def sitemap_block(alias: str, one: SitemapStatus) -> Block:
     """Return what an engine says of a sitemap."""
     submitted = ", ".join(f"{kind} {count:,}" for kind, count in one.submitted.items())
     return Block(
@@ -105,7 +105,7 @@ def printed(blocks: Iterable[Block]) -> Iterator[str]:
         yield ""
 
 
-def ago(seconds: float) -> str:
+def plain_ago(seconds: float) -> str:
     """Return how long ago a time is: "8 minutes ago"; empty for none."""
     with override("en"):
         # Lines break where they have to.
@@ -114,7 +114,7 @@ def ago(seconds: float) -> str:
 
 def _moment(text: str | None) -> str:
     """Return a time as an engine writes it (RFC 3339), as the others are printed."""
-    return ago(words.seconds_of(text) or 0.0) or text or ""
+    return plain_ago(words.seconds_of(text) or 0.0) or text or ""
 
 
 def _count(value: int | None) -> str:

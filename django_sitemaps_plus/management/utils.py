@@ -33,7 +33,7 @@ from django_sitemaps_plus.sitemaps.tenants import Tenant
 #: Exit codes, beside 0.
 FAILED, MISUSED = 1, 2
 #: Seconds between two lines of progress.
-EVERY = 2.0
+LINE_EVERY = 2.0
 
 
 class SitemapsCommand(BaseCommand):
@@ -130,7 +130,7 @@ class SitemapsCommand(BaseCommand):
 
         def write(*values: Any) -> None:
             nonlocal last
-            if not self.is_quiet and time.monotonic() - last >= EVERY:
+            if not self.is_quiet and time.monotonic() - last >= LINE_EVERY:
                 last = time.monotonic()
                 self.stderr.write(text.format(*values), style_func=str)
 
@@ -183,7 +183,7 @@ def _sites(
         except LookupError as error:
             raise CommandError(f"--site: {error}", returncode=MISUSED) from error
     sites = Site.of_process()
-    if tenants.configured() and tenants.current_key() not in tenants.all_keys():
+    if tenants.configured() and tenants.current_tenant_key() not in tenants.all_keys():
         # As django-tenants' public schema, which has no tables of this package.
         return _sites_of_tenants(sites[0])
     if Site.default().is_chosen_by_request and not sites:
@@ -233,7 +233,7 @@ def _unknown_address() -> str:
     return f"The site's address is not known outside of a request. {address_advice()}"
 
 
-def sections(names: Iterable[str]) -> list[str]:
+def named_sections(names: Iterable[str]) -> list[str]:
     """Return the sections that are named; raises ``CommandError`` if one is not."""
     return known_only(names, list(registry.sources()), "section")
 

@@ -19,16 +19,16 @@ from django_sitemaps_plus.exceptions import Filling
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
-    bounded,
     database_of,
     items_of,
     repeats,
+    rows_between,
 )
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
 from .cutting import filled_to, halves, tail
 from .models import Page, Section
-from .places import places
+from .places import count_lower_bounds
 from .queries import (
     LEASE,
     WAIT,
@@ -53,7 +53,7 @@ GAP = 1 << 32
 _WRITE_EVERY = 0.5
 
 #: Called with the number of pages so far.
-Progress = Callable[[int], object]
+FillProgress = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class KeyRange:
     def rows(self, lower: KeyValue | None, upper: KeyValue | None) -> QuerySet[Any]:
         """Return the rows of a range, without anything that only entries need."""
         items = items_of(self.source.sitemap).order_by()
-        return bounded(items.using(database_of(items)), self.key, lower, upper)
+        return rows_between(items.using(database_of(items)), self.key, lower, upper)
 
     def nth_key_after(
         self, lower: KeyValue | None, rows: int, upper: KeyValue | None = None
@@ -120,7 +120,7 @@ def refuse_disorder(key_range: KeyRange, page: Page) -> None:
     if lower is None or upper is None:
         return
     rows = key_range.rows(None, None)
-    if places(key_range.key, rows.db, [lower], [upper])[lower]:
+    if count_lower_bounds(key_range.key, rows.db, [lower], [upper])[lower]:
         raise divide_anew(page.section, page)
 
 
@@ -128,7 +128,7 @@ def refuse_disorder(key_range: KeyRange, page: Page) -> None:
 def fill(
     source: SectionSource,
     seconds: float | None = None,
-    progress: Progress | None = None,
+    progress: FillProgress | None = None,
 ) -> Section:
     """
     Find the bounds of all pages of a section, where that is still to be done.
@@ -162,7 +162,7 @@ class _Filling:
     section: Section
     owner: str
     deadline: float | None
-    progress: Progress | None
+    progress: FillProgress | None
 
     def run(self) -> None:
         size = filled_to(self.key_range.source.items_per_page)

@@ -34,7 +34,7 @@ IN_USE = 900.0
 SAY_AGAIN = 60.0
 
 
-class Newest(Protocol):
+class NewestCode(Protocol):
     """What a section's row says of the newest definition."""
 
     @property
@@ -67,7 +67,7 @@ def as_command() -> Iterator[None]:
         _is_command.reset(token)
 
 
-def is_outdated(section: Newest, digest: str) -> bool:
+def is_outdated(section: NewestCode, digest: str) -> bool:
     """Return whether newer code than this runs, by its definition of a section."""
     if section.digest in ("", digest) or section.digest_since == STARTED:
         return False
@@ -81,7 +81,7 @@ def _is_recent(at: float, seconds: float) -> bool:
     return abs(time.time() - at) < seconds
 
 
-def was_shared(section: Newest, digest: str, at: float, now: float) -> bool:
+def was_shared(section: NewestCode, digest: str, at: float, now: float) -> bool:
     """
     Return whether older code may have run beside a definition, and has ended since.
 
@@ -100,7 +100,7 @@ def shared(now: float) -> Q:
     )
 
 
-def note_definition(pk: int, section: Newest, digest: str) -> None:
+def note_definition(pk: int, section: NewestCode, digest: str) -> None:
     """Note in the row ``pk`` that code with a definition, which is the newest, runs."""
     now, is_command = time.time(), _is_command.get()
     row = sections().filter(pk=pk)

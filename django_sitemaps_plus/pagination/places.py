@@ -18,16 +18,16 @@ from django.db.models import DateField, DecimalField, IntegerField
 from django_sitemaps_plus.sitemaps.keys import Key
 
 #: Keys that are looked at together.
-CHUNK = 1_000
+KEYS_AT_ONCE = 1_000
 #: Bounds that a database sorts at a time.
-_BOUNDS = 500
+BOUNDS = 500
 
 
 class DamagedError(Exception):
     """Bounds that cannot be read, or are not in order."""
 
 
-def places(
+def count_lower_bounds(
     key: Key, database: str, keys: Iterable[str], lowers: Sequence[str]
 ) -> dict[str, int]:
     """
@@ -57,9 +57,9 @@ def _sorted_places(
 ) -> dict[str, int]:
     """Do the same in the rows' own database, some hundred bounds at a time."""
     places: dict[str, int] = {}
-    step = max(1, -(-len(lowers) // _BOUNDS))
-    for start in range(0, len(keys), CHUNK):
-        some = keys[start : start + CHUNK]
+    step = max(1, -(-len(lowers) // BOUNDS))
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        some = keys[start : start + KEYS_AT_ONCE]
         coarse = _merged(key, database, some, lowers[::step])
         if step == 1:
             places.update(coarse)

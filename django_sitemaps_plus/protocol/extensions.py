@@ -21,8 +21,8 @@ from .limits import (
     MIN_VIDEO_RATING,
 )
 from .locations import ORIGIN_MARK
-from .markup import address, date_text, location_text, text_xml
-from .values import matches, number, one, several
+from .markup import date_text, escaped_address, location_text, text_xml
+from .values import decimal_text, matches, one, several
 
 # http://www.google.com/schemas/sitemap-news/0.9/sitemap-news.xsd
 _NEWS_LANGUAGE = re.compile(r"zh-cn|zh-tw|[a-z]{2,3}")
@@ -41,7 +41,7 @@ def image_xml(image: Image, origin: str) -> str:
         EntryError: The location is illegal.
     """
     loc = location_text(image.loc, origin, "images")
-    return f"<image:image><image:loc>{address(loc)}</image:loc></image:image>"
+    return f"<image:image><image:loc>{escaped_address(loc)}</image:loc></image:image>"
 
 
 def _raise(error: EntryError) -> None:
@@ -74,7 +74,7 @@ def video_xml(
         uri = location_text(value, origin, field)
         if uri == page and field != "videos.thumbnail_loc":
             raise EntryError(f"{field} {excerpt(value)}: is the loc of the entry")
-        return address(uri)
+        return escaped_address(uri)
 
     def day(value: Any, field: str) -> str:
         return date_text(value, zone, field)
@@ -171,7 +171,7 @@ def _duration(value: object, field: str) -> str:
 
 
 def _rating(value: object, field: str) -> str:
-    return number(value, field, MIN_VIDEO_RATING, MAX_VIDEO_RATING)
+    return decimal_text(value, field, MIN_VIDEO_RATING, MAX_VIDEO_RATING)
 
 
 def _yes_no(value: object, field: str) -> str:
@@ -223,7 +223,7 @@ def _uploader(value: object, origin: str) -> str:
     if origin != ORIGIN_MARK and _domain(info) != _domain(f"{origin}/"):
         msg = f"{field} {excerpt(uploader.info)}: not on the domain of the entry"
         raise EntryError(msg)
-    return f'<video:uploader info="{address(info)}">{name}</video:uploader>'
+    return f'<video:uploader info="{escaped_address(info)}">{name}</video:uploader>'
 
 
 def _domain(uri: str) -> str:

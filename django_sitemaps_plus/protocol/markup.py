@@ -69,7 +69,7 @@ def _naming(field: str, write: Callable[..., str], *given: object) -> str:
         raise type(error)(f"{field}: {error}") from error
 
 
-def address(uri: str) -> str:
+def escaped_address(uri: str) -> str:
     """Escape an address; the mark may stand before a path, nowhere else."""
     if uri.startswith(f"{ORIGIN_MARK}/"):
         return ORIGIN_MARK + escape(uri[1:])

@@ -17,7 +17,7 @@ from decimal import Decimal
 from .errors import EntryError, PageFull, excerpt
 from .limits import MAX_ROBOTS_BYTES
 from .locations import quote, resolve
-from .values import matches, number, several
+from .values import decimal_text, matches, several
 
 # Wider than the product token of the RFC, which has no digits: AI2Bot is a crawler.
 _USER_AGENT = re.compile(r"\*|[!-\"$-9;-~](?:[ -\"$-9;-~]*[!-\"$-9;-~])?")
@@ -183,7 +183,7 @@ def _lines(group: Group) -> Iterator[str]:
         # not end a group. https://www.rfc-editor.org/rfc/rfc9309#section-2.1
         yield "Disallow:\n"
     if group.crawl_delay is not None:
-        seconds = number(group.crawl_delay, "crawl_delay", 0, 1_000_000)
+        seconds = decimal_text(group.crawl_delay, "crawl_delay", 0, 1_000_000)
         yield f"Crawl-delay: {seconds}\n"
 
 

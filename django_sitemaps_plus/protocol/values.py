@@ -26,24 +26,19 @@ def one(value: object, kind: type[_Kind], field: str) -> _Kind:
     return value
 
 
-def several(
-    values: object, kind: type[_Kind], field: str, most: int | None = None
-) -> list[_Kind]:
+def several(values: object, kind: type[_Kind], field: str) -> list[_Kind]:
     """Return the values as a list.
 
     Raises:
-        EntryError: A text, or not iterable: a tuple was forgotten; over ``most``; or
-            one of them is not of its kind.
+        EntryError: A text, or not iterable: a tuple was forgotten; or one of them is
+            not of its kind.
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise EntryError(f"{field} {excerpt(values)}: not a tuple")
-    found = [one(value, kind, field) for value in values]
-    if most is not None and len(found) > most:
-        raise EntryError(f"{field}: {len(found)}, over {most}")
-    return found
+    return [one(value, kind, field) for value in values]
 
 
-def number(value: object, field: str, low: int, high: int) -> str:
+def decimal_text(value: object, field: str, low: int, high: int) -> str:
     """Write a number as xsd:decimal: as given, no exponent, no locale.
 
     ``low`` is 0 or more.

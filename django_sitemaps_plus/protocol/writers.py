@@ -20,8 +20,8 @@ from .limits import (
     MAX_PRIORITY,
     MIN_PRIORITY,
 )
-from .markup import address, date_text, day_or_time, escape, location_text
-from .values import matches, number
+from .markup import date_text, day_or_time, escape, escaped_address, location_text
+from .values import decimal_text, matches
 
 _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -87,7 +87,7 @@ def priority_xml(value: object) -> str:
     """
     if value is None or value == "":
         return ""
-    text = number(value, "priority", MIN_PRIORITY, MAX_PRIORITY)
+    text = decimal_text(value, "priority", MIN_PRIORITY, MAX_PRIORITY)
     return f"<priority>{text}</priority>"
 
 
@@ -115,7 +115,8 @@ def alternate_xml(hreflang: str, href: str) -> str:
     if not is_language(hreflang):
         msg = f"hreflang {excerpt(hreflang)}: neither a language tag nor x-default"
         raise EntryError(msg)
-    return f'<xhtml:link rel="alternate" hreflang="{hreflang}" href="{address(href)}"/>'
+    url = escaped_address(href)
+    return f'<xhtml:link rel="alternate" hreflang="{hreflang}" href="{url}"/>'
 
 
 class _Writer:

@@ -9,7 +9,7 @@ from typing import Any
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import alternate_xml
 
-from .columns import Constant, Lastmods, Pieces
+from .columns import Constant, LastmodColumn, Pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Texts:
     each: Callable[[], Sequence[str | None]]
 
 
-def bulk_lastmods(lastmods: Lastmods) -> tuple[Pieces | None, str | None] | None:
+def bulk_lastmods(lastmods: LastmodColumn) -> tuple[Pieces | None, str | None] | None:
     """
     Return a batch's lastmod elements, and the newest lastmod.
 
@@ -51,7 +51,7 @@ def bulk_lastmods(lastmods: Lastmods) -> tuple[Pieces | None, str | None] | None
     return (("", ""), [elements]), newest
 
 
-def fill(
+def fill_entries(
     locations: dict[str | None, Pieces],
     tail: Sequence[tuple[str, Pieces | None]],
     links: Sequence[tuple[str, Pieces]],

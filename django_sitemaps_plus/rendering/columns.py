@@ -74,7 +74,7 @@ class BadRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedValue:
     """In place of a value that could not be had, and which an entry can do without."""
 
     reason: str
@@ -184,7 +184,7 @@ class GivenLocations(TextLocations):
 
 
 @dataclass(frozen=True, slots=True)
-class Lastmods:
+class LastmodColumn:
     """
     The lastmods of a batch.
 
@@ -305,12 +305,12 @@ def _picked(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
 
 
 @dataclass(slots=True)
-class Batch:
+class RowBatch:
     """Some items of a section, column by column."""
 
     labels: Sequence[Any]
     locations: dict[str | None, Locations]
-    lastmods: Lastmods = Lastmods(())
+    lastmods: LastmodColumn = LastmodColumn(())
     changefreqs: Sequence[Any] = ()
     priorities: Sequence[Any] = ()
     #: Per language, the images, videos and news of each item.
@@ -318,7 +318,7 @@ class Batch:
     #: Alternates that are written as they are, the same for every item.
     links: Sequence[tuple[str, str]] = ()
     #: The entries of each item, each a batch of one, where the class gives them itself.
-    entries: Sequence[Sequence[Batch]] | None = None
+    entries: Sequence[Sequence[RowBatch]] | None = None
     #: The items, by index, whose own methods failed.
     faults: dict[int, str] = field(default_factory=dict)
     #: The items, by index, that are not to be listed.
@@ -335,7 +335,7 @@ class Batch:
             for lastmod in one.lastmods.values
         ]
 
-    def without(self, left_out: frozenset[int]) -> Batch:
+    def without(self, left_out: frozenset[int]) -> RowBatch:
         """Return the batch without some items, by index."""
         places = [i for i in range(len(self.labels)) if i not in left_out]
         renumbered = {place: new for new, place in enumerate(places)}

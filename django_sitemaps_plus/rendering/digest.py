@@ -29,7 +29,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     moments,
 )
 from django_sitemaps_plus.sitemaps.classes import StaticSitemap
-from django_sitemaps_plus.sitemaps.leaving_out import patterns_of
+from django_sitemaps_plus.sitemaps.leaving_out import patterns_that_leave_out
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
@@ -114,7 +114,7 @@ def definition(section: SectionSource) -> Definition:
         section.name,
         section.registered,
         section.site,
-        tenants.current_key(),
+        tenants.current_tenant_key(),
         Site.current().base_url,
     )
 
@@ -136,7 +136,7 @@ def _description(section: SectionSource) -> list[Any]:
         django_settings.TIME_ZONE,
         django_settings.USE_TZ,
     ]
-    if patterns := patterns_of(sitemap):
+    if patterns := patterns_that_leave_out(sitemap):
         parts.append(_written(patterns))
     if isinstance(sitemap, StaticSitemap):
         parts.append(repr(sitemap.names))

@@ -70,7 +70,7 @@ def listed_of(body: bytes, locations: Collection[str], origin: str) -> set[str]:
     }
 
 
-def repeated(body: bytes) -> int:
+def count_repeated(body: bytes) -> int:
     """Return how many entries of a page list a URL that an earlier one lists."""
     locations = locations_of(body)
     return len(locations) - len(set(locations))

@@ -14,7 +14,7 @@ from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, plain, resolve
 from django_sitemaps_plus.protocol.values import one
 from django_sitemaps_plus.sitemaps.attributes import MEDIA
 
-from .columns import Batch, Constant, Pieces, escape_joined
+from .columns import Constant, Pieces, RowBatch, escape_joined
 
 _NOTHING: Pieces = (("",), ())
 
@@ -38,7 +38,7 @@ def as_record(value: Any, name: str) -> Any:
     return None if value is None else one(value, kind, name)
 
 
-def bulk_images(batch: Batch) -> Pieces | None:
+def bulk_images(batch: RowBatch) -> Pieces | None:
     """
     Return the images of all items; None if they are not certain, or there is more.
 

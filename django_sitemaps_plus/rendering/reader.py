@@ -5,7 +5,7 @@ The **row path** (see ``row_path``) is used when nothing that the class declares
 Python method. The **object path** calls the methods with model instances, or with any
 Python objects.
 
-Both yield ``Batch``es, whose text ``serializer`` writes.
+Both yield ``RowBatch`` objects, whose text ``serializer`` writes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from django.utils import timezone
 from django_sitemaps_plus.protocol.errors import excerpt
 from django_sitemaps_plus.protocol.patterns import matcher
 from django_sitemaps_plus.sitemaps.attributes import (
-    CHUNK,
     MEDIA,
+    OBJECTS_AT_ONCE,
     TAGS,
     declared_expressions,
     getter,
@@ -37,19 +37,19 @@ from django_sitemaps_plus.sitemaps.attributes import (
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.leaving_out import left_out, patterns_of
+from django_sitemaps_plus.sitemaps.leaving_out import left_out, patterns_that_leave_out
 from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
-    bounded,
     database_of,
     gives_entries,
     items_of,
     object_path_reason,
     overridden,
     repeats,
+    rows_between,
 )
 from django_sitemaps_plus.sitemaps.site import (
     SiteAddress,
@@ -59,12 +59,12 @@ from django_sitemaps_plus.sitemaps.site import (
 
 from .bulk import Texts
 from .columns import (
-    Batch,
     Constant,
-    Failed,
+    FailedValue,
     GivenLocations,
-    Lastmods,
+    LastmodColumn,
     Locations,
+    RowBatch,
     Tally,
     TextLocations,
     latest_believed,
@@ -101,7 +101,7 @@ class Reader:
     def serializer(self) -> Serializer:
         """Return the serializer for this reader's batches."""
         sitemap = self.sitemap
-        patterns = () if self.lists_all else patterns_of(sitemap)
+        patterns = () if self.lists_all else patterns_that_leave_out(sitemap)
         x_default = None
         if sitemap.i18n and sitemap.alternates and sitemap.x_default:
             # Contrib's views look for LANGUAGE_CODE itself.
@@ -119,7 +119,7 @@ class Reader:
             raises=self.raises,
         )
 
-    def texts(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Texts]]:
+    def texts(self, batches: Iterable[RowBatch]) -> Iterator[tuple[RowBatch, Texts]]:
         """Yield each batch with the text of its items."""
         serializer = self.serializer()
         for batch in batches:
@@ -129,14 +129,14 @@ class Reader:
 
     def by_key(
         self, lower: KeyValue | None, upper: KeyValue | None, most: int
-    ) -> Iterator[Batch]:
+    ) -> Iterator[RowBatch]:
         """
         Yield the items from ``lower`` to before ``upper``.
 
         ``most`` is how many rows one query may return.
         """
         rows, key = self._keyed_rows()
-        queryset = key.order(bounded(rows, key, lower, upper))
+        queryset = key.order(rows_between(rows, key, lower, upper))
         if object_path_reason(self.sitemap):
             queryset = queryset.annotate(**declared_expressions(self.sitemap))
             for items, labels in instances(self.source, queryset, key):
@@ -153,7 +153,7 @@ class Reader:
         # A replica may not have received yet what was saved.
         return items.using(database_of(items)), key
 
-    def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[Batch]:
+    def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[RowBatch]:
         """The row path: queries on the raw cursor, until one returns too few rows."""
         connection = connections[queryset.db]
         routes = self.routes()
@@ -185,7 +185,7 @@ class Reader:
         if object_path_reason(self.sitemap):
             objects = list(rows.annotate(**declared_expressions(self.sitemap)))
             read = [key.of(item) for item in objects]
-            batches: Iterable[Batch] = self.objects(objects, read)
+            batches: Iterable[RowBatch] = self.objects(objects, read)
         else:
             plan = RowPlan.make(self.sitemap, rows, key)
             with connections[rows.db].cursor() as cursor:
@@ -212,7 +212,7 @@ class Reader:
 
     # By position
 
-    def by_position(self, page: int) -> Iterator[Batch]:
+    def by_position(self, page: int) -> Iterator[RowBatch]:
         """
         Yield the items of a page, counted from 1, by slicing.
 
@@ -223,10 +223,10 @@ class Reader:
             return
         size = self.source.items_per_page
         window = iter(self.source.items()[(page - 1) * size : page * size])
-        while chunk := list(islice(window, CHUNK)):
+        while chunk := list(islice(window, OBJECTS_AT_ONCE)):
             yield from self.objects(chunk, [_shown(item) for item in chunk])
 
-    def _contrib_page(self, page: int) -> Iterator[Batch]:
+    def _contrib_page(self, page: int) -> Iterator[RowBatch]:
         """Yield what ``get_urls()`` returns, for a class that overrides its hooks."""
         with self.source.context(self.site):
             infos = self.sitemap.get_urls(
@@ -239,7 +239,7 @@ class Reader:
 
     # Objects
 
-    def objects(self, items: list[Any], labels: Sequence[Any]) -> Iterator[Batch]:
+    def objects(self, items: list[Any], labels: Sequence[Any]) -> Iterator[RowBatch]:
         """
         Yield batches of what the sitemap's methods return for ``items``.
 
@@ -278,16 +278,16 @@ class Reader:
 
     def _given_batch(
         self, items: list[Any], labels: Sequence[Any], faults: dict[int, str]
-    ) -> Batch:
+    ) -> RowBatch:
         """Return the entries that the class itself gives for each item."""
 
-        def entries(item: Any) -> list[Batch]:
+        def entries(item: Any) -> list[RowBatch]:
             given = self.sitemap.get_urls_for_item(item)
             return [_given_entry(info) for info in given]
 
         with self.source.context(self.site):
             given = self._attempt(entries, items, faults, default=[])
-        return Batch(labels=labels, locations={}, entries=given, faults=faults)
+        return RowBatch(labels=labels, locations={}, entries=given, faults=faults)
 
     def _language_runs(
         self, items: list[Any], faults: dict[int, str]
@@ -313,7 +313,7 @@ class Reader:
         labels: Sequence[Any],
         languages: tuple[str | None, ...],
         faults: dict[int, str],
-    ) -> Batch:
+    ) -> RowBatch:
         """Call the sitemap's methods; the items for which one fails are noted."""
 
         def column(name: str, language: str | None) -> Sequence[Any]:
@@ -331,10 +331,10 @@ class Reader:
                     media[language] = {name: column(name, language) for name in MEDIA}
         first = next(iter(languages), None)
         with self.source.context(self.site):
-            return Batch(
+            return RowBatch(
                 labels=labels,
                 locations=locations,
-                lastmods=Lastmods(
+                lastmods=LastmodColumn(
                     column("lastmod", first), zone=timezone.get_default_timezone()
                 ),
                 changefreqs=column("changefreq", first),
@@ -365,7 +365,7 @@ class Reader:
                 if self.raises:
                     raise
                 if faults is None:
-                    values.append(Failed(describe(error)))
+                    values.append(FailedValue(describe(error)))
                     continue
                 values.append(default)
                 faults.setdefault(index, describe(error))
@@ -407,12 +407,14 @@ def _site_of(host: str) -> Any:
     return site
 
 
-def _contrib_batch(info: Mapping[str, Any]) -> Batch:
+def _contrib_batch(info: Mapping[str, Any]) -> RowBatch:
     """Return one of contrib's dicts as a batch of one."""
-    return Batch(
+    return RowBatch(
         labels=[_shown(info.get("item"))],
         locations={None: GivenLocations([info.get("location")])},
-        lastmods=Lastmods([info.get("lastmod")], zone=timezone.get_default_timezone()),
+        lastmods=LastmodColumn(
+            [info.get("lastmod")], zone=timezone.get_default_timezone()
+        ),
         changefreqs=[info.get("changefreq")],
         priorities=[info.get("priority") or None],
         links=[
@@ -422,7 +424,7 @@ def _contrib_batch(info: Mapping[str, Any]) -> Batch:
     )
 
 
-def _given_entry(info: Mapping[str, Any]) -> Batch:
+def _given_entry(info: Mapping[str, Any]) -> RowBatch:
     """Return one of ``get_urls_for_item()``'s dicts as a batch of one."""
     return replace(
         _contrib_batch(info),
@@ -458,12 +460,12 @@ def instances(
     """
     vendor = connections[queryset.db].vendor
     rest = queryset
-    while items := list(rest[:CHUNK]):
+    while items := list(rest[:OBJECTS_AT_ONCE]):
         labels = key.labels(items)
         if len(set(labels)) != len(labels):
             raise repeats(source)
         yield items, labels
-        if len(items) < CHUNK:
+        if len(items) < OBJECTS_AT_ONCE:
             return
         rest = queryset.filter(key.after(key.of(items[-1]), vendor))
 

@@ -34,11 +34,18 @@ from django_sitemaps_plus.sitemaps.attributes import (
 )
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.media import Related, is_composed, slots
+from django_sitemaps_plus.sitemaps.media import Related, is_composed, slots_of
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 
-from .columns import Batch, Constant, Lastmods, Locations, RouteLocations, TextLocations
+from .columns import (
+    Constant,
+    LastmodColumn,
+    Locations,
+    RouteLocations,
+    RowBatch,
+    TextLocations,
+)
 from .related_rows import filled, related_values
 from .statements import (
     Attempt,
@@ -134,15 +141,15 @@ class RowPlan:
         languages: tuple[str | None, ...],
         routes: dict[str | None, CompiledRoute],
         attempt: Attempt,
-    ) -> Batch:
+    ) -> RowBatch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
         columns, faults = self._converted(rows, attempt)
         # That of the texts of ``_DateText``.
         zone = dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
-        return Batch(
+        return RowBatch(
             labels=rows_of(columns[: self.key_width]),
             locations=self._locations(columns, languages, routes),
-            lastmods=Lastmods(
+            lastmods=LastmodColumn(
                 self._column("lastmod", columns),
                 self.lastmod_form,
                 zone,
@@ -224,7 +231,7 @@ class RowPlan:
                 )
                 if isinstance(slot, Related)
                 else columns[self.positions[alias(name, index)]]
-                for index, slot in enumerate(slots(value))
+                for index, slot in enumerate(slots_of(value))
             ]
             media[name] = filled(value, kind, parts, attempt)
         return dict.fromkeys(languages, media)
@@ -247,7 +254,7 @@ def _textual(
     """
     Select lastmod as text where the database's text is reliable.
 
-    Returns the expressions and the ``form`` of ``Lastmods`` that their values have.
+    Returns the expressions and the ``form`` of a ``LastmodColumn`` of their values.
     """
     name = alias("lastmod")
     try:

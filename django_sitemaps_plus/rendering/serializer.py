@@ -46,8 +46,8 @@ from django_sitemaps_plus.protocol.writers import (
     priority_xml,
 )
 
-from .bulk import Texts, bulk_lastmods, fill, fragments, may_hold, row_by_row
-from .columns import BadRow, Batch, Failed, Media, Pieces, Tally, is_after
+from .bulk import Texts, bulk_lastmods, fill_entries, fragments, may_hold, row_by_row
+from .columns import BadRow, FailedValue, Media, Pieces, RowBatch, Tally, is_after
 from .media_columns import as_list, as_record, bulk_images
 
 #: How many of a kind an entry may have.
@@ -84,7 +84,7 @@ class Serializer:
     is_news: bool = False
     raises: bool = False
 
-    def items(self, batch: Batch, tally: Tally) -> Texts:
+    def items(self, batch: RowBatch, tally: Tally) -> Texts:
         """
         Return the text of a batch's items.
 
@@ -97,9 +97,11 @@ class Serializer:
             return texts
         each = self._one_by_one(batch, tally)
         whole = "".join(text for text in each if text is not None)
-        return Texts(whole, entries_in(whole), lambda: each)
+        return Texts(whole, entries_in_text(whole), lambda: each)
 
-    def _without(self, batch: Batch, left_out: frozenset[int], tally: Tally) -> Texts:
+    def _without(
+        self, batch: RowBatch, left_out: frozenset[int], tally: Tally
+    ) -> Texts:
         """Return the text of a batch of which some items have no entry."""
         texts = self.items(batch.without(left_out), tally)
 
@@ -114,7 +116,7 @@ class Serializer:
 
     # In bulk
 
-    def _bulk(self, batch: Batch, tally: Tally) -> Texts | None:
+    def _bulk(self, batch: RowBatch, tally: Tally) -> Texts | None:
         """Return the text of a batch; None if some items may be bad."""
         if batch.entries is not None or batch.faults or batch.links:
             return None
@@ -153,7 +155,7 @@ class Serializer:
         except Exception:  # also that of a __repr__; item by item it is found
             return None
         tally.see(newest)
-        return fill(locations, tail, links, images, len(batch.labels))
+        return fill_entries(locations, tail, links, images, len(batch.labels))
 
     def _left_out(
         self, locations: dict[str | None, Pieces], length: int
@@ -201,14 +203,14 @@ class Serializer:
 
     # Item by item
 
-    def _one_by_one(self, batch: Batch, tally: Tally) -> list[str | None]:
+    def _one_by_one(self, batch: RowBatch, tally: Tally) -> list[str | None]:
         texts: list[str | None] = []
         for index, label in enumerate(batch.labels):
             reason = batch.faults.get(index)
             parts = [(batch, index)]
             if batch.entries is not None:
                 parts = [(part, 0) for part in batch.entries[index]]
-            omit = partial(tally.omit, named(label))
+            omit = partial(tally.omit, printable_label(label))
             is_outside = False
             if reason is None:
                 try:
@@ -221,7 +223,7 @@ class Serializer:
                     reason = describe(error)
                     is_outside = isinstance(error, OutsideError)
             if reason is not None:
-                tally.bad.append(BadRow(named(label), reason, is_outside))
+                tally.bad.append(BadRow(printable_label(label), reason, is_outside))
                 texts.append(None)
                 continue
             for _, lastmod in entries:
@@ -229,7 +231,7 @@ class Serializer:
             texts.append("".join([text for text, _ in entries]))
         return texts
 
-    def _item(self, batch: Batch, index: int, omit: _Omit) -> tuple[str, str | None]:
+    def _item(self, batch: RowBatch, index: int, omit: _Omit) -> tuple[str, str | None]:
         """Return one item's entries and its lastmod; raise an error if it is bad."""
         paths = {
             language: column.exact(index, self.origin)
@@ -271,7 +273,7 @@ class Serializer:
     ) -> str:
         """Return a tag of an attribute; "" if its value is illegal."""
         try:
-            if isinstance(value, Failed):
+            if isinstance(value, FailedValue):
                 raise EntryError(f"{name}: {value.reason}")
             return xml(value)
         except DatabaseError:
@@ -336,12 +338,12 @@ def _refuse(reason: str) -> None:
     raise EntryError(reason)
 
 
-def entries_in(text: str) -> int:
+def entries_in_text(text: str) -> int:
     """Return how many entries a text has; values in it are escaped."""
     return text.count("<url>")
 
 
-def named(label: object) -> str:
+def printable_label(label: object) -> str:
     """Return a row's label as printable text, whatever its own methods do."""
     try:
         return printable(str(label))

@@ -22,7 +22,7 @@ from .documents import (
     page_or_former,
     served_document,
 )
-from .responses import not_modified, send
+from .responses import not_modified, send_document
 
 _CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
 
@@ -53,7 +53,7 @@ def gathered(
     if document is None:
         owner = f" of the section {name!r}" if name else ""
         raise Http404(f"The index{owner} has no part {part}.")
-    return send(request, _with_ending(ending, document, place), gz=gz)
+    return send_document(request, _with_ending(ending, document, place), gz=gz)
 
 
 def page(
@@ -91,7 +91,7 @@ def page(
             document = page_or_former(section, number, place, stored)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
-    return send(request, _with_ending(ending, document, place), gz=gz)
+    return send_document(request, _with_ending(ending, document, place), gz=gz)
 
 
 def _not_modified(

@@ -45,7 +45,7 @@ from django_sitemaps_plus.storing.freshness import (
 from django_sitemaps_plus.storing.segments import Segment, gzipped, segment_of
 from django_sitemaps_plus.storing.storage import entries_header
 
-from .listed import FILL_SECONDS, Listed
+from .listed import FILL_SECONDS, ListedPage
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -154,7 +154,7 @@ def version_document(page: Page, checksum: str, site: SiteAddress) -> Document |
 
     Raises ``TooManyBadRows`` for one without entries, if the page is in error.
     """
-    stored = storage.read(page, checksum)
+    stored = storage.read_bytes(page, checksum)
     if stored is None:
         return None
     own = site.with_scheme(_protocol(page.section.name))
@@ -192,7 +192,7 @@ def page_document(
     if page is None:
         return None
     if stored is not None and stored.checksum == page.checksum:
-        storage.remember(page, stored.stored)
+        storage.remember_bytes(page, stored.stored)
     own = site.with_scheme(item.sitemap.protocol)
     return _of_served(serve(item, page, site), own)
 
@@ -258,7 +258,7 @@ def served_document(
 
 
 def fresh_documents(
-    listed_pages: Iterable[Listed],
+    listed_pages: Iterable[ListedPage],
     site: SiteAddress,
     *,
     or_stale: bool = False,
@@ -285,7 +285,7 @@ def fresh_documents(
 # Several together
 
 
-def joined(parts: Sequence[tuple[Listed, Document]]) -> Document | None:
+def joined(parts: Sequence[tuple[ListedPage, Document]]) -> Document | None:
     """Return the entries of several pages as one file; None if they do not fit."""
     if len(parts) == 1:
         return parts[0][1]

@@ -62,7 +62,7 @@ from .documents import (
     joined,
     page_or_former,
 )
-from .listed import Listed, Listing, listed
+from .listed import ListedPage, ListedPages, list_pages
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -109,10 +109,10 @@ def addresses(site: SiteAddress) -> list[str]:
 
     Raises ``ConfigurationError`` if they are in no URLconf.
     """
-    return list(places(site))
+    return list(index_places(site))
 
 
-def places(site: SiteAddress) -> dict[str, tuple[str, int]]:
+def index_places(site: SiteAddress) -> dict[str, tuple[str, int]]:
     """
     Return what stands at each of these addresses, as ``document_of`` takes it.
 
@@ -176,7 +176,9 @@ def _further_parts(site: SiteAddress) -> range:
     return range(2, -(-count // MAX_INDEX_ENTRIES) + 1)
 
 
-def _written(listed_pages: Iterable[Listed | str], site: SiteAddress) -> Iterator[str]:
+def _written(
+    listed_pages: Iterable[ListedPage | str], site: SiteAddress
+) -> Iterator[str]:
     """Yield the XML of each page in an index; others are given by address."""
     starts: dict[str, str] = {}
     latest = latest_believed().timestamp()
@@ -205,18 +207,16 @@ def _written(listed_pages: Iterable[Listed | str], site: SiteAddress) -> Iterato
 # Indexes
 
 
-def index_bytes(
-    items: Iterable[tuple[str, dt.date | None]], stylesheet: str = ""
-) -> bytes:
+def index_bytes(items: Iterable[tuple[str, dt.date | None]]) -> bytes:
     """
-    Return an index of ``(address, lastmod)``, which names a stylesheet if given.
+    Return an index of ``(address, lastmod)``, as contrib's view has one.
 
     The addresses are as ``locations.resolve`` returns them.
 
     Raises ``PageFull`` above 50,000 addresses.
     """
     chunks: list[bytes] = []
-    writer = IndexWriter(chunks.append, header=index_header(stylesheet=stylesheet))
+    writer = IndexWriter(chunks.append, header=index_header())
     zone = timezone.get_default_timezone()
     for location, lastmod in items:
         writer.add_resolved(location, lastmod, zone)
@@ -233,7 +233,7 @@ def _joined_index(written: bytes, count: int, stylesheet: str) -> bytes:
     return b"".join(chunks)
 
 
-def _parts(listed_pages: Sequence[Listed | str]) -> int:
+def _parts(listed_pages: Sequence[ListedPage | str]) -> int:
     """Return how many index files these pages need."""
     return max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES))
 
@@ -263,7 +263,7 @@ def document_of(
     if not name and (news := set(separate_news())):
         sources = [item for item in sources if item.name not in news]
         unusable -= news
-    listing = listed(name, sources)
+    listing = list_pages(name, sources)
     unusable |= listing.unusable
     further = _pages_of_unusable(unusable)
     if put is not None:
@@ -291,9 +291,9 @@ def document_of(
                 raise _nothing_of(unusable)
             return whole
         # Some were built for it.
-        listing = listed(name, sources)
+        listing = list_pages(name, sources)
         _remember(name, listing, is_index=True)
-    listed_pages: list[Listed | str] = [*listing.indexed, *further, *extra]
+    listed_pages: list[ListedPage | str] = [*listing.indexed, *further, *extra]
     if unusable and not listed_pages:
         raise _nothing_of(unusable)
     if not 1 <= part <= _parts(listed_pages):
@@ -304,7 +304,7 @@ def document_of(
     return document(_joined_index(written, len(chosen), stylesheet()))
 
 
-def _is_divided(item: Listed, document: Document) -> bool:
+def _is_divided(item: ListedPage, document: Document) -> bool:
     """Return whether a page of the section was divided since its pages were listed."""
     return len({item.next_number, document.next_number} - {0}) > 1
 
@@ -320,7 +320,7 @@ def _nothing_of(unusable: Iterable[str]) -> UnusableError:
     return UnusableError(f"Sections that cannot be used, and have no pages: {names}.")
 
 
-def _pages_of_unusable(names: Collection[str]) -> list[Listed]:
+def _pages_of_unusable(names: Collection[str]) -> list[ListedPage]:
     """
     Return the stored pages of sections that cannot be used.
 
@@ -336,15 +336,15 @@ def _pages_of_unusable(names: Collection[str]) -> list[Listed]:
     if never_built := {*names} - built:
         raise _nothing_of(never_built)
     return [
-        Listed(SectionSource(name, known[name], key=None), number, lastmod)
+        ListedPage(SectionSource(name, known[name], key=None), number, lastmod)
         for name, number, lastmod, entries, _ in rows
         if entries != 0
     ]
 
 
 def _bodies(
-    listed_pages: Sequence[Listed], site: SiteAddress
-) -> list[tuple[Listed, Document]] | None:
+    listed_pages: Sequence[ListedPage], site: SiteAddress
+) -> list[tuple[ListedPage, Document]] | None:
     """Return the documents of some pages; None if one of them cannot be built."""
     bodies = []
     try:
@@ -367,8 +367,8 @@ def _bodies(
 
 
 def _stored_bodies(
-    listed_pages: Sequence[Listed], site: SiteAddress
-) -> list[tuple[Listed, Document]]:
+    listed_pages: Sequence[ListedPage], site: SiteAddress
+) -> list[tuple[ListedPage, Document]]:
     """Return the documents of some pages as they are stored, whether fresh or not."""
     found = fresh_documents(listed_pages, site, or_stale=True)
     if missing := [item for item in listed_pages if item.name not in found]:
@@ -376,7 +376,7 @@ def _stored_bodies(
     return [(item, found[item.name]) for item in listed_pages]
 
 
-def _entries_wanted(name: str, listing: Listing) -> bool:
+def _entries_wanted(name: str, listing: ListedPages) -> bool:
     """Decide between entries and index by what the ledger knows, and remember it."""
     share = _FEW if listing.is_index else 1
     wanted = not (listing.is_index and any(item.uncounted for item in listing.pages))
@@ -395,7 +395,7 @@ def _entries_wanted(name: str, listing: Listing) -> bool:
     return wanted
 
 
-def _few(items: Sequence[Listed], source: SectionSource, share: float) -> bool:
+def _few(items: Sequence[ListedPage], source: SectionSource, share: float) -> bool:
     """Return whether a section's entries fit one file, clearly so after an index."""
     if source.key is None:
         # Its pages have been counted already: the first is full.
@@ -405,11 +405,11 @@ def _few(items: Sequence[Listed], source: SectionSource, share: float) -> bool:
     return _sum(items) + uncounted <= source.most_in_one_file * share
 
 
-def _sum(items: Iterable[Listed]) -> int:
+def _sum(items: Iterable[ListedPage]) -> int:
     return sum(item.entries or 0 for item in items)
 
 
-def _remember(name: str, listing: Listing, *, is_index: bool) -> None:
+def _remember(name: str, listing: ListedPages, *, is_index: bool) -> None:
     """Write down what an address holds, unless none of its pages is the ledger's."""
     known = any(item.source.key is not None for item in listing.pages)
     if not known or is_index == listing.is_index:

@@ -42,7 +42,7 @@ logger = logging.getLogger("django_sitemaps_plus")
 FILL_SECONDS = 3.0
 
 
-class Listed(NamedTuple):
+class ListedPage(NamedTuple):
     """A page as an index lists it."""
 
     source: SectionSource
@@ -76,21 +76,21 @@ class Listed(NamedTuple):
 
 
 @dataclass
-class Listing:
+class ListedPages:
     """The pages of one address, and whether it holds their index as yet."""
 
     is_index: bool
-    pages: list[Listed] = field(default_factory=list)
+    pages: list[ListedPage] = field(default_factory=list)
     #: The sections of which nobody can say now what pages they have.
     unusable: set[str] = field(default_factory=set)
 
     @property
-    def indexed(self) -> list[Listed]:
+    def indexed(self) -> list[ListedPage]:
         """The pages that an index lists: not those that were empty."""
         return [item for item in self.pages if not item.is_empty]
 
 
-def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
+def list_pages(name: str, sources: Sequence[SectionSource]) -> ListedPages:
     """
     Return the pages of some sections; those known to be empty are left out.
 
@@ -99,7 +99,7 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
     """
     unusable = set[str]()
     rows = _filled_rows(name, sources, unusable)
-    listing = Listing(
+    listing = ListedPages(
         is_index=name in rows and rows[name].is_index,
         unusable=unusable,
     )
@@ -116,10 +116,10 @@ def listed(name: str, sources: Sequence[SectionSource]) -> Listing:
 
 def _stored_pages(
     rows: Mapping[str, Section], sources: Sequence[SectionSource]
-) -> dict[int, list[Listed]]:
+) -> dict[int, list[ListedPage]]:
     """Return the pages that have rows, by the primary key of their section."""
     by_section = {rows[item.name].pk: item for item in sources if item.name in rows}
-    pages_of: dict[int, list[Listed]] = {}
+    pages_of: dict[int, list[ListedPage]] = {}
     values = _read(by_section)
     # More is asked only of pages that are empty.
     some_empty = any(row[4] == 0 for row in values)
@@ -139,7 +139,7 @@ def _stored_pages(
         if not empty.get(pk):
             next_number, is_empty = next_numbers[section], pk in empty
             facts = item, number, lastmod, entries, size, pk, next_number, is_empty
-            own.append(Listed(*facts))
+            own.append(ListedPage(*facts))
     return pages_of
 
 
@@ -229,8 +229,9 @@ def _unless_unusable(name: str, unusable: set[str]) -> Iterator[None]:
         unusable.add(name)
 
 
-def _listed_by_position(item: SectionSource) -> list[Listed]:
+def _listed_by_position(item: SectionSource) -> list[ListedPage]:
     newest = newest_lastmod(item)
     return [
-        Listed(item, number, newest) for number in range(1, position_pages(item) + 1)
+        ListedPage(item, number, newest)
+        for number in range(1, position_pages(item) + 1)
     ]

@@ -34,7 +34,9 @@ ROBOTS_TAG = "noindex, noodp, noarchive"
 _OTHERS = {"HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE"}
 
 
-def send(request: HttpRequest, document: Document, *, gz: bool) -> HttpResponseBase:
+def send_document(
+    request: HttpRequest, document: Document, *, gz: bool
+) -> HttpResponseBase:
     """Send a document: gzipped if it can be, or 304 if the client has it."""
     # A client with the former version does not have the current one.
     if not document.is_former:

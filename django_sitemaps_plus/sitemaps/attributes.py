@@ -12,7 +12,7 @@ from typing import Any
 
 from django_sitemaps_plus.protocol.entries import Image, News, Video
 
-from .media import Related, filler, is_composed, slots
+from .media import Related, filler, is_composed, slots_of
 from .registry import AnySitemap
 from .routes import Route
 
@@ -28,7 +28,7 @@ ATTRIBUTES = (
 )
 
 #: How many model instances are read at a time.
-CHUNK = 2_000
+OBJECTS_AT_ONCE = 2_000
 
 #: The attributes that are records, and their kinds.
 MEDIA = {"images": Image, "videos": Video, "news": News}
@@ -74,7 +74,7 @@ def declared_expressions(sitemap: AnySitemap) -> dict[str, Any]:
         elif is_expression(value):
             expressions[alias(name)] = value
         elif name in MEDIA and is_composed(value):
-            for index, slot in enumerate(slots(value)):
+            for index, slot in enumerate(slots_of(value)):
                 if not isinstance(slot, Related):
                     expressions[alias(name, index)] = slot
     return expressions
@@ -85,7 +85,7 @@ def declared_related(sitemap: AnySitemap) -> dict[str, Related]:
     return {
         alias(name, index): slot
         for name in MEDIA
-        for index, slot in enumerate(slots(getattr(sitemap, name, None)))
+        for index, slot in enumerate(slots_of(getattr(sitemap, name, None)))
         if isinstance(slot, Related)
     }
 
@@ -116,7 +116,7 @@ def getter(name: str, value: Any) -> Callable[[Any], Any]:
         return lambda item: value.of([getattr(item, part) for part in names])
     if is_expression(value):
         return attrgetter(alias(name))
-    places = range(len(slots(value)))
+    places = range(len(slots_of(value)))
     fill = filler(value, iter(places), MEDIA[name])
     names = [alias(name, place) for place in places]
     return lambda item: fill([getattr(item, part) for part in names])

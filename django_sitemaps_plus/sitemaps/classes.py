@@ -23,7 +23,7 @@ from django_sitemaps_plus.protocol.patterns import Pattern
 
 from .attributes import (
     ATTRIBUTES,
-    CHUNK,
+    OBJECTS_AT_ONCE,
     alias,
     declared,
     declared_expressions,
@@ -33,7 +33,7 @@ from .attributes import (
     is_expression,
     is_method,
 )
-from .leaving_out import is_evaluated, listed
+from .leaving_out import flagged_items, is_evaluated
 from .literal_paths import is_literal
 from .routes import Route
 
@@ -87,7 +87,7 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
 
     def listed_items(self) -> Any:
         """Return the items that are listed: all but those that ``in_sitemap`` hides."""
-        return listed(self.items())
+        return flagged_items(self.items())
 
     def annotated_items(self) -> Any:
         """
@@ -128,7 +128,7 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
             return lastmod
         items = self.listed_items()
         if isinstance(items, QuerySet) and not is_evaluated(items):
-            items = items.iterator(chunk_size=CHUNK)
+            items = items.iterator(chunk_size=OBJECTS_AT_ONCE)
         try:
             return max((lastmod(item) for item in items), default=None)
         except TypeError:

@@ -25,8 +25,8 @@ from .url_patterns import (
     SAFE_OR_SEPARATOR,
     SEPARATOR,
     Form,
-    Group,
     Param,
+    PatternGroup,
     split_template,
     take_apart,
 )
@@ -214,7 +214,7 @@ def _groups_of_expressions(
     literals: Sequence[str],
     names: Sequence[str],
     constants: Mapping[str, str],
-) -> list[Group] | None:
+) -> list[PatternGroup] | None:
     """
     Return the groups that the expressions have to match, in the order of the URL.
 

@@ -35,7 +35,7 @@ def is_evaluated(items: Any) -> bool:
     return isinstance(items, QuerySet) and items._result_cache is not None
 
 
-def listed(items: Any) -> Any:
+def flagged_items(items: Any) -> Any:
     """Return those of some items of which a boolean field says that they are listed."""
     if not isinstance(items, QuerySet) or is_evaluated(items):
         return items
@@ -87,7 +87,7 @@ def _is_listed(item: Any) -> bool:
 # URLs
 
 
-def patterns_of(sitemap: AnySitemap) -> tuple[Pattern, ...]:
+def patterns_that_leave_out(sitemap: AnySitemap) -> tuple[Pattern, ...]:
     """
     Return the patterns of the settings and of a section.
 
@@ -97,7 +97,7 @@ def patterns_of(sitemap: AnySitemap) -> tuple[Pattern, ...]:
 
 
 def own_patterns(sitemap: AnySitemap) -> tuple[Pattern, ...]:
-    """Return the patterns that a class declares; raises as ``patterns_of``."""
+    """Return a class's own patterns; raises as ``patterns_that_leave_out``."""
     given: Any = getattr(sitemap, "exclude", ())
     where = f"{type(sitemap).__qualname__}.exclude"
     if not isinstance(given, (list, tuple)):

@@ -74,12 +74,12 @@ class Related:
         if self.filter is not None:
             wanted &= _moved(self.filter, start)
         order = [_moved(part, start) for part in self._order(items.model)]
-        if any(isinstance(slot, Related) for slot in slots(self.value)):
+        if any(isinstance(slot, Related) for slot in slots_of(self.value)):
             msg = f"Related({self.relation!r}) has another Related in it"
             raise FieldError(msg)
         columns = {
             f"sitemaps_plus_slot_{index}": _moved(slot, start)
-            for index, slot in enumerate(slots(self.value))
+            for index, slot in enumerate(slots_of(self.value))
         }
         # Annotated, so that whoever looks at the query sees what it is ordered by.
         sorted_by = {
@@ -160,18 +160,18 @@ def _is_slot(value: object) -> bool:
     return hasattr(value, "resolve_expression")
 
 
-def slots(declared: Any) -> list[Any]:
+def slots_of(declared: Any) -> list[Any]:
     """Return the expressions and the ``Related`` in what a class declares."""
     if _is_slot(declared):
         return [declared]
-    return [slot for part in _parts(declared) for slot in slots(part)]
+    return [slot for part in _parts(declared) for slot in slots_of(part)]
 
 
 def is_composed(declared: Any) -> bool:
     """Return whether ``declared`` has slots, and is not an expression itself."""
     if _is_slot(declared):
         return isinstance(declared, Related)
-    return bool(slots(declared))
+    return bool(slots_of(declared))
 
 
 def _parts(declared: Any) -> list[Any]:
@@ -205,7 +205,7 @@ def filler(
     if named is not None:
         given = kind if isinstance(declared, Mapping) else type(declared)
         return _record(given, named, places)
-    if isinstance(declared, (list, tuple)) and slots(declared):
+    if isinstance(declared, (list, tuple)) and slots_of(declared):
         parts = [filler(part, places, kind) for part in declared]
         return lambda row: _flat(part(row) for part in parts)
     return lambda row: declared
@@ -214,7 +214,7 @@ def filler(
 def _record(
     kind: type[Any], declared: Mapping[str, Any], places: Iterator[int]
 ) -> Callable[[Values], Any]:
-    constants = {name: value for name, value in declared.items() if not slots(value)}
+    constants = {name: value for name, value in declared.items() if not slots_of(value)}
     parts = {
         name: filler(value, places, kind)
         for name, value in declared.items()

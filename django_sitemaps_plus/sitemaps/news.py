@@ -16,7 +16,7 @@ from django_sitemaps_plus.protocol.limits import NEWS_DAYS
 
 from .attributes import is_expression
 from .classes import Sitemap, unqueryable
-from .leaving_out import listed
+from .leaving_out import flagged_items
 from .registry import instance, registry
 
 #: How long an article is news.
@@ -93,7 +93,7 @@ class NewsSitemap(Sitemap):
                 f"returns {what}."
             )
         # all(): one that was evaluated is queried anew.
-        dated = listed(items.all()).alias(**{_MOMENT: self.publication_date})
+        dated = flagged_items(items.all()).alias(**{_MOMENT: self.publication_date})
         column = dated.query.annotations[_MOMENT].output_field
         now = timezone.now()
         since: dt.date = now - _NEWS_AGE

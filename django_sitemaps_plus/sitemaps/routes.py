@@ -40,8 +40,8 @@ from .url_patterns import (
     RESERVED,
     Form,
     Param,
-    Pattern,
     Shape,
+    UrlForm,
     forms_of,
     known_names,
     patterns_of,
@@ -209,7 +209,7 @@ class Route:
             )
         return possible
 
-    def _not_taken(self, patterns: Iterable[Pattern]) -> str:
+    def _not_taken(self, patterns: Iterable[UrlForm]) -> str:
         reserved = sorted(RESERVED.intersection(map(str, self.params)))
         if reserved:
             return (

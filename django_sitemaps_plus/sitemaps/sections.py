@@ -21,7 +21,7 @@ from django_sitemaps_plus.protocol.limits import MAX_ENTRIES, MAX_NEWS
 from .attributes import MEDIA, declared, entries_per_item, is_method
 from .classes import GenericSitemap, Sitemap, in_order
 from .keys import Key, KeyValue, key_of
-from .leaving_out import IN_SITEMAP, has_method, is_evaluated, listed
+from .leaving_out import IN_SITEMAP, flagged_items, has_method, is_evaluated
 from .news import NewsSitemap
 from .registry import AnySitemap, instance, registry
 from .site import PLACEHOLDER_SITE, Site, SiteAddress, rendering_context
@@ -220,7 +220,7 @@ def items_of(sitemap: AnySitemap) -> Any:
     """Return what a section lists of its class's ``items()``."""
     if isinstance(sitemap, Sitemap):
         return sitemap.listed_items()
-    return listed(sitemap.items())
+    return flagged_items(sitemap.items())
 
 
 def gives_entries(sitemap: AnySitemap) -> bool:
@@ -254,7 +254,7 @@ def database_of(items: Any) -> str:
     return items._db or router.db_for_write(items.model)
 
 
-def bounded(
+def rows_between(
     queryset: QuerySet[Any], key: Key, lower: KeyValue | None, upper: KeyValue | None
 ) -> QuerySet[Any]:
     """Return the rows from ``lower`` to before ``upper``; None means no bound."""

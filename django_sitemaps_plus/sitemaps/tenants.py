@@ -106,7 +106,7 @@ def configured() -> Tenants | None:
     return tenants()
 
 
-def current_key() -> str:
+def current_tenant_key() -> str:
     """Return the key of the current tenant; empty in a project without tenants."""
     tenants = configured()
     return "" if tenants is None else tenants.current()
@@ -131,7 +131,7 @@ def all_keys() -> list[str]:
 def existing(keys: Iterable[str]) -> list[str]:
     """Return those of some tenants that still exist, each once; no query if current."""
     asked = list(dict.fromkeys(keys))
-    if not asked or asked == [current_key()]:
+    if not asked or asked == [current_tenant_key()]:
         return asked
     known = set(all_keys())
     return [key for key in asked if key in known]
@@ -147,7 +147,7 @@ def active(key: str) -> AbstractContextManager[object]:
 
 def in_this_tenant(action: Callable[[], None]) -> Callable[[], None]:
     """Return what runs ``action`` for the tenant that is the current one now."""
-    key = current_key()
+    key = current_tenant_key()
 
     def run() -> None:
         with active(key):
@@ -170,8 +170,8 @@ def tables_missing(using: str) -> str:
     if configured() is None:
         return f"{text}: run '{command}'."
     return (
-        f"{text} for the tenant {current_key()!r}: run '{command}'. If this tenant has "
-        "no sitemap, leave django_sitemaps_plus.urls out of its URLconf."
+        f"{text} for the tenant {current_tenant_key()!r}: run '{command}'. If this "
+        "tenant has no sitemap, leave django_sitemaps_plus.urls out of its URLconf."
     )
 
 

@@ -55,7 +55,7 @@ _WRITTEN_BY_STR = frozenset(
 # Patterns
 
 
-class Pattern(NamedTuple):
+class UrlForm(NamedTuple):
     """One URL pattern of a name, as ``reverse_dict`` has it."""
 
     #: Ways to write the pattern, each a template and its parameters: a pattern
@@ -67,7 +67,7 @@ class Pattern(NamedTuple):
     converters: Mapping[str, Any]
 
 
-def patterns_of(resolver: URLResolver, viewname: str) -> list[Pattern]:
+def patterns_of(resolver: URLResolver, viewname: str) -> list[UrlForm]:
     """Return the patterns of ``viewname`` in the order reverse() tries them."""
     *path, view = viewname.split(":")
     prefix = ""
@@ -84,7 +84,7 @@ def patterns_of(resolver: URLResolver, viewname: str) -> list[Pattern]:
         captured.update(resolver.pattern.converters)
     if prefix:
         resolver = get_ns_resolver(prefix, resolver, tuple(captured.items()))
-    return [Pattern(*pattern) for pattern in resolver.reverse_dict.getlist(view)]
+    return [UrlForm(*pattern) for pattern in resolver.reverse_dict.getlist(view)]
 
 
 def known_names(
@@ -178,7 +178,7 @@ class Form:
         return False
 
 
-def forms_of(patterns: Iterable[Pattern], prefix: str, shape: Shape) -> Iterator[Form]:
+def forms_of(patterns: Iterable[UrlForm], prefix: str, shape: Shape) -> Iterator[Form]:
     """Yield the forms that reverse() tries, in its order."""
     if isinstance(shape, tuple) and not RESERVED.isdisjoint(shape):
         return
@@ -227,7 +227,7 @@ _match_all_but_ascii = re.compile(
 _ENDS = frozenset({"", "$", r"\Z", r"\z"})
 
 
-class Group:
+class PatternGroup:
     """A capturing group of a plain pattern."""
 
     def __init__(self, source: str) -> None:
@@ -255,14 +255,14 @@ class Group:
         return bool(joined.translate(None, self._allowed))
 
 
-def take_apart(regex: str) -> tuple[list[str], list[Group]] | None:
+def take_apart(regex: str) -> tuple[list[str], list[PatternGroup]] | None:
     """Return the literals and the groups of a plain pattern, None for any other."""
     literals, groups = [""], []
     position = 1  # after the "^" with which every form's pattern begins
     while token := _match_token(regex, position):
         position = token.end()
         if token["group"]:
-            groups.append(Group(token["group"]))
+            groups.append(PatternGroup(token["group"]))
             literals.append("")
         else:
             literals[-1] += re.sub(r"(?s)\\(.)", r"\1", token["literal"])

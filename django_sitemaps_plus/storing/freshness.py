@@ -20,7 +20,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.recorder import remembers
-from django_sitemaps_plus.changes.schedule import is_due as ticks_are_due
+from django_sitemaps_plus.changes.schedule import ticks_are_due as ticks_are_due
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import DatabaseTime, Stopwatch, binary_cursor, tables_exist
 from django_sitemaps_plus.pagination.deploys import is_outdated, was_shared
@@ -241,7 +241,7 @@ def stored_page(
     statement = _with_bytes(_STATE_OF_ONE, _OF_ONE)
     with binary_cursor(ledger()) as cursor:
         rows = _rows(cursor, statement, section, number)
-    stored = storage.joined([row[_WIDTH + 1 :] for row in rows])
+    stored = storage.bytes_of_pieces([row[_WIDTH + 1 :] for row in rows])
     if stored is None:
         return None, False
     state = _state(rows[0])
@@ -268,7 +268,7 @@ def fresh_pages(
     for pk, group in groupby(rows, key=itemgetter(_WIDTH)):
         pieces = list(group)
         state = _state(pieces[0])
-        stored = storage.joined([row[_WIDTH + 1 :] for row in pieces])
+        stored = storage.bytes_of_pieces([row[_WIDTH + 1 :] for row in pieces])
         is_wanted = or_stale or is_fresh(by_page[pk], state, now)
         if is_wanted and stored is not None:
             fresh[pk] = Served(state, stored, state.checksum, state.changed_at)

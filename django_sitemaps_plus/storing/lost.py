@@ -64,7 +64,7 @@ def unclear_changes(sources: Iterable[SectionSource]) -> list[Unclear]:
     return [Unclear(*row) for row in reported.values_list(*Unclear._fields)[:_MOST]]
 
 
-def look(sources: Iterable[SectionSource], unclear: Sequence[Unclear]) -> None:
+def look_for_lost(sources: Iterable[SectionSource], unclear: Sequence[Unclear]) -> None:
     """
     Note which of some changes may have lost a URL, and which have not.
 
@@ -149,7 +149,7 @@ def _lists_all(source: SectionSource, page: Page) -> bool:
         # Somebody knows its URL.
         return False
     still = [said for key in told if (said := last[key]) is not None]
-    kept = _listed(storage.read(page, page.checksum), still) if still else ()
+    kept = _listed(storage.read_bytes(page, page.checksum), still) if still else ()
     key_range = KeyRange.of(source)
     key = key_range.key
     try:

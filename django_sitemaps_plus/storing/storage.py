@@ -40,8 +40,8 @@ from .stylesheet import stylesheet
 #: and sometimes 1 MB.
 PIECE = 1_000_000
 #: Pages whose bytes one statement reads for ``read_each``.
-AT_ONCE = 16
-#: The columns of a piece, as ``joined`` takes them.
+PAGES_AT_ONCE = 16
+#: The columns of a piece, as ``bytes_of_pieces`` takes them.
 COLUMNS = "origin", "media", "entries", "size", "text_crc", "crc", "data"
 
 
@@ -127,18 +127,20 @@ def files() -> QuerySet[PageFile]:
     return rows
 
 
-def remember(page: Page, stored: StoredBytes) -> None:
+def remember_bytes(page: Page, stored: StoredBytes) -> None:
     """Note what is stored of the version that ``page`` is: nobody reads it again."""
     vars(page)["stored"] = page.checksum, stored
 
 
-def read(page: Page, checksum: str) -> StoredBytes | None:
+def read_bytes(page: Page, checksum: str) -> StoredBytes | None:
     """Return the bytes of a page's version; None if they are missing or damaged."""
     known: tuple[str, StoredBytes] = vars(page).get("stored", ("", None))
     if checksum and known[0] == checksum:
         return known[1]
     rows = _READ.rows(ledger(), 1, page0=page.pk)
-    return joined([piece for _, version, *piece in rows if version == checksum])
+    return bytes_of_pieces(
+        [piece for _, version, *piece in rows if version == checksum]
+    )
 
 
 def read_all(pages: Sequence[Page]) -> dict[int, StoredBytes]:
@@ -150,7 +152,8 @@ def read_all(pages: Sequence[Page]) -> dict[int, StoredBytes]:
     for page, checksum, *piece in _READ.rows(ledger(), count, **values):
         pieces.setdefault((page, checksum), []).append(piece)
     stored = {
-        page.pk: joined(pieces.get((page.pk, page.checksum), ())) for page in pages
+        page.pk: bytes_of_pieces(pieces.get((page.pk, page.checksum), ()))
+        for page in pages
     }
     return {page: one for page, one in stored.items() if one is not None}
 
@@ -170,14 +173,14 @@ def read_each(
     pages: Sequence[Page],
 ) -> Iterator[tuple[Page, StoredBytes | None]]:
     """Yield pages, each with its bytes: some are read at a time, and only if wanted."""
-    for start in range(0, len(pages), AT_ONCE):
-        some = pages[start : start + AT_ONCE]
+    for start in range(0, len(pages), PAGES_AT_ONCE):
+        some = pages[start : start + PAGES_AT_ONCE]
         stored = read_all(some)
         for page in some:
             yield page, stored.get(page.pk)
 
 
-def joined(rows: Iterable[Sequence[Any]]) -> StoredBytes | None:
+def bytes_of_pieces(rows: Iterable[Sequence[Any]]) -> StoredBytes | None:
     """Put pieces together, given in their order by ``COLUMNS``; None if damaged."""
     pieces = list(rows)
     if not pieces:
@@ -188,7 +191,7 @@ def joined(rows: Iterable[Sequence[Any]]) -> StoredBytes | None:
     return stored if stored.crc == stored_crc else None
 
 
-def write(page: Page, checksum: str, stored: StoredBytes) -> None:
+def write_bytes(page: Page, checksum: str, stored: StoredBytes) -> None:
     """
     Store the bytes of a page's version, and delete those of others.
 

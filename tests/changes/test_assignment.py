@@ -102,7 +102,7 @@ def test_every_kind_of_key_finds_the_page_that_the_database_says(
         assignment.assign(source, section("world"))
         assert dict(Change.objects.values_list("key", "page")) == expected
     # Some at a time, as of an object on which thousands of rows depend.
-    monkeypatch.setattr(pagination.places, "CHUNK", 10)
+    monkeypatch.setattr(pagination.places, "KEYS_AT_ONCE", 10)
     assert assignment.pages_of(source, expected) == expected
     kind.empty()
 
@@ -192,7 +192,7 @@ def test_a_page_divided_while_keys_are_assigned(
 def test_changes_are_assigned_some_at_a_time(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assignment, "CHUNK", 3)
+    monkeypatch.setattr(assignment, "KEYS_AT_ONCE", 3)
     record("site", *range(10))
     assign(site)
     assert set(owners().values()) == {1, 2}

@@ -380,7 +380,7 @@ def test_one_query_for_five_hundred_keys(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register("news", News)
-    monkeypatch.setattr(reporting, "CHUNK", 20)
+    monkeypatch.setattr(reporting, "CHANGES_AT_ONCE", 20)
     Article.objects.bulk_create(Article(slug=f"a{number}") for number in range(60))
     touch(Article.objects.all())
     with CaptureQueriesContext(connection) as captured:
@@ -650,7 +650,7 @@ def test_what_is_listed_though_it_was_told_as_removed_is_told_again(
     """Also by a transaction that took its time before the page was read."""
     with transaction.atomic():
         event = Event(UrlChange.Kind.REMOVED, "/articles/s0/", time.time() - ago)
-        url_changes.write("news", [event], 0)
+        url_changes.write_events("news", [event], 0)
     told()
     Page.objects.update(verified_at=0)
     assert rebuild() == [("changed", "s0")]
@@ -967,7 +967,7 @@ def test_what_is_older_than_a_week_is_deleted(news: list[Article]) -> None:
         UrlChange.objects.create(
             section="news", kind="added", location="/x/", digest="x", at=at
         )
-    assert url_changes.prune() == 1
+    assert url_changes.prune_url_changes() == 1
     assert UrlChange.objects.get().at == now
 
 

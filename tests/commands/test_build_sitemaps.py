@@ -89,7 +89,7 @@ def test_the_sections_are_built_in_their_order_and_once(register: Any) -> None:
 def test_progress_is_shown_while_it_lasts(
     register: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(utils, "EVERY", 0.0)
+    monkeypatch.setattr(utils, "LINE_EVERY", 0.0)
     # Also on a machine with much to do twenty pages are written together.
     monkeypatch.setattr(new_pages, "SECONDS", 600.0)
     register("small", Small)
@@ -276,7 +276,7 @@ def test_a_page_in_error_is_said_and_built_again_as_soon_as_somebody_asks(
 
 
 def test_quiet_it_prints_errors_only(register: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(utils, "EVERY", 0)
+    monkeypatch.setattr(utils, "LINE_EVERY", 0)
     assert build("-v0") == ("", "", 0)
     register("article", Small)
     register("pages", PagesSitemap)

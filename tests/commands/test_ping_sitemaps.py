@@ -618,7 +618,7 @@ def test_an_engine_whose_status_raises_is_shown(
 def test_quiet_it_prints_errors_only(
     settings: Any, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    monkeypatch.setattr(utils, "EVERY", 0)
+    monkeypatch.setattr(utils, "LINE_EVERY", 0)
     engine = use(settings, one="Scripted")
     happened("/a/")
     if "--confirm" in arguments:
@@ -706,7 +706,7 @@ def test_without_an_engine_to_use_or_an_address_it_fails(
 def test_long_work_shows_how_far_it_is(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(utils, "EVERY", 0)
+    monkeypatch.setattr(utils, "LINE_EVERY", 0)
     use(settings, one="Few")
     happened(*(f"/{n}/" for n in range(7)))
     _out, err, code = ping()
@@ -721,7 +721,7 @@ def test_long_work_on_pages_shows_how_far_it_is(
     register("article", Few)
     articles(12)
     run_command("build_sitemaps")
-    monkeypatch.setattr(utils, "EVERY", 0)
+    monkeypatch.setattr(utils, "LINE_EVERY", 0)
     touch(Article.objects.all())
     _out, err, code = ping("--dry-run")
     assert code == 0

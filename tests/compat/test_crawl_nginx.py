@@ -102,7 +102,7 @@ def nginx(
 def look() -> list[tuple[str, str]]:
     site = Site.current().address()
     assert site is not None
-    crawler.check(site, private=True)
+    crawler.check_as_crawler(site, private=True)
     return [(one.kind, one.text) for one in last_crawls()[0].findings.order_by("pk")]
 
 

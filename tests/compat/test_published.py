@@ -18,7 +18,7 @@ import pytest
 from django_sitemaps_plus.contrib.audit import crawler
 from django_sitemaps_plus.contrib.audit.queries import last_crawls
 from django_sitemaps_plus.contrib.edge.publish import publish
-from django_sitemaps_plus.contrib.edge.published import files
+from django_sitemaps_plus.contrib.edge.published import published_files
 from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
 from tests.support.factories import articles
@@ -131,7 +131,7 @@ def looked() -> list[tuple[str, str]]:
     """Return what the crawler's view finds."""
     site = Site.current().address()
     assert site is not None
-    crawler.check(site, private=True)
+    crawler.check_as_crawler(site, private=True)
     return [(one.kind, one.text) for one in last_crawls()[0].findings.order_by("pk")]
 
 
@@ -181,7 +181,7 @@ def test_a_bucket_follows_the_site(
         f"https://www.example.com/articles/{a.slug}/" for a in Article.objects.all()
     }
     assert urls(lambda name: read(f"{bucket}/{name}")[0]) == left
-    files().create(name="sitemap-gone-1.xml", gone_since=1, first_at=1)
+    published_files().create(name="sitemap-gone-1.xml", gone_since=1, first_at=1)
     site = Site.current().address()
     assert site is not None
     done = publish(site, at_once=True)

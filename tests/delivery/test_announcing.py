@@ -65,7 +65,7 @@ def happened(*kinds_and_paths: str, section: str = "article") -> None:
     pairs = [text.split() for text in kinds_and_paths]
     events = [Event(Kind(kind), path, now) for kind, path in pairs]
     with transaction.atomic():
-        url_changes.write(section, events, now)
+        url_changes.write_events(section, events, now)
 
 
 def test_what_happened_is_heard_once_by_section_and_kind(heard: Heard) -> None:

@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.delivery import dispatcher, outbox
-from django_sitemaps_plus.delivery.dispatcher import in_words
+from django_sitemaps_plus.delivery.dispatcher import duration_in_words
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.results import DeliveryOptions, EngineResult
 from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
@@ -264,7 +264,9 @@ def test_a_throttled_engine_pauses_as_long_as_it_says(settings: Any) -> None:
 
 
 def test_a_duration_is_said_in_words() -> None:
-    words = [in_words(seconds) for seconds in (59.9, 60, 61, 7200, 7201, 86_400)]
+    words = [
+        duration_in_words(seconds) for seconds in (59.9, 60, 61, 7200, 7201, 86_400)
+    ]
     assert words == [
         "under a minute",
         "1 minute",

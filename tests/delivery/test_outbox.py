@@ -212,7 +212,7 @@ def test_many_changes_are_queued_by_few_statements(
     settings: Any, django_assert_max_num_queries: Any
 ) -> None:
     use(settings, one="Scripted")
-    count = 2 * outbox.CHUNK + 7
+    count = 2 * outbox.EVENTS_AT_ONCE + 7
     happened(*(f"/{n}/" for n in range(count)))
     with django_assert_max_num_queries(70):
         assert outbox.enqueue() == count

@@ -134,7 +134,7 @@ def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(
     analyze(UrlChange._meta.db_table)
     found = read_by(outbox.enqueue)
     first = [one for one in found if "queued_at" in one[0].partition(" WHERE ")[2]]
-    assert len(first) > ROWS // outbox.CHUNK
+    assert len(first) > ROWS // outbox.EVENTS_AT_ONCE
     for statement in first:
         plan = "\n".join(explained(statement))
         assert "sitemaps_plus_url_queue" in plan, (statement, plan)
@@ -142,7 +142,7 @@ def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(
 
 
 def test_what_is_old_is_found_at_the_start_of_the_table(full: Any) -> None:
-    found = read_by(outbox.prune) + read_by(url_changes.prune)
+    found = read_by(outbox.prune) + read_by(url_changes.prune_url_changes)
     assert len(found) == 2
     for sql, params in found:
         assert "ORDER BY" in sql, (sql, params)

@@ -160,7 +160,7 @@ def test_nothing_that_an_engine_is_asked_shows_its_secrets() -> None:
     answered = [
         asking.submit(engine, BATCH),
         asking.verify(engine, SITE),
-        *asking.check(engine, SITE),
+        *asking.check_engine(engine, SITE),
         *asking.check_machine(engine),
         *asking.status(engine, [SITE]),
     ]

@@ -88,7 +88,7 @@ def test_an_engine_accepts_a_batch_and_answers_every_question(
         assert all(text for text in engine.files("www.example.com").values())
         assert engine.proof("www.example.com") == engine.proof("WWW.example.com:443")
         assert engine.verify(site.origin, force=True).is_good
-        for finding in asking.check(engine, site.origin, force=True):
+        for finding in asking.check_engine(engine, site.origin, force=True):
             assert finding.text.endswith(".")
             assert finding.is_good or finding.fix
         asked = ["https://www.example.com/sitemap.xml"]

@@ -167,5 +167,5 @@ def test_a_retired_address_is_not_requested() -> None:
     sentence = retired.sentence("https://submissions.ask.com/ping")
     assert answer.message == sentence
     engine = Ping(alias="hub", url="https://submissions.ask.com/ping?sitemap=")
-    (finding,) = asking.check(engine, ORIGIN)
+    (finding,) = asking.check_engine(engine, ORIGIN)
     assert (finding.is_good, finding.text) == (False, sentence)

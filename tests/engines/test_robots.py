@@ -29,19 +29,19 @@ def test_a_robots_txt_that_blocks_all_crawlers_is_found(
 ) -> None:
     if page is not None:
         site.pages["/robots.txt"] = page
-    finding = own_files.check_robots(site.origin, timeout=5, private=True)
+    finding = own_files.check_live_robots(site.origin, timeout=5, private=True)
     assert finding.is_good is not bool(problem)
     assert problem in finding.text
     assert bool(finding.fix) is bool(problem)
 
 
 def test_a_site_that_is_private_or_down_is_reported(site: FakeSite) -> None:
-    private = own_files.check_robots(site.origin, timeout=5)
+    private = own_files.check_live_robots(site.origin, timeout=5)
     assert "not a public address" in private.text
     # A tenant has no BASE_URL.
     assert "BASE_URL, or the tenant's domain" in private.fix
     assert site.requests == []
     site.stop()
-    finding = own_files.check_robots(site.origin, timeout=5, private=True)
+    finding = own_files.check_live_robots(site.origin, timeout=5, private=True)
     assert not finding.is_good
     assert "Connection refused" in finding.text

@@ -73,7 +73,7 @@ def set_up(given: dict[str, Any]) -> None:
     from .sections import SECTIONS
 
     # On a busy machine no command shows progress.
-    utils.EVERY = math.inf
+    utils.LINE_EVERY = math.inf
 
     for name, sitemap in SECTIONS[given["sections"]].items():
         register(name=name)(sitemap)

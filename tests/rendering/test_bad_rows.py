@@ -20,8 +20,8 @@ from django_sitemaps_plus.building.by_position import newest_lastmod
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.rendering.columns import (
-    Batch,
-    Lastmods,
+    LastmodColumn,
+    RowBatch,
     Tally,
     TextLocations,
 )
@@ -385,8 +385,8 @@ def test_a_lastmod_in_the_future_is_omitted(
 
 def test_a_lastmod_in_the_future_is_reported() -> None:
     given = dt.datetime(2026, 1, 3, tzinfo=dt.UTC)
-    batch = Batch(
-        [7], {None: TextLocations(["/a/"])}, Lastmods([given]), [None], [None]
+    batch = RowBatch(
+        [7], {None: TextLocations(["/a/"])}, LastmodColumn([given]), [None], [None]
     )
     tally = Tally()
     origin = Origin("https", "www.example.com")
@@ -527,7 +527,7 @@ def test_a_page_of_such_rows_says_what_is_wrong_with_it(
 def test_a_table_that_is_emptied_while_a_page_is_built(
     client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_sitemaps_plus.rendering.reader.CHUNK", 5)
+    monkeypatch.setattr("django_sitemaps_plus.rendering.reader.OBJECTS_AT_ONCE", 5)
 
     class Emptied(ArticleSitemap):
         def lastmod(self, item: Article) -> None:

@@ -84,7 +84,7 @@ def test_one_method_is_enough_for_the_object_path(
 def test_the_object_path_reads_in_chunks_by_key(
     client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_sitemaps_plus.rendering.reader.CHUNK", 4)
+    monkeypatch.setattr("django_sitemaps_plus.rendering.reader.OBJECTS_AT_ONCE", 4)
     register("article", by_object(ArticleSitemap))
     made = articles(10)
     with CaptureQueriesContext(connection) as captured:

@@ -22,7 +22,7 @@ from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.extensions import image_xml
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.rendering import reader
-from django_sitemaps_plus.rendering.columns import Batch, Constant, Lastmods
+from django_sitemaps_plus.rendering.columns import Constant, LastmodColumn, RowBatch
 from django_sitemaps_plus.rendering.media_columns import as_record, bulk_images
 from django_sitemaps_plus.sitemaps.media import FileUrl
 from tests.support.helpers import ArticleSitemap, urlset
@@ -382,10 +382,10 @@ TEXTS = st.lists(
 @example(rows=[["/a&b.jpg"], [], ["/c.jpg", "/d.jpg"]])
 @settings(max_examples=150)
 def test_images_in_bulk_are_the_images_one_by_one(rows: list[list[str]]) -> None:
-    batch = Batch(
+    batch = RowBatch(
         labels=list(range(len(rows))),
         locations={},
-        lastmods=Lastmods([]),
+        lastmods=LastmodColumn([]),
         changefreqs=[],
         priorities=[],
         media={

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from django_sitemaps_plus import Route
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.rendering.columns import (
-    Batch,
     Constant,
-    Lastmods,
+    LastmodColumn,
     RouteLocations,
+    RowBatch,
     Tally,
     TextLocations,
     epoch,
@@ -68,7 +68,7 @@ PRIORITIES = st.sampled_from(
 )
 
 
-def same(batch: Batch, **options: Any) -> None:
+def same(batch: RowBatch, **options: Any) -> None:
     """See that a batch gives the same in bulk and row by row."""
     serializer = Serializer(ORIGIN, dt.UTC, **options)
     bulk, exact = Tally(), Tally()
@@ -81,16 +81,16 @@ def same(batch: Batch, **options: Any) -> None:
     assert bulk == exact
 
 
-def batch(rows: list[tuple[Any, ...]], form: str, zone: dt.tzinfo = dt.UTC) -> Batch:
+def batch(rows: list[tuple[Any, ...]], form: str, zone: dt.tzinfo = dt.UTC) -> RowBatch:
     """Return rows of location, lastmod, changefreq and priority as a batch."""
     columns: list[Any] = list(zip(*rows, strict=True)) or [(), (), (), ()]
     for index, column in enumerate(columns):
         if len({*map(repr, column)}) == 1:
             columns[index] = Constant(column[0], len(column))
-    return Batch(
+    return RowBatch(
         labels=range(len(rows)),
         locations={None: TextLocations(columns[0])},
-        lastmods=Lastmods(columns[1], form, zone),
+        lastmods=LastmodColumn(columns[1], form, zone),
         changefreqs=columns[2],
         priorities=columns[3],
     )
@@ -151,12 +151,12 @@ def test_routes_in_several_languages(
     compiled = Route(name, **{parameter: F("slug")}).compile()
     languages = list(zip(("en", "de"), zip(*values, strict=True), strict=True))
     same(
-        Batch(
+        RowBatch(
             labels=range(len(values)),
             locations={
                 code: RouteLocations(compiled, [column]) for code, column in languages
             },
-            lastmods=Lastmods([None] * len(values)),
+            lastmods=LastmodColumn([None] * len(values)),
             changefreqs=[None] * len(values),
             priorities=[None] * len(values),
         ),
@@ -184,7 +184,7 @@ def test_a_zero_date_of_mysql_is_none(form: str, zero: str) -> None:
 def test_usual_lastmods_are_written_in_bulk(
     values: list[Any], form: str, expected: str
 ) -> None:
-    lastmods = Lastmods(values, form)
+    lastmods = LastmodColumn(values, form)
     texts, suffix = lastmods.bulk() or ([], None)
     assert [text + expected for text in texts] == [
         lastmods.exact(index) for index in range(len(values))

@@ -184,7 +184,7 @@ def test_what_appears_by_the_clock_is_there_within_a_minute(
     Article.objects.update(updated=timezone.now() - second)
     assert again(client, tag) == 304
     sections_ = Section.objects.filter(name="news")
-    sections_.update(ticked_at=F("ticked_at") - schedule.EVERY)
+    sections_.update(ticked_at=F("ticked_at") - schedule.TICKS_EVERY)
     assert locations(client.get(PAGE)) == [f"{START}/articles/soon/"]
     assert told() == [("added", "/articles/soon/")]
 

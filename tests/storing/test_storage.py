@@ -56,7 +56,7 @@ def test_the_bytes_of_a_page_are_stored_once_however_often_it_changes(
         response = client.get(PAGE)
         assert stored() == [(1, Page.objects.get().checksum, 0)]
         page = Page.objects.get()
-        found = storage.read(page, page.checksum)
+        found = storage.read_bytes(page, page.checksum)
         assert found is not None
         assert found.segment.text() in response.content
         assert found.entries == len(urlset(response))
@@ -68,7 +68,7 @@ def test_the_bytes_of_many_pages_are_read_some_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
     django_assert_num_queries: Any,
 ) -> None:
-    monkeypatch.setattr(storage, "AT_ONCE", 2)
+    monkeypatch.setattr(storage, "PAGES_AT_ONCE", 2)
     articles(5)
     register("article", type("Small", (ArticleSitemap,), {"limit": 1}))
     for number in range(1, 5):

@@ -15,7 +15,7 @@ from django.test import Client
 
 from django_sitemaps_plus.contrib.edge import documents
 from django_sitemaps_plus.contrib.edge.publish import publish
-from django_sitemaps_plus.contrib.edge.published import files
+from django_sitemaps_plus.contrib.edge.published import published_files
 from django_sitemaps_plus.contrib.edge.signals import documents_changed
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.sitemaps.site import Site
@@ -67,7 +67,7 @@ def test_texts_and_feeds_are_announced(register: Register, settings: Any) -> Non
     documents_changed.connect(receiver)
     try:
         run_command("build_sitemaps")
-        documents.announce()
+        documents.announce_documents()
         assert "sitemap-small-3.txt" in heard
         heard.clear()
         article = Article.objects.order_by("pk")[15]
@@ -122,7 +122,9 @@ def test_texts_are_published_and_deleted_a_day_after_nobody_asks_for_them(
     assert (folder / "sitemap-article-1.txt").read_text() == url
     change(settings, FORMATS={})
     run()
-    files().filter(gone_since__gt=0).update(gone_since=F("gone_since") - 86_500)
+    published_files().filter(gone_since__gt=0).update(
+        gone_since=F("gone_since") - 86_500
+    )
     assert run() == 3
     assert not list(folder.glob("sitemap*.txt"))
 

@@ -11,7 +11,7 @@ from django_sitemaps_plus.health.alerts import Alert, Subject
 from django_sitemaps_plus.health.levels import ERROR, NOTE, WARNING
 from django_sitemaps_plus.sitemaps.registry import registry
 
-from .looks import Look, looks, named
+from .looks import Look, looks, names_of_sections
 from .models import Audit
 
 #: Seconds after which an audit says nothing of today.
@@ -71,7 +71,7 @@ def _unlooked(every: Sequence[Look]) -> Iterator[Alert]:
     if missing:
         text = gettext("No audit has looked at %s in the last 30 days.")
         fix = "manage.py check_sitemaps"
-        text %= named(missing)
+        text %= names_of_sections(missing)
         yield Alert(subject=Subject.AUDIT, level=NOTE, text=text, fix=fix)
     if not any(look.mode == Audit.Fetched.CRAWLED for look in fresh):
         text = gettext(

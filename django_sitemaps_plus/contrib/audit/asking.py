@@ -13,8 +13,8 @@ from django_sitemaps_plus.sitemaps.tenants import configured
 
 from .entries import Entry
 from .findings import Findings
-from .listed import Document
-from .rules import Answer, Answered, Problem, Visit, look
+from .listed import ListedDocument
+from .rules import Answered, FetchedAnswer, Problem, Visit, look
 from .rules.answers import problems_of_image
 
 #: So many failures in a row are the site's or the network's; so often a rest is taken.
@@ -23,14 +23,14 @@ _MOST = 3
 _LONGEST = 120
 
 #: Returns the answer to a GET request for a URL of the site.
-Fetch = Callable[[str], Answer]
+Fetch = Callable[[str], FetchedAnswer]
 
 
 class Stopped(Exception):
     """The site does not answer, or not now: nothing more is asked for."""
 
 
-class Refused(Stopped):
+class RestWanted(Stopped):
     """The site wants fewer requests."""
 
 
@@ -67,7 +67,7 @@ class Asking:
     _failed: int = 0
     _images: set[str] = field(default_factory=set)
 
-    def ask(self, wanted: Iterable[tuple[Document, Entry]], total: int) -> None:
+    def ask(self, wanted: Iterable[tuple[ListedDocument, Entry]], total: int) -> None:
         """Fetch URLs; raises ``Stopped`` if the site does not answer, or not now."""
         self.total = total
         try:
@@ -76,7 +76,7 @@ class Asking:
             for problem in look(self.visit):
                 self.findings.note(problem)
 
-    def _ask(self, wanted: Iterable[tuple[Document, Entry]]) -> None:
+    def _ask(self, wanted: Iterable[tuple[ListedDocument, Entry]]) -> None:
         for page, entry in wanted:
             answer = self._answer(entry.location)
             if answer.failure:
@@ -95,7 +95,7 @@ class Asking:
             if self._failed == _MOST:
                 if answer.status:
                     why = f"{_MOST} URLs in a row were refused ({answer.failure})"
-                    raise Refused(why)
+                    raise RestWanted(why)
                 raise Stopped(f"No answer to {_MOST} URLs in a row")
             # Where the page cannot be reached, nothing is said of its image.
             for image in self._new_images(entry) if not answer.failure else ():
@@ -103,7 +103,9 @@ class Asking:
                 self._note(page, entry, problems_of_image(image, answer))
                 _go_on(image, answer)
 
-    def _note(self, page: Document, entry: Entry, problems: Iterable[Problem]) -> None:
+    def _note(
+        self, page: ListedDocument, entry: Entry, problems: Iterable[Problem]
+    ) -> None:
         for problem in problems:
             own = problem._replace(url=entry.location)
             self.findings.note(own, page.section, page.name)
@@ -116,7 +118,7 @@ class Asking:
                 self._images.add(image)
                 yield image
 
-    def _answer(self, url: str) -> Answer:
+    def _answer(self, url: str) -> FetchedAnswer:
         """Fetch a URL, again when the site wants that, unless that lasts too long."""
         for left in reversed(range(_MOST)):
             self.pace.wait()
@@ -127,14 +129,14 @@ class Asking:
         return answer
 
 
-def _go_on(url: str, answer: Answer) -> None:
+def _go_on(url: str, answer: FetchedAnswer) -> None:
     """Raise ``Stopped`` if a site asks for rest all the same."""
     if answer.wait:
         why = (
             f"{url} answers {answer.status} and asks for {answer.wait:,.0f} seconds of "
             "rest (Retry-After)"
         )
-        raise Refused(why) if answer.failure else Stopped(why)
+        raise RestWanted(why) if answer.failure else Stopped(why)
 
 
 def coming_back() -> AbstractContextManager[object]:

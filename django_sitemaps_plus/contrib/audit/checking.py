@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from django_sitemaps_plus.building.build import Progress
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES, MAX_NEWS
 
-from .entries import Batch, Entry, Unreadable
-from .findings import MOST, Findings
-from .listed import Document
-from .rules import Listed, Place, Problem, Section, look, repeated
-from .rules.alternates import language_of, named_differently, one_sided
+from .entries import Entry, EntryBatch, Unreadable
+from .findings import MOST_FINDINGS, Findings
+from .listed import ListedDocument
+from .rules import AuditedSection, Listed, Place, Problem, look, repeated
+from .rules.alternates import named_differently, one_sided, plain_language
 from .rules.documents import NOT_A_SITEMAP, NOT_BUILT, TOO_LARGE
 from .together import Together, Wrong
 
@@ -30,13 +30,13 @@ class Sample:
     most: int
     seed: int = 0
     #: The documents that list them, and their entries.
-    chosen: list[tuple[Document, Entry]] = field(default_factory=list)
+    chosen: list[tuple[ListedDocument, Entry]] = field(default_factory=list)
     _seen: int = 0
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)  # noqa: S311 (not a secret)
 
-    def see(self, document: Document, batch: Batch) -> None:
+    def see(self, document: ListedDocument, batch: EntryBatch) -> None:
         """Choose among further entries."""
         for number in range(len(batch.urls)):
             self._seen += 1
@@ -51,7 +51,7 @@ class Checking:
     """Checks documents one after the other."""
 
     findings: Findings
-    sections: Mapping[str, Section]
+    sections: Mapping[str, AuditedSection]
     #: The sections of news: their URLs are listed by other sections too.
     news: Collection[str] = ()
     sample: Sample | None = None
@@ -64,7 +64,7 @@ class Checking:
 
     def check(
         self,
-        documents: Sequence[Document],
+        documents: Sequence[ListedDocument],
         progress: Progress = lambda done, of: None,
     ) -> None:
         """Read all documents, and note what is wrong."""
@@ -74,7 +74,7 @@ class Checking:
                     self._note(document, some, together)
                 self.read = done
                 progress(done, len(documents))
-            wrong = together.wrong(MOST, is_whole=self.is_whole)
+            wrong = together.wrong(MOST_FINDINGS, is_whole=self.is_whole)
         named = Counter[str]()
         if (hashes := wrong.hashes) or wrong.ambiguous:
             for problem in self._name(documents, wrong, hashes):
@@ -84,7 +84,7 @@ class Checking:
             kind = repeated.KINDS[how]
             self.findings.more(kind, "", max(0, count - named[kind]))
 
-    def _entries(self, document: Document) -> Iterator[Batch]:
+    def _entries(self, document: ListedDocument) -> Iterator[EntryBatch]:
         """Yield the entries of a document; note what is wrong with it as a whole."""
         body = document.read()
         if not body:
@@ -113,7 +113,9 @@ class Checking:
                 text = f"{count:,} {what}, over {most:,}"
                 self._add(document, Problem(TOO_LARGE, text))
 
-    def _note(self, document: Document, batch: Batch, together: Together) -> None:
+    def _note(
+        self, document: ListedDocument, batch: EntryBatch, together: Together
+    ) -> None:
         """Note what is wrong with some entries, and remember what they have."""
         name = document.section
         seen = Listed(
@@ -132,11 +134,11 @@ class Checking:
         if self.sample is not None:
             self.sample.see(document, batch)
 
-    def _add(self, document: Document, problem: Problem) -> None:
+    def _add(self, document: ListedDocument, problem: Problem) -> None:
         self.findings.note(problem, document.section, document.name)
 
     def _name(
-        self, documents: Sequence[Document], wrong: Wrong, hashes: Collection[int]
+        self, documents: Sequence[ListedDocument], wrong: Wrong, hashes: Collection[int]
     ) -> Iterator[Problem]:
         """Yield what several entries have wrong together, found by their hashes."""
         places: dict[str, list[Place]] = {}
@@ -148,13 +150,13 @@ class Checking:
             for entry in document.listed():
                 url = entry.location
                 for code, href in entry.alternates if wrong.ambiguous else ():
-                    if (name := language_of(code)) and hash(href) in wrong.ambiguous:
+                    if (name := plain_language(code)) and hash(href) in wrong.ambiguous:
                         languages.setdefault(href, {}).setdefault(name, place)
                 if hash(url) in hashes:
                     places.setdefault(url, []).append(place)
                     targets = links.setdefault(url, set())
                     targets.update(href for _, href in entry.alternates)
-        yield from repeated.repeated(places)
+        yield from repeated.repeated_urls(places)
         yield from repeated.similar(places, wrong)
         yield from one_sided(places, links, wrong)
         yield from named_differently(languages)

@@ -24,7 +24,7 @@ from django_sitemaps_plus.protocol.errors import DateError, LocationError
 from django_sitemaps_plus.protocol.locations import Origin, absolute, quote
 from django_sitemaps_plus.sitemaps.site import SiteAddress, default_language
 
-from .entries import Entry, Listed
+from .entries import Entry, ListedEntry
 from .together import temporary_database
 
 #: How many URLs of a difference are shown.
@@ -38,7 +38,7 @@ _LANGUAGES = "SELECT DISTINCT path, side, language FROM entry ORDER BY path"
 _VALUES = {"lastmod": 3, "changefreq": 4, "priority": 5, "alternates": 6, "media": 7}
 
 #: Called with what is read, and how many URLs of it.
-Progress: TypeAlias = Callable[[str, int], object]
+ComparedSoFar: TypeAlias = Callable[[str, int], object]
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Difference:
 
 
 @dataclass
-class Comparison:
+class SitemapsCompared:
     """What two sets of entries have, and do not have, in common."""
 
     #: How many URLs there are on either side.
@@ -78,18 +78,18 @@ class Comparison:
 
 
 def compare(
-    before: Iterable[Listed],
-    after: Iterable[Listed],
+    before: Iterable[ListedEntry],
+    after: Iterable[ListedEntry],
     problems: list[str],
     site: SiteAddress,
-    progress: Progress,
-) -> Comparison:
+    progress: ComparedSoFar,
+) -> SitemapsCompared:
     """
     Read both sides, one after the other, and compare them.
 
     ``problems`` is what reading ``after`` fills.
     """
-    comparison = Comparison(problems=problems)
+    comparison = SitemapsCompared(problems=problems)
     work = _Comparing(site, comparison)
     with closing(temporary_database()) as database:
         database.execute(
@@ -111,7 +111,7 @@ def compare(
 
 
 def _rows(
-    side: int, listed: Iterable[Listed], site: SiteAddress, progress: Progress
+    side: int, listed: Iterable[ListedEntry], site: SiteAddress, progress: ComparedSoFar
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the entries of one side as the temporary database has them."""
     what, origin = ("Before", "After")[side], site.origin
@@ -170,7 +170,7 @@ def _written(url: str, origin: Origin) -> str:
 class _Comparing:
     """The differences, gathered URL by URL."""
 
-    def __init__(self, site: SiteAddress, comparison: Comparison) -> None:
+    def __init__(self, site: SiteAddress, comparison: SitemapsCompared) -> None:
         self._site = site
         self._comparison = comparison
         self._differences = {kind: Difference() for kind in _KINDS}

@@ -17,7 +17,7 @@ from django_sitemaps_plus.changes.queries import location_digest, url_changes
 from django_sitemaps_plus.serving.documents import Document
 
 from .entries import Entry
-from .rules import Answer
+from .rules import FetchedAnswer
 from .rules.arrivals import by_location, copied_at, origin_of, seconds
 
 #: URLs that are looked up by one statement.
@@ -37,7 +37,7 @@ class Age:
 
 
 def age_of(
-    answer: Answer,
+    answer: FetchedAnswer,
     there: Sequence[Entry],
     expected: Sequence[Entry],
     document: Document,

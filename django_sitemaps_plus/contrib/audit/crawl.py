@@ -23,7 +23,7 @@ from django_sitemaps_plus.protocol.robots import sitemaps_of
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import Document, page_or_former
 from django_sitemaps_plus.serving.index import extra_sitemaps
-from django_sitemaps_plus.serving.listed import listed
+from django_sitemaps_plus.serving.listed import list_pages
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -32,10 +32,10 @@ from .entries import Entry
 from .findings import Findings
 from .kinds import ERROR, WARNING
 from .models import Audit, Finding
-from .rules import Answer, Arrived, Problem, arrivals, look
+from .rules import Arrived, FetchedAnswer, Problem, arrivals, look
 from .rules.arrivals import MOVED, NOT_SERVED, OTHER_SITEMAPS, Unusable
 from .rules.robots import decode
-from .web_pages import joined
+from .web_pages import url_of_reference
 
 #: Who asks, with the names that crawlers publish; and a browser.
 AGENTS: Final = {
@@ -81,7 +81,7 @@ class Crawl:
 
     site: SiteAddress
     #: Returns the answer to a GET request, redirects not followed.
-    ask: Callable[[str, Client], Answer]
+    ask: Callable[[str, Client], FetchedAnswer]
     #: The families that the host has addresses of.
     families: Sequence[str]
     #: Seconds for all of it, and requests a second; None: no limit.
@@ -113,7 +113,7 @@ class Crawl:
         started, self._due = time.time(), time.monotonic()
         self._end = None if self.seconds is None else self._due + self.seconds
         try:
-            self._places = index.places(self.site)
+            self._places = index.index_places(self.site)
             self._own = list(self._places)
         except ConfigurationError:
             problem = Problem(NOT_SERVED, "the project's URLconf has no sitemap")
@@ -173,7 +173,7 @@ class Crawl:
     def _expected_pages(self) -> dict[str, tuple[SectionSource, int]]:
         """Return the pages of the index by their addresses."""
         found = {}
-        for item in listed("", index.all_sources()).indexed:
+        for item in list_pages("", index.all_sources()).indexed:
             own = self.site.with_scheme(item.source.sitemap.protocol)
             name = f"{item.source.name}-{item.number}"
             found[index.file_address(own, "page", name)] = item.place
@@ -181,7 +181,7 @@ class Crawl:
 
     # Asking
 
-    def _answer(self, url: str, client: Client) -> Answer:
+    def _answer(self, url: str, client: Client) -> FetchedAnswer:
         """
         Return the answer at the end of redirects.
 
@@ -193,14 +193,14 @@ class Crawl:
             target = answer.headers.get("location", "")
             if not (300 <= answer.status < 400 and target):
                 return answer
-            target = joined(way[-1], target)
+            target = url_of_reference(way[-1], target)
             if arrivals.origin_of(target) != arrivals.origin_of(url):
                 raise Unusable(MOVED, f"redirects to {target} ({answer.status})")
             if target in way or len(way) > _REDIRECTS:
                 raise Unusable(MOVED, f"redirects to {target} again and again")
             way.append(target)
 
-    def _paced(self, url: str, client: Client) -> Answer:
+    def _paced(self, url: str, client: Client) -> FetchedAnswer:
         if self._end is not None and time.monotonic() > self._end:
             raise _TimeIsUpError
         if self.rate is not None:
@@ -217,13 +217,13 @@ class Crawl:
         self._given_up.add(client.family)
         self._miss(f"Not all was read over {client.family}: {why}.")
 
-    def _look(self, url: str, client: Client) -> tuple[Answer, bytes] | None:
+    def _look(self, url: str, client: Client) -> tuple[FetchedAnswer, bytes] | None:
         """Ask for a file, and note what is wrong with its way; None if it is lost."""
         if client.family in self._given_up:
             return None
         try:
             answer = self._answer(url, client)
-            body = arrivals.document_of(url, answer)
+            body = arrivals.text_of_answer(url, answer)
         except Unusable as error:
             if "Network is unreachable" in str(error):
                 self._give_up(client, "this machine has no route to it")
@@ -252,7 +252,7 @@ class Crawl:
         ]
         for other in others[:_OTHERS]:
             try:
-                arrivals.document_of(other, self._answer(other, client))
+                arrivals.text_of_answer(other, self._answer(other, client))
             except Unusable as error:
                 text = f"names {other}, which {error}"
                 self._note(url, Problem(OTHER_SITEMAPS, text), by=client)
@@ -264,8 +264,8 @@ class Crawl:
             return []
         answer, body = looked
         try:
-            entries = arrivals.entries_of(body)
-            types = arrivals.GZ if url.endswith(".gz") else arrivals.XML
+            entries = arrivals.arrived_entries(body)
+            types = arrivals.GZ if url.endswith(".gz") else arrivals.XML_TYPES
             problems = [*look(Arrived(url, answer, body, types))]
             expected = self._expected(url)
             if expected is not None and body != expected.body:
@@ -293,14 +293,14 @@ class Crawl:
         return None
 
     def _difference(
-        self, url: str, client: Client, answer: Answer, entries: Sequence[Entry]
+        self, url: str, client: Client, answer: FetchedAnswer, entries: Sequence[Entry]
     ) -> Iterator[Problem]:
         """Yield why another sitemap arrives than this process would send."""
         for _ in range(_TRIES):
             expected = self._expected(url)
             if expected is None:
                 return
-            wanted = arrivals.entries_of(expected.body)
+            wanted = arrivals.arrived_entries(expected.body)
             # A comment or another end of lines is no difference.
             if set(entries) == set(wanted):
                 return
@@ -318,8 +318,8 @@ class Crawl:
             # No cache has an answer for this address.
             unknown = f"{url}?sitemaps-plus={secrets.token_hex(8)}"
             there = self._answer(unknown, client)
-            body = arrivals.document_of(url, there)
-            if set(arrivals.entries_of(body)) == set(wanted):
+            body = arrivals.text_of_answer(url, there)
+            if set(arrivals.arrived_entries(body)) == set(wanted):
                 yield from self._of_copy(url, answer, entries, wanted, age)
                 return
             again = self._expected(url)
@@ -338,7 +338,7 @@ class Crawl:
     def _of_copy(
         self,
         url: str,
-        answer: Answer,
+        answer: FetchedAnswer,
         entries: Sequence[Entry],
         wanted: Sequence[Entry],
         age: Age,
@@ -349,7 +349,7 @@ class Crawl:
 
     def _age(
         self,
-        answer: Answer,
+        answer: FetchedAnswer,
         entries: Sequence[Entry],
         wanted: Sequence[Entry],
         expected: Document,

@@ -9,7 +9,7 @@ from django_sitemaps_plus.building.build import Progress
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.engines.http import USER_AGENT, families, send
-from django_sitemaps_plus.health.check import PATIENCE
+from django_sitemaps_plus.health.check import CHECK_TIMEOUT
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -17,14 +17,14 @@ from . import queries
 from .crawl import AGENTS, Client, Crawl
 from .kinds import ERROR
 from .models import Audit, Finding
-from .rules import Answer
+from .rules import FetchedAnswer
 from .rules.arrivals import SITEMAP_DISALLOWED
 
 #: Seconds after which the short view, for which somebody waits, asks for no more.
 _SHORT_IN_ALL = 20.0
 
 
-def check(
+def check_as_crawler(
     site: SiteAddress, *, private: bool, closed: bool = False
 ) -> list[CheckResult]:
     """
@@ -55,7 +55,7 @@ def _result(finding: Finding) -> CheckResult:
     return CheckResult.warning(text, fix)
 
 
-def look(
+def crawl_and_store(
     site: SiteAddress, *, rate: float, most: int | None, progress: Progress
 ) -> tuple[Audit, Sequence[Finding]]:
     """
@@ -75,7 +75,7 @@ def _stored(crawl: Crawl) -> tuple[Audit, Sequence[Finding]]:
 
 
 def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
-    def ask(url: str, client: Client) -> Answer:
+    def ask(url: str, client: Client) -> FetchedAnswer:
         headers = {
             # It ends with our own name, so that nobody counts it as a crawler.
             "User-Agent": f"{AGENTS[client.agent]} {USER_AGENT}",
@@ -87,15 +87,15 @@ def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
                 "GET",
                 url,
                 headers=headers,
-                timeout=PATIENCE,
+                timeout=CHECK_TIMEOUT,
                 limit=MAX_BYTES,
                 plain=True,
                 public=not private,
                 family=client.family,
             )
         except TransportError as error:
-            return Answer(0, failure=str(error))
-        return Answer(
+            return FetchedAnswer(0, failure=str(error))
+        return FetchedAnswer(
             answer.status,
             answer.headers,
             answer.body,
@@ -104,7 +104,7 @@ def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
         )
 
     try:
-        known = families(urlsplit(str(site.origin)).hostname or "", PATIENCE)
+        known = families(urlsplit(str(site.origin)).hostname or "", CHECK_TIMEOUT)
     except TransportError:
         known = ["IPv4"]  # the first request says what is wrong with the name
     return Crawl(site, ask, known)

@@ -54,7 +54,7 @@ _DEEPEST = 2
 _ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16")
 
 #: Entries that are looked at together.
-AT_ONCE = 5_000
+_ENTRIES_AT_ONCE = 5_000
 #: Location, lastmod, changefreq, priority, links and media, as they are written.
 _Part: TypeAlias = tuple[str, str, str, str, str, str]
 #: Pairs of a language and a URL.
@@ -94,7 +94,7 @@ _PLAYER = re.compile("<video:(?:content|player)_loc>([^<]*)<")
 _EXPIRES = re.compile("<video:expiration_date>([^<]*)<")
 
 
-class Batch(NamedTuple):
+class EntryBatch(NamedTuple):
     """Some entries as columns: most of them have a URL and a date only."""
 
     urls: Sequence[str]
@@ -109,23 +109,23 @@ class Batch(NamedTuple):
     lacking: int = 0
 
 
-def batches_of_page(body: bytes) -> Iterator[Batch]:
+def batches_of_page(body: bytes) -> Iterator[EntryBatch]:
     """Yield the entries of a page that this package wrote."""
     every = _parts_of(body)
-    for start in range(0, len(every), AT_ONCE):
-        parts = every[start : start + AT_ONCE]
+    for start in range(0, len(every), _ENTRIES_AT_ONCE):
+        parts = every[start : start + _ENTRIES_AT_ONCE]
         urls, lastmods, _, _, links, media = zip(*parts, strict=True)
         has_more = any(links) or any(media)
         special = [_entry(one) for one in parts if one[4] or one[5]] if has_more else []
         urls = tuple(map(html.unescape, urls)) if b"&" in body else urls
-        yield Batch(urls, lastmods, special, partial(_entry_at, parts))
+        yield EntryBatch(urls, lastmods, special, partial(_entry_at, parts))
 
 
-def batches_of(entries: Iterator[Entry]) -> Iterator[Batch]:
+def batches_of(entries: Iterator[Entry]) -> Iterator[EntryBatch]:
     """Yield entries that were read one by one."""
-    while some := list(islice(entries, AT_ONCE)):
+    while some := list(islice(entries, _ENTRIES_AT_ONCE)):
         listed = [entry for entry in some if entry.location]
-        yield Batch(
+        yield EntryBatch(
             [entry.location for entry in listed],
             [entry.lastmod for entry in listed],
             listed,
@@ -177,12 +177,12 @@ def _alternates(links: str) -> Alternates:
 # What others wrote
 
 #: An entry, and what lists it: a section, a file, a URL.
-Listed: TypeAlias = tuple[str, Entry]
+ListedEntry: TypeAlias = tuple[str, Entry]
 #: Returns the entries of the sitemap at a URL.
-Read: TypeAlias = Callable[[str], Iterator[Entry]]
+ReadSitemap: TypeAlias = Callable[[str], Iterator[Entry]]
 
 
-def walk(start: str, read: Read) -> Iterator[Listed]:
+def walk(start: str, read: ReadSitemap) -> Iterator[ListedEntry]:
     """
     Yield the entries of a sitemap or, if it is an index, of all that it lists.
 

@@ -12,7 +12,7 @@ from .models import Finding
 from .rules import Problem
 
 #: Findings of one kind that are remembered of a section; more are counted.
-MOST = 1_000
+MOST_FINDINGS = 1_000
 
 
 class Findings:
@@ -29,7 +29,7 @@ class Findings:
         self.more(kind, section, 1)
         if kind not in self._silenced:
             some = self._first.setdefault((kind, section), [])
-            if len(some) < MOST:
+            if len(some) < MOST_FINDINGS:
                 level = known()[kind].level
                 # What pages and servers say may have characters of any kind.
                 fields |= {"section": section, "text": printable(text)}

@@ -26,7 +26,7 @@ def checks(site: SiteAddress, *, force: bool, closed: bool) -> Iterator[CheckRes
     """Yield how the sitemaps arrive at crawlers."""
     from . import crawler
 
-    yield from crawler.check(site, private=force, closed=closed)
+    yield from crawler.check_as_crawler(site, private=force, closed=closed)
 
 
 def audited_at() -> float | None:
@@ -42,7 +42,7 @@ def panels(page: AdminPage) -> Iterator[str]:
     from .models import Audit
 
     if page.may(Audit):
-        yield panels.of_site(page)
+        yield panels.site_panel(page)
 
 
 def stories(page: AdminPage, url: str, sections: Mapping[str, float]) -> Iterator[str]:

@@ -26,7 +26,7 @@ _PREFIX = "sitemaps_plus."
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FindingKind:
     """One kind of finding."""
 
     id: str
@@ -62,20 +62,20 @@ class Kind:
         return translation.gettext(self.fix)
 
 
-_declared: Final[dict[str, Kind]] = {}
+_declared: Final[dict[str, FindingKind]] = {}
 
 
 def error(number: str, title: str, fix: str) -> str:
     """Declare a kind that keeps search engines from something; returns its id."""
-    return _declare(Kind(f"{_PREFIX}{number}", ERROR, title, fix))
+    return _declare(FindingKind(f"{_PREFIX}{number}", ERROR, title, fix))
 
 
 def warning(number: str, title: str, fix: str) -> str:
     """Declare a kind that may be meant; returns its id."""
-    return _declare(Kind(f"{_PREFIX}{number}", WARNING, title, fix))
+    return _declare(FindingKind(f"{_PREFIX}{number}", WARNING, title, fix))
 
 
-def _declare(kind: Kind) -> str:
+def _declare(kind: FindingKind) -> str:
     if kind.id in _declared:
         raise ValueError(f"{kind.id} is declared twice.")
     _declared[kind.id] = kind
@@ -88,7 +88,7 @@ def _(text: str) -> str:
 
 
 @cache
-def known() -> Mapping[str, Kind]:
+def known() -> Mapping[str, FindingKind]:
     """Return all kinds by their ids: those that the modules of ``rules`` declare."""
     rules = import_module(f"{__package__}.rules")
     for module in iter_modules(rules.__path__, f"{rules.__name__}."):

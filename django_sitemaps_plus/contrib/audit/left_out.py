@@ -13,7 +13,7 @@ from django_sitemaps_plus.sitemaps.leaving_out import own_patterns
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, rendering_context
 
-from .sides import pages_of
+from .sides import pages_as_built
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Count:
         return self.count in (0, self.total)
 
 
-def left_out(names: Sequence[str]) -> list[Count]:
+def count_left_out(names: Sequence[str]) -> list[Count]:
     """Read all URLs of some sections, and count what each pattern leaves out."""
     everywhere = [_counter(pattern, "") for pattern in get_settings().EXCLUDE]
     counts = [count for count, _ in everywhere]
@@ -65,7 +65,7 @@ def _paths(section: SectionSource) -> Iterator[str]:
     # Where no address is configured paths have no prefix either.
     site = Site.current().address() or PLACEHOLDER_SITE
     with rendering_context(site):
-        for _, reader, batches in pages_of(section, site, lists_all=True):
+        for _, reader, batches in pages_as_built(section, site, lists_all=True):
             for _, texts in reader.texts(batches):
                 for location in locations_of(texts.whole.encode()):
                     yield location_of(location, ORIGIN_MARK)

@@ -23,16 +23,16 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.bad_rows import noted
 
-from .entries import Batch, Entry, Unreadable, batches_of_page
+from .entries import Entry, EntryBatch, Unreadable, batches_of_page
 from .findings import Findings
-from .rules.documents import LEFT_OUT, NOT_BUILT, kind_of
+from .rules.documents import LEFT_OUT, NOT_BUILT, kind_of_row
 
 #: Pages of a section by position that are read.
 _BY_POSITION = 10
 
 
 @dataclass(frozen=True)
-class Document:
+class ListedDocument:
     """A sitemap, or an index of sitemaps, and what reads it."""
 
     #: The section that it is of; of documents without sections, empty.
@@ -45,7 +45,7 @@ class Document:
     #: The page that it is, if it is a stored one.
     page: Page | None = None
     #: Takes the bytes apart; raises ``Unreadable`` if they are not a sitemap.
-    batches_of: Callable[[bytes], Iterator[Batch]] = batches_of_page
+    batches_of: Callable[[bytes], Iterator[EntryBatch]] = batches_of_page
 
     def listed(self) -> Iterator[Entry]:
         """Yield the URLs that it lists; of an invalid one, those before the fault."""
@@ -55,11 +55,11 @@ class Document:
                     yield from map(some.entry, range(len(some.urls)))
 
 
-def documents(
+def listed_documents(
     names: Sequence[str], site: SiteAddress, findings: Findings
-) -> list[Document]:
+) -> list[ListedDocument]:
     """Return the pages of some sections; what their builds noted is a finding."""
-    listed: list[Document] = []
+    listed: list[ListedDocument] = []
     for name in names:
         if why_unusable(name):
             continue  # the section's state says so
@@ -70,7 +70,7 @@ def documents(
         for page in built:
             _note_rows(findings, page)
             read = partial(_stored, page, address)
-            listed.append(Document(name, str(page), read, page.read_at, page))
+            listed.append(ListedDocument(name, str(page), read, page.read_at, page))
         if section.key is None and not built:
             listed += _by_position(section, address)
         elif len(built) < len(every) or not every:
@@ -94,7 +94,7 @@ def _pages(section: SectionSource) -> list[Page]:
 def _stored(page: Page, site: SiteAddress) -> bytes:
     """Return a page's bytes; none where they are missing or damaged."""
     for _ in range(2):
-        stored = storage.read(page, page.checksum)
+        stored = storage.read_bytes(page, page.checksum)
         if stored is not None:
             return stored.body_for(site)
         # Another process may have replaced it just now.
@@ -103,11 +103,13 @@ def _stored(page: Page, site: SiteAddress) -> bytes:
     return b""
 
 
-def _by_position(section: SectionSource, site: SiteAddress) -> Iterator[Document]:
+def _by_position(section: SectionSource, site: SiteAddress) -> Iterator[ListedDocument]:
     """Yield the first pages of a section that is not stored."""
     for number in range(1, min(position_pages(section), _BY_POSITION) + 1):
         read = partial(_built, section, number, site)
-        yield Document(section.name, f"{section.name}-{number}", read, time.time())
+        yield ListedDocument(
+            section.name, f"{section.name}-{number}", read, time.time()
+        )
 
 
 def _built(section: SectionSource, number: int, site: SiteAddress) -> bytes:
@@ -121,7 +123,7 @@ def _note_rows(findings: Findings, page: Page) -> None:
     """Note the rows that a build left out, or listed without a tag."""
     name, left_out = page.section.name, 0
     for row, reason in noted(page.problems):
-        kind = kind_of(reason)
+        kind = kind_of_row(reason)
         is_listed = reason.startswith(OMITTED)
         left_out += not is_listed
         text = reason if is_listed else f"left out: {reason}"

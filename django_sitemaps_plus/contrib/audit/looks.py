@@ -69,7 +69,7 @@ class Look:
     @property
     def of(self) -> str:
         """The names of the sections."""
-        return named(self.sections) or gettext("the site")
+        return names_of_sections(self.sections) or gettext("the site")
 
     @property
     def how(self) -> str:
@@ -94,7 +94,7 @@ class Look:
         return ", ".join(texts)
 
 
-def named(sections: Sequence[str]) -> str:
+def names_of_sections(sections: Sequence[str]) -> str:
     """Return the names of some sections, or how many there are."""
     if len(sections) <= _NAMED:
         return ", ".join(sections)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.sitemaps.site_rows import SiteRow
 
-from .kinds import Kind, known
+from .kinds import FindingKind, known
 
 
 class Audit(SiteRow):
@@ -93,6 +93,6 @@ class Finding(models.Model):
         return f"{self.kind} {self.url or self.page or self.section}"
 
     @property
-    def about(self) -> Kind:
+    def about(self) -> FindingKind:
         """What it means, and how to correct it."""
         return known()[self.kind]

@@ -18,7 +18,7 @@ from .models import Finding
 from .queries import findings_of, verdicts
 
 
-def of_site(page: AdminPage) -> str:
+def site_panel(page: AdminPage) -> str:
     """Return what was looked at, and what was found."""
     display, every = page.display, looks()
     counts: dict[str, Counter[str]] = {}

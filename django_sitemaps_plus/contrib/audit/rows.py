@@ -22,12 +22,16 @@ from django_sitemaps_plus.rendering.listing import lastmod_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.page_lastmods import lastmods_of, rows_of_page
 from django_sitemaps_plus.sitemaps.attributes import declared_expressions, is_expression
-from django_sitemaps_plus.sitemaps.sections import SectionSource, bounded, database_of
+from django_sitemaps_plus.sitemaps.sections import (
+    SectionSource,
+    database_of,
+    rows_between,
+)
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
-from .listed import Document
+from .listed import ListedDocument
 from .models import Finding
-from .rules.lastmods import ENOUGH
+from .rules.lastmods import ENOUGH_LASTMODS
 
 #: Pages whose rows are read again to name those that list a URL.
 _MOST_PAGES = 20
@@ -47,7 +51,7 @@ _Rows = dict[str, tuple[str, dict[str, str], list[str]]]
 
 def set_places(
     findings: Iterable[Finding],
-    documents: Iterable[Document],
+    documents: Iterable[ListedDocument],
     sources: Mapping[str, SectionSource],
     site: SiteAddress,
 ) -> None:
@@ -73,7 +77,7 @@ def set_places(
                 one.url = next(iter(lastmods), "")
 
 
-def moves(document: Document, source: SectionSource, site: SiteAddress) -> bool:
+def moves(document: ListedDocument, source: SectionSource, site: SiteAddress) -> bool:
     """Return whether the lastmods of a page differ when its rows are read again."""
     page = document.page
     if page is None:
@@ -90,13 +94,13 @@ def moves(document: Document, source: SectionSource, site: SiteAddress) -> bool:
 # What moves from audit to audit
 
 
-def remember(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
+def rows_to_compare(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
     """Return what the next audit compares with: the first rows of a section."""
     key = source.key
     if key is None:
         return {}
     items = source.sitemap.items()
-    ordered = key.order(bounded(items.using(database_of(items)), key, None, None))
+    ordered = key.order(rows_between(items.using(database_of(items)), key, None, None))
     ordered = ordered.annotate(**declared_expressions(source.sitemap))
     objects = list(ordered[:REMEMBERED])
     labels = [key.dumps(key.of(one)) for one in objects]
@@ -126,7 +130,7 @@ def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
             moves_alone = others <= {*was} & {*now_is}
             alone += moves_alone
             with_others += not moves_alone
-    if alone < ENOUGH or alone <= with_others:
+    if alone < ENOUGH_LASTMODS or alone <= with_others:
         return ""
     return (
         f"{alone} of {len(both)} rows have another lastmod than at the audit before, "

@@ -20,15 +20,15 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import queries, rows
-from .asking import Asking, Fetch, Pace, Refused, Stopped
+from .asking import Asking, Fetch, Pace, RestWanted, Stopped
 from .checking import Checking, Sample
 from .entries import Entry
 from .findings import Findings
 from .kinds import ERROR, WARNING
-from .listed import Document, documents
+from .listed import ListedDocument, listed_documents
 from .models import Audit, Finding
-from .rules import Problem, Section, Visit
-from .rules.answers import UNREACHABLE, in_words, percentiles
+from .rules import AuditedSection, Problem, Visit
+from .rules.answers import UNREACHABLE, percentiles, status_in_words
 from .rules.documents import NOT_BUILT
 from .rules.lastmods import ALL_EQUAL, ALWAYS_NOW, MOVES_ALONE, Lastmods
 from .rules.robots import ROBOTS_FAILS, decode, problems_of_length
@@ -55,7 +55,7 @@ class Request:
     asked: Progress = lambda done, of: None
 
 
-def run(request: Request) -> tuple[Audit, list[Finding]]:
+def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
     """
     Audit some sections; return the audit and what it found, not stored yet.
 
@@ -67,7 +67,7 @@ def run(request: Request) -> tuple[Audit, list[Finding]]:
     groups = _robots(request, findings)
     names = [name for name in request.sections if not why_unusable(name)]
     sources = {name: source(name) for name in names}
-    pages = documents(names, request.site, findings)
+    pages = listed_documents(names, request.site, findings)
     checking = _checking(request, started, sources, groups, findings)
     # Sections by position that are long are read to some page.
     checking.is_whole = (
@@ -102,7 +102,7 @@ def run(request: Request) -> tuple[Audit, list[Finding]]:
     except (KeyboardInterrupt, SystemExit, Stopped) as stop:
         remembered = findings.sorted()
         audit.was_interrupted = not isinstance(stop, Stopped)
-        audit.was_refused = isinstance(stop, Refused)
+        audit.was_refused = isinstance(stop, RestWanted)
         why = "The audit was stopped" if audit.was_interrupted else str(stop)
         audit.missed = f"{why}: {_missed(audit, len(pages), checking, asking)}."
     _add_up(audit, checking, asking, findings)
@@ -124,7 +124,7 @@ def _checking(
     return Checking(
         findings,
         {
-            name: Section(
+            name: AuditedSection(
                 name,
                 request.site.with_scheme(one.sitemap.protocol),
                 now,
@@ -173,7 +173,7 @@ def _robots(request: Request, findings: Findings) -> list[Group]:
         return rules().groups
     if answer.failure or answer.status >= 500:
         kind = UNREACHABLE if answer.failure else ROBOTS_FAILS
-        text = answer.failure or f"answers {in_words(answer.status)}"
+        text = answer.failure or f"answers {status_in_words(answer.status)}"
         findings.note(Problem(kind, text, url))
         return []
     # https://www.rfc-editor.org/rfc/rfc9309#section-2.3.1: without it all is allowed.
@@ -187,7 +187,7 @@ def _robots(request: Request, findings: Findings) -> list[Group]:
 def _lastmods(
     request: Request,
     checking: Checking,
-    pages: Sequence[Document],
+    pages: Sequence[ListedDocument],
     sources: dict[str, SectionSource],
 ) -> None:
     """Note sections whose lastmods say nothing."""
@@ -211,14 +211,18 @@ def _remembered(
     sources: dict[str, SectionSource],
 ) -> dict[str, Any]:
     """Return what the next audit compares with, and compare with the last one."""
-    now = {name: rows.remember(one, request.site) for name, one in sources.items()}
+    now = {
+        name: rows.rows_to_compare(one, request.site) for name, one in sources.items()
+    }
     for name, remembered in now.items():
         if text := rows.moved_alone(former.get(name, {}), remembered):
             findings.add(MOVES_ALONE, name, text=text)
     return now
 
 
-def _of_documents(pages: Iterable[Document]) -> Iterator[tuple[Document, Entry]]:
+def _of_documents(
+    pages: Iterable[ListedDocument],
+) -> Iterator[tuple[ListedDocument, Entry]]:
     """Yield all entries once more."""
     for page in pages:
         yield from ((page, entry) for entry in page.listed())

@@ -16,13 +16,13 @@ from django_sitemaps_plus.protocol.limits import MAX_ENTRIES
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
 
-from .entries import Entry, Listed, Unreadable, parse
+from .entries import Entry, ListedEntry, Unreadable, parse
 
 #: In a folder that was saved here: what was saved, line by line.
 _ORIGIN = "former.txt"
 
 
-def save(listed: Iterable[Listed], formers: Sequence[str], folder: Path) -> int:
+def save(listed: Iterable[ListedEntry], formers: Sequence[str], folder: Path) -> int:
     """
     Write entries into a new folder, and what they are of; return how many there are.
 
@@ -83,7 +83,7 @@ _VIDEO = "<video:video><video:player_loc>{}</video:player_loc></video:video>"
 _NEWS = "<news:news><news:publication_date>{}</news:publication_date></news:news>"
 
 
-def saved(path: Path) -> Iterator[Listed]:
+def saved(path: Path) -> Iterator[ListedEntry]:
     """
     Yield the entries of a file, or of all files of a folder, hidden ones aside.
 

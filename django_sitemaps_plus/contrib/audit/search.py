@@ -48,7 +48,7 @@ def evaluated(code: str) -> Any:
     return eval(code, dict(_NAMES))  # noqa: S307 (this package wrote it)
 
 
-class Refused(Exception):
+class NothingToSuggest(Exception):
     """There is nothing to suggest; the message says why."""
 
 
@@ -68,7 +68,7 @@ class Search:
     notes: dict[str, list[str]] = field(default_factory=dict)
 
     def code(self, name: str) -> str:
-        """Return Python code for an attribute; raises ``Refused`` if there is none."""
+        """Return Python code for an attribute; raises ``NothingToSuggest`` without."""
         self.notes[name] = []
         sitemap, is_location = self.source.sitemap, name == "location"
         method, site = getattr(sitemap, name), self.site.with_scheme(sitemap.protocol)
@@ -102,7 +102,7 @@ class Search:
             else:
                 items.append(item)
         if not items:
-            raise Refused(why)
+            raise NothingToSuggest(why)
         return items
 
     def _column(
@@ -112,7 +112,7 @@ class Search:
         rows, notes = self.source.sitemap.items(), self.notes[attribute]
         values = [wanted(item) for item in items]
         texts = {item.pk: str(value) for item, value in zip(items, values, strict=True)}
-        columns = find(rows, name, texts)
+        columns = columns_that_give(rows, name, texts)
         if {*texts.values()} == {str(values[0])} and (len(items) > 1 or not values[0]):
             is_plain = type(values[0]) in (str, int, float, type(None))
             is_today = name == "lastmod" and values[0] is not None  # perhaps
@@ -121,13 +121,13 @@ class Search:
                 notes.append(f"{what} {code} on every row. It must always do so.")
                 return code
         if not columns:
-            raise Refused(
+            raise NothingToSuggest(
                 f"row {items[0].pk}: {what} {str(values[0])!r}, and no column within "
                 f"two foreign keys of {rows.model.__name__} has it on every row checked"
             )
         replaced = [self._replaced(items[0], column, wanted) for column in columns[:4]]
         if all(replaced):
-            raise Refused(f"{what} {replaced[0]}")
+            raise NothingToSuggest(f"{what} {replaced[0]}")
         codes = [one.code for one, by in zip(columns, replaced, strict=False) if not by]
         if len(codes) > 1:
             notes.append(
@@ -137,7 +137,7 @@ class Search:
         return codes[0]
 
     @staticmethod
-    def _replaced(item: Any, column: Column, wanted: Callable[[Any], Any]) -> str:
+    def _replaced(item: Any, column: ColumnCode, wanted: Callable[[Any], Any]) -> str:
         """Say what a method gives where something that a column needs is empty."""
         for depth, name in enumerate(column.path if column.kind else ()):
             changed = at = copy(item)
@@ -165,7 +165,9 @@ class Search:
             shape = f"the URL pattern {view!r} ({', '.join(map(str, names))})"
             shapes.setdefault(shape, f"row {item.pk} has {shape}")
         if len(shapes) > 1:
-            raise Refused(f"{', '.join([*shapes.values()][:2])}; a Route is of one")
+            raise NothingToSuggest(
+                f"{', '.join([*shapes.values()][:2])}; a Route is of one"
+            )
         parts = [literal(view)]
         for name in names:
             code = self._column(
@@ -181,7 +183,9 @@ class Search:
     def _resolved(self, item: Any, given: Any) -> tuple[str, dict[Any, Any]]:
         """Return the name of an item's URL pattern, and what its view is given."""
         if "?" in (path := given(item)):
-            raise Refused(f"row {item.pk}: {path!r} has a query, which no Route writes")
+            raise NothingToSuggest(
+                f"row {item.pk}: {path!r} has a query, which no Route writes"
+            )
         address = "/" + unquote(path.removeprefix(self.site.prefix))
         # The method may activate another language.
         for language in (get_language(), *dict(django_settings.LANGUAGES)):
@@ -189,14 +193,16 @@ class Search:
                 match = resolve(address)
                 break
         else:
-            raise Refused(f"row {item.pk}: no URL pattern matches {path!r}")
+            raise NothingToSuggest(f"row {item.pk}: no URL pattern matches {path!r}")
         if not match.url_name:
-            raise Refused(f"row {item.pk}: the URL pattern of {path!r} has no name")
+            raise NothingToSuggest(
+                f"row {item.pk}: the URL pattern of {path!r} has no name"
+            )
         return match.view_name, dict(enumerate(match.args)) or match.kwargs
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnCode:
     """Python code of an expression, what ``F()`` joins, and texts for some rows."""
 
     code: str
@@ -206,13 +212,15 @@ class Column:
     texts: tuple[str, ...] = ()
 
 
-def find(rows: Any, name: str, texts: dict[Any, str]) -> list[Column]:
+def columns_that_give(rows: Any, name: str, texts: dict[Any, str]) -> list[ColumnCode]:
     """Return what gives these texts, by primary key; first what is called ``name``."""
-    wanted, tried = tuple(texts.values()), list[Column]()
+    wanted, tried = tuple(texts.values()), list[ColumnCode]()
     for hops in range(_HOPS + 1):
         columns = list(_columns(rows.model, hops))
         if not hops:
-            columns += [Column(f'F("{one}")', (one,)) for one in rows.query.annotations]
+            columns += [
+                ColumnCode(f'F("{one}")', (one,)) for one in rows.query.annotations
+            ]
         for start in range(0, len(columns), _READ):
             some = columns[start : start + _READ]
             named = {f"column_{at}": evaluated(one.code) for at, one in enumerate(some)}
@@ -227,7 +235,9 @@ def find(rows: Any, name: str, texts: dict[Any, str]) -> list[Column]:
     return list(_fallbacks(tried, wanted))
 
 
-def _columns(model: Any, hops: int, relation: tuple[str, ...] = ()) -> Iterator[Column]:
+def _columns(
+    model: Any, hops: int, relation: tuple[str, ...] = ()
+) -> Iterator[ColumnCode]:
     """Yield the columns of the tables that are ``hops`` foreign keys away."""
     for one in model._meta.concrete_fields:
         if hops:
@@ -238,17 +248,19 @@ def _columns(model: Any, hops: int, relation: tuple[str, ...] = ()) -> Iterator[
         path = (*relation, "pk" if is_key else one.attname)
         joined = "__".join(path)
         kind = "text" if isinstance(one, _TEXT) else one.get_internal_type()
-        yield Column(f'F("{joined}")', path, kind)
+        yield ColumnCode(f'F("{joined}")', path, kind)
         # Those of a time depend on a zone: no row tells which one a method means.
         in_utc = not django_settings.USE_TZ or django_settings.TIME_ZONE == "UTC"
         if kind == "DateField" or (kind == "DateTimeField" and in_utc):
             for part in ("year", "month", "day"):
                 code = f'F("{joined}__{part}")'
                 padded = f'LPad(Cast({code}, CharField()), 2, Value("0"))'
-                yield from (Column(one, (*path, part)) for one in (code, padded))
+                yield from (ColumnCode(one, (*path, part)) for one in (code, padded))
 
 
-def _fallbacks(columns: list[Column], wanted: tuple[str, ...]) -> Iterator[Column]:
+def _fallbacks(
+    columns: list[ColumnCode], wanted: tuple[str, ...]
+) -> Iterator[ColumnCode]:
     """Yield what gives one column and, where that is empty, another."""
     for first in columns:
         is_text = first.kind == "text"
@@ -261,4 +273,4 @@ def _fallbacks(columns: list[Column], wanted: tuple[str, ...]) -> Iterator[Colum
                 pairs = zip(first.texts, other.texts, strict=False)
                 if wanted == tuple(two if one in empty else one for one, two in pairs):
                     code = f"Coalesce({given}, {other.code}{options})"
-                    yield Column(code, first.path)
+                    yield ColumnCode(code, first.path)

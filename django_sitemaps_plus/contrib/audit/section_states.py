@@ -50,7 +50,9 @@ class SectionState:
     next: str = ""
 
 
-def states(names: Iterable[str], *, has_ledger: bool = True) -> list[SectionState]:
+def section_states(
+    names: Iterable[str], *, has_ledger: bool = True
+) -> list[SectionState]:
     """
     Return how some registered sections stand.
 

@@ -41,7 +41,7 @@ from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.building.page_writer import raises
 from django_sitemaps_plus.contrib_views import is_own
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
-from django_sitemaps_plus.rendering.columns import BadRow, Batch
+from django_sitemaps_plus.rendering.columns import BadRow, RowBatch
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps import sections
@@ -57,11 +57,11 @@ from django_sitemaps_plus.sitemaps.site import (
 from django_sitemaps_plus.storing.bad_rows import are_too_bad, too_many
 
 from .asking import coming_back
-from .entries import Entry, Listed, Unreadable, entries_of_page, parse, walk
+from .entries import Entry, ListedEntry, Unreadable, entries_of_page, parse, walk
 
-View: TypeAlias = Callable[..., Any]
+FormerView: TypeAlias = Callable[..., Any]
 #: Contrib's two views, or ours, by the names that both have.
-Views: TypeAlias = Mapping[str, View]
+Views: TypeAlias = Mapping[str, FormerView]
 
 #: Where the two views are that ``Views`` take the place of.
 _MODULES = (contrib.__name__, "django_sitemaps_plus.contrib_views")
@@ -79,9 +79,9 @@ def compared_site() -> SiteAddress:
 # What is registered
 
 
-def registered(
+def registered_entries(
     names: Iterable[str], site: SiteAddress, problems: list[str]
-) -> Iterator[Listed]:
+) -> Iterator[ListedEntry]:
     """
     Yield what sections list, page by page; nothing is stored.
 
@@ -92,7 +92,7 @@ def registered(
             source = sections.source(name)
             address = site.with_scheme(source.sitemap.protocol)
             left_out: list[BadRow] = []
-            for number, reader, batches in pages_of(source, address):
+            for number, reader, batches in pages_as_built(source, address):
                 texts, rows, listed = list[str](), 0, 0
                 with rendering_context(address):
                     for batch, some in reader.texts(batches):
@@ -133,9 +133,9 @@ def _noted(problems: list[str] | None, what: str) -> Iterator[None]:
         problems.append(text)
 
 
-def pages_of(
+def pages_as_built(
     source: SectionSource, site: SiteAddress, *, lists_all: bool = False
-) -> Iterator[tuple[int, Reader, Iterator[Batch]]]:
+) -> Iterator[tuple[int, Reader, Iterator[RowBatch]]]:
     """
     Yield the pages as they are when a section is built for the first time.
 
@@ -160,7 +160,7 @@ def pages_of(
         yield number, reader(), _some(first, batches, source.items_per_page)
 
 
-def _some(first: Batch, rest: Iterator[Batch], most: int) -> Iterator[Batch]:
+def _some(first: RowBatch, rest: Iterator[RowBatch], most: int) -> Iterator[RowBatch]:
     """Yield batches until they have ``most`` rows."""
     yield first
     rows = len(first.labels)
@@ -178,7 +178,7 @@ def of_dict(
     site: SiteAddress,
     problems: list[str] | None = None,
     paths: Sequence[str] = (),
-) -> Iterator[Listed]:
+) -> Iterator[ListedEntry]:
     """
     Yield what a view lists for each sitemap of a dict.
 
@@ -263,7 +263,7 @@ def _pages(sitemap: Any) -> int:
 
 def of_url_name(
     views: Views, name: str, site: SiteAddress, problems: list[str] | None = None
-) -> Iterator[Listed]:
+) -> Iterator[ListedEntry]:
     """
     Yield what the view of a URL name lists, in each language that has an address.
 
@@ -285,11 +285,11 @@ def of_url_name(
             entries = list(_entries(parts.path, response))
         return iter(entries)
 
-    for path in addresses(name, site):
+    for path in paths_of_name(name, site):
         yield from walk(path, read)
 
 
-def addresses(name: str, site: SiteAddress) -> list[str]:
+def paths_of_name(name: str, site: SiteAddress) -> list[str]:
     """Return the paths of a URL name without arguments, in all languages."""
     paths = dict[str, None]()
     for language in _languages():
@@ -332,7 +332,7 @@ def _resolved(path: str, site: SiteAddress) -> ResolverMatch:
         return resolve(local)
 
 
-def _name_of(view: View) -> str:
+def _name_of(view: FormerView) -> str:
     """Return the name of contrib's view, or ours, around which a view is wrapped."""
     inner = inspect.unwrap(view)
     return inner.__name__ if inner.__module__ in _MODULES else ""
@@ -405,7 +405,7 @@ class _Answer(HttpResponse):
     entries: Sequence[Entry] = ()
 
 
-def _unrendered(view: View, template: str) -> View:
+def _unrendered(view: FormerView, template: str) -> FormerView:
     """
     Return a view of contrib's without its template, unless that is the project's own.
 

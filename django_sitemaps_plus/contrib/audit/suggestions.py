@@ -32,11 +32,11 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
-from .search import Refused, Search, evaluated, literal
+from .search import NothingToSuggest, Search, evaluated, literal
 from .sides import compared_site
 
 #: Classes that a project cannot edit.
-OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
+OUR_CLASSES = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap)
 _REPLACEABLE = ("location", "lastmod", "changefreq", "priority")
 #: How many rows are compared at a time.
 STEP = 500
@@ -68,7 +68,7 @@ def suggest(source: SectionSource, progress: Progress) -> Suggestion:
     """
     advice = Suggestion([source.name], sections.object_path_reason(source.sitemap))
     sharing, cls = [source], type(source.sitemap)
-    if (advice.reason or source.key is None) and cls not in OURS:
+    if (advice.reason or source.key is None) and cls not in OUR_CLASSES:
         sharing = []
         for name, given in registry.sources().items():
             other = given if isinstance(given, type) else type(registry.get(name))
@@ -134,9 +134,11 @@ class _Suggester:
             if is_method(value):
                 try:
                     if name not in _REPLACEABLE or name in vars(sitemap):
-                        raise Refused("no line of the class replaces this method")
+                        raise NothingToSuggest(
+                            "no line of the class replaces this method"
+                        )
                     lines[name] = self.search.code(name)
-                except Refused as error:
+                except NothingToSuggest as error:
                     refused[name] = str(error)
         # On the object path, only a Route is faster than a method.
         for name in lines.keys() - {"location"} if refused else ():
@@ -189,7 +191,7 @@ def _compared(
         yield 0, f"all is paged by position: {source.by_position}"
         return
     old = Reader(source, site.with_scheme(source.sitemap.protocol))
-    new = replace(old, source=suggested(source, lines), tally=Tally())
+    new = replace(old, source=suggested_section(source, lines), tally=Tally())
     items, of = source.sitemap.items(), source.key.of
     rows = source.key.order(items.using(database_of(items)))
     chunks = instances(source, rows, source.key)
@@ -209,7 +211,7 @@ def _compared(
         yield len(keys), wrong
 
 
-def suggested(source: SectionSource, lines: Mapping[str, str]) -> SectionSource:
+def suggested_section(source: SectionSource, lines: Mapping[str, str]) -> SectionSource:
     """Return a section as it would be with these lines in its class."""
     cls = type(source.sitemap)
     bases = (cls,) if issubclass(cls, Sitemap) else (cls, Sitemap)

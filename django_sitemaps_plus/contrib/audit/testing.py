@@ -28,10 +28,10 @@ from django_sitemaps_plus.protocol.locations import Origin, absolute
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .checking import Checking
-from .entries import SITEMAP, Batch, Entry, Unreadable, batches_of, parse
+from .entries import SITEMAP, Entry, EntryBatch, Unreadable, batches_of, parse
 from .findings import Findings
-from .listed import Document
-from .rules import Section
+from .listed import ListedDocument
+from .rules import AuditedSection
 
 __all__ = ["assert_listed", "assert_sitemap_valid"]
 
@@ -55,7 +55,7 @@ def assert_sitemap_valid(client: Client, path: str = "/sitemap.xml") -> None:
     now = dt.datetime.now(dt.UTC)
     findings = Findings()
     # One list of all that an index has: a URL on two of its pages is there twice.
-    section = Section("", _site_of(answers), now)
+    section = AuditedSection("", _site_of(answers), now)
     Checking(findings, {"": section}).check([document for document, _ in answers])
     faults = findings.sorted()
     if not faults:
@@ -94,7 +94,7 @@ def assert_listed(client: Client, url: str, path: str = "/sitemap.xml") -> None:
     raise AssertionError(f"{path} does not list {url}. It lists:\n{listed}")
 
 
-def _documents(client: Client, path: str) -> Iterator[tuple[Document, Origin]]:
+def _documents(client: Client, path: str) -> Iterator[tuple[ListedDocument, Origin]]:
     """Yield a sitemap, or an index and its sitemaps, and the origin that it was at."""
     waiting, seen = [path], {path}
     while waiting:
@@ -106,7 +106,9 @@ def _documents(client: Client, path: str) -> Iterator[tuple[Document, Origin]]:
         if body.startswith(b"\x1f\x8b"):
             body = gzip.decompress(body)
         request = response.wsgi_request
-        document = Document("", address, partial(bytes, body), batches_of=_batches)
+        document = ListedDocument(
+            "", address, partial(bytes, body), batches_of=_batches
+        )
         yield document, Origin.parse(f"{request.scheme}://{request.get_host()}")
         for location in _sitemaps_of(body):
             parts = urlsplit(location)
@@ -116,7 +118,7 @@ def _documents(client: Client, path: str) -> Iterator[tuple[Document, Origin]]:
                 waiting.append(at)
 
 
-def _batches(body: bytes) -> Iterator[Batch]:
+def _batches(body: bytes) -> Iterator[EntryBatch]:
     return batches_of(_entries(body))
 
 
@@ -132,7 +134,7 @@ def _sitemaps_of(body: bytes) -> Iterator[str]:
                 yield entry.location
 
 
-def _site_of(answers: Sequence[tuple[Document, Origin]]) -> SiteAddress:
+def _site_of(answers: Sequence[tuple[ListedDocument, Origin]]) -> SiteAddress:
     """Return the address that a sitemap is about: the settings' or the request's."""
     _, origin = answers[0]
     # A Site has a domain only: its scheme is the request's.

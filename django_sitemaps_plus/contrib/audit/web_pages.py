@@ -38,7 +38,7 @@ LONGEST_URL, _LONGEST_TITLE = 5_000, 1_000
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff]")
 
 
-def joined(base: str, reference: str) -> str:
+def url_of_reference(base: str, reference: str) -> str:
     """Return the URL that a reference leads to; an illegal one as it is written."""
     reference = reference[:LONGEST_URL]
     try:

@@ -10,10 +10,10 @@ from django.utils.translation import gettext, ngettext
 from django_sitemaps_plus.health.alerts import Alert, Subject
 from django_sitemaps_plus.health.words import number
 from django_sitemaps_plus.hooks import Standing
-from django_sitemaps_plus.management.status import ago
+from django_sitemaps_plus.management.status import plain_ago
 
 from . import documents, published
-from .storages import place
+from .storages import storage_place
 
 
 def alerts() -> Iterator[Alert]:
@@ -24,7 +24,7 @@ def alerts() -> Iterator[Alert]:
 
 def _unpublished() -> Iterator[Alert]:
     """Yield what is not in the storage of ``PUBLISH``, or not as it should be."""
-    found = published.state()
+    found = published.published_state()
     if found is None or (found.files and not found.failed):
         return
     text = gettext("Nothing was published to %(storage)s yet.")
@@ -64,15 +64,15 @@ def _unannounced() -> Iterator[Alert]:
 
 def standing() -> Iterator[Standing]:
     """Yield what was published, for ``ping_sitemaps --status``."""
-    found = published.state()
+    found = published.published_state()
     if found is None:
         yield Standing("published", None)
         return
     values = [
-        ("Place", place(found.storage)),
+        ("Place", storage_place(found.storage)),
         ("Files", f"{found.files:,}"),
         ("Failed", f"{found.failed:,} could not be put" if found.failed else ""),
-        ("Last put", ago(found.put_at) or "never"),
+        ("Last put", plain_ago(found.put_at) or "never"),
         ("Problem", found.error),
     ]
     heading = f"Published to {found.storage}"

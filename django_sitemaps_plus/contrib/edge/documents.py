@@ -20,7 +20,7 @@ from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.outbox import Notice, locked, put
 from django_sitemaps_plus.engines.base import DOCUMENTS
 from django_sitemaps_plus.serving.documents import cache_tag
-from django_sitemaps_plus.signals import changes_written, send
+from django_sitemaps_plus.signals import changes_written, send_signal
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .models import AnnouncedDocument
@@ -28,7 +28,7 @@ from .signals import documents_changed
 from .versions import urls_of, versions
 
 #: Documents of a signal: as many tags as Cloudflare takes at a time.
-BATCH = 100
+DOCUMENTS_AT_ONCE = 100
 #: Seconds for which a claim lasts, and after which documents are sent again for which
 #: a receiver has raised something.
 CLAIM, AGAIN = 600.0, 60.0
@@ -45,7 +45,7 @@ def are_wanted() -> bool:
     return documents_changed.has_listeners() or any(webhooks)
 
 
-def announce(is_over: Callable[[], bool] = lambda: False) -> float | None:
+def announce_documents(is_over: Callable[[], bool] = lambda: False) -> float | None:
     """
     Send ``documents_changed`` for what it was not sent for yet.
 
@@ -57,10 +57,13 @@ def announce(is_over: Callable[[], bool] = lambda: False) -> float | None:
         return None
     current = _current(site)
     due = _due(current, announced(), database_time(announced().db))
-    for start in range(0, len(due), BATCH):
+    for start in range(0, len(due), DOCUMENTS_AT_ONCE):
         if is_over():
             return 0.0
-        some = {name: current.get(name, "") for name in due[start : start + BATCH]}
+        some = {
+            name: current.get(name, "")
+            for name in due[start : start + DOCUMENTS_AT_ONCE]
+        }
         claimed, until = retrying(announced().db, partial(_claim, some, site))
         if claimed:
             _send(claimed, until, site)
@@ -124,7 +127,7 @@ def _claim(some: Mapping[str, str], site: SiteAddress) -> tuple[list[str], float
 
 def _send(names: Sequence[str], until: float, site: SiteAddress) -> None:
     """Send the signal; once more after a while if a receiver raises."""
-    is_taken = send(
+    is_taken = send_signal(
         documents_changed,
         sender=None,
         urls=[url for name in names for url in urls_of(name, site)],

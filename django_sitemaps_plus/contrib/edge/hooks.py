@@ -53,9 +53,9 @@ def background(is_over: Callable[[], bool]) -> float | None:
 
 def rebuilt(is_over: Callable[[], bool]) -> float | None:
     """Send ``documents_changed``."""
-    from .documents import announce
+    from .documents import announce_documents
 
-    return announce(is_over)
+    return announce_documents(is_over)
 
 
 def alerts(sections: Collection[str] | None) -> Iterator[Alert]:

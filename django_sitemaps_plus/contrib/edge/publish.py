@@ -57,8 +57,8 @@ from django_sitemaps_plus.storing.stylesheet import stylesheet
 from .cache_tags import cache_tags
 from .conf import Publish, own_settings
 from .models import PublishedFile
-from .published import Lease, files, next_in
-from .storages import Headers, Target
+from .published import Lease, next_in, published_files
+from .storages import Headers, StorageTarget
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -166,7 +166,7 @@ class _Run:
         self.lease, self.is_over = lease, is_over
         self.done = Published()
         #: What was put, and what should be there, by name.
-        self.put = {row.name: row for row in files()}
+        self.put = {row.name: row for row in published_files()}
         self.wanted: set[str] = set()
         self.endings = {"xml": _AS_IT_IS, **hooks.derived(site)}
         # Hosts disagree about the time.
@@ -179,7 +179,7 @@ class _Run:
         try:
             self._attempt(name, self._publish)
             if not self._is_stopped() and any(row.error for row in self.put.values()):
-                files().update(error="")
+                published_files().update(error="")
         except NotReady as error:
             logger.info("Publishing begins anew: %s", error)
             self.done.is_cut_short = True
@@ -187,7 +187,7 @@ class _Run:
             self.done.files = sum(row.first_at > 0 for row in self.put.values())
 
     def _publish(self) -> None:
-        self.target = Target(self.options.storage)
+        self.target = StorageTarget(self.options.storage)
         self._forget_what_was_lost()
         found = list(self._pages())
         late = self._late(found)
@@ -215,7 +215,7 @@ class _Run:
                     logger.exception("The file %s cannot be published.", name)
                 problem = printable(f"{type(error).__name__}: {error}")
             self.done.errors.append(f"{name}: {problem}")
-            files().update_or_create(name=name, defaults={"error": problem})
+            published_files().update_or_create(name=name, defaults={"error": problem})
             return False
         return True
 
@@ -416,8 +416,8 @@ class _Run:
     def _begin(self, names: Sequence[str]) -> None:
         """Note that what is stored is not known now: a put may be cut off."""
         new = [PublishedFile(name=n) for n in names if n not in self.put]
-        files().bulk_create(new, ignore_conflicts=True)
-        own = files().filter(name__in=names)
+        published_files().bulk_create(new, ignore_conflicts=True)
+        own = published_files().filter(name__in=names)
         own.update(digest="")
         self.put.update({row.name: row for row in own})
 
@@ -441,8 +441,8 @@ class _Run:
         known = [row for row in self.put.values() if row.digest]
         newest = max(known, key=lambda row: row.put_at, default=None)
         if newest is not None and not self.target.storage.exists(newest.name):
-            files().update(digest="", first_at=0, put_at=0)
-            self.put = {row.name: row for row in files()}
+            published_files().update(digest="", first_at=0, put_at=0)
+            self.put = {row.name: row for row in published_files()}
 
     def _delete_old(self) -> None:
         """Delete what no index has named for a day; begin that day for the others."""
@@ -452,7 +452,7 @@ class _Run:
         gone = [row for name, row in self.put.items() if name not in self.wanted]
         new = [row.pk for row in gone if not row.gone_since]
         if new:
-            files().filter(pk__in=new).update(gone_since=now)
+            published_files().filter(pk__in=new).update(gone_since=now)
         old = [row for row in gone if 0 < row.gone_since < now - _KEEP]
         if old:
             self._begin([row.name for row in old])
@@ -461,7 +461,7 @@ class _Run:
                 return
             delete = partial(self.target.storage.delete, row.name)
             if self._attempt(row.name, delete):
-                files().filter(pk=row.pk).delete()
+                published_files().filter(pk=row.pk).delete()
                 del self.put[row.name]
                 self.done.deleted += 1
 

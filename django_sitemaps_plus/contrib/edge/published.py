@@ -14,10 +14,10 @@ from .conf import own_settings
 from .models import PublishedFile, Publisher
 
 #: Seconds for which a publisher keeps others away; it renews that with each file.
-LEASE = 60.0
+PUBLISHED_FOR = 60.0
 
 
-def files() -> QuerySet[PublishedFile]:
+def published_files() -> QuerySet[PublishedFile]:
     """Return what was put for the site."""
     return PublishedFile.objects.on_site()
 
@@ -28,7 +28,7 @@ def _publishers() -> SiteClaimQuerySet[Publisher]:
 
 
 @dataclass(frozen=True)
-class State:
+class PublishedState:
     """What was published until now, and what could not be."""
 
     #: The alias of the storage.
@@ -41,18 +41,18 @@ class State:
     put_at: float
 
 
-def state() -> State | None:
+def published_state() -> PublishedState | None:
     """Return what was published for the site; None if ``PUBLISH`` is not set."""
     options = own_settings().publish
     if options is None:
         return None
-    found = files().aggregate(
+    found = published_files().aggregate(
         files=Count("pk", filter=Q(first_at__gt=0)),
         failed=Count("pk", filter=~Q(error="")),
         error=Min("error", filter=~Q(error=""), default=""),
         put_at=Max("put_at", default=0.0),
     )
-    return State(storage=options.storage, **found)
+    return PublishedState(storage=options.storage, **found)
 
 
 def next_in() -> float | None:
@@ -75,11 +75,11 @@ class Lease:
         """Take it if it is time for that, or ``at_once``, and nobody else has it."""
         if not self._row.exists():
             Publisher.objects.bulk_create([Publisher()], ignore_conflicts=True)
-        return self._row.take(self._owner, LEASE, at_once=at_once)
+        return self._row.take(self._owner, PUBLISHED_FOR, at_once=at_once)
 
     def renew(self) -> bool:
         """Keep it; returns whether it was not lost."""
-        return self._row.renew(self._owner, LEASE)
+        return self._row.renew(self._owner, PUBLISHED_FOR)
 
     def give_back(self, seconds: float) -> None:
         """Let whoever comes after some seconds have it."""

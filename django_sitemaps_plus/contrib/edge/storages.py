@@ -49,7 +49,7 @@ def takes_headers(storage: Storage) -> bool:
     return any(kind.__module__ == _S3 for kind in type(storage).__mro__)
 
 
-def place(alias: str) -> str:
+def storage_place(alias: str) -> str:
     """Return the folder or the bucket of a storage, as far as it says."""
     try:
         storage = storages[alias]
@@ -59,7 +59,7 @@ def place(alias: str) -> str:
     return "/".join(str(found) for one in names if (found := getattr(storage, one, "")))
 
 
-class Target:
+class StorageTarget:
     """A storage to put files into: each replaces the former one of its name at once."""
 
     def __init__(self, alias: str) -> None:

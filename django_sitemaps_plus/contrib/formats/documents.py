@@ -15,7 +15,7 @@ from django_sitemaps_plus.building.refresh import report_all
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.changes.recorder import remembers, write_remembered
-from django_sitemaps_plus.changes.reporting import CHUNK
+from django_sitemaps_plus.changes.reporting import CHANGES_AT_ONCE
 from django_sitemaps_plus.protocol.dates import moment, parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.markup import escape
@@ -139,8 +139,8 @@ def _report_what_waits(names: Collection[str], site: SiteAddress) -> None:
         if remembers(database, item.name):
             write_remembered(database)
     rows = changes().filter(section__in=list(names), reported_at=None)
-    waiting = list(rows.values_list("section", flat=True)[: CHUNK + 1])
-    if 0 < len(waiting) <= CHUNK:
+    waiting = list(rows.values_list("section", flat=True)[: CHANGES_AT_ONCE + 1])
+    if 0 < len(waiting) <= CHANGES_AT_ONCE:
         report_all(usable(set(waiting)), Site.current().stored_address(site))
         changes_written.send(None)
 

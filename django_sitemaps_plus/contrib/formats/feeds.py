@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Final
 
-from django_sitemaps_plus.protocol.markup import address, text_xml
+from django_sitemaps_plus.protocol.markup import escaped_address, text_xml
 
 ATOM_TYPE: Final = "application/atom+xml"
 RSS_TYPE: Final = "application/rss+xml"
@@ -55,23 +55,25 @@ def atom(feed: Feed, entries: Iterable[FeedEntry]) -> str:
     Raises:
         EntryError: A title that XML cannot hold, or an address that is none.
     """
-    hubs = "".join(f'<link rel="hub" href="{address(hub)}"/>\n' for hub in feed.hubs)
+    hubs = "".join(
+        f'<link rel="hub" href="{escaped_address(hub)}"/>\n' for hub in feed.hubs
+    )
     title = text_xml(feed.title, "title")
     head = (
         f'{_DECLARATION}<feed xmlns="{_ATOM}" xmlns:at="{_TOMBSTONES}">\n'
-        f"<id>{address(feed.url)}</id>\n"
+        f"<id>{escaped_address(feed.url)}</id>\n"
         f"<title>{title}</title>\n"
         f"<updated>{_rfc3339(feed.updated)}</updated>\n"
         # One author for all entries: https://www.rfc-editor.org/rfc/rfc4287#section-4.1.1
         f"<author><name>{title}</name></author>\n"
-        f'<link rel="self" type="{ATOM_TYPE}" href="{address(feed.url)}"/>\n'
-        f'<link rel="alternate" href="{address(feed.home)}"/>\n{hubs}'
+        f'<link rel="self" type="{ATOM_TYPE}" href="{escaped_address(feed.url)}"/>\n'
+        f'<link rel="alternate" href="{escaped_address(feed.home)}"/>\n{hubs}'
     )
     return f"{head}{''.join(map(_atom_entry, entries))}</feed>\n"
 
 
 def _atom_entry(entry: FeedEntry) -> str:
-    url, moment = address(entry.url), _rfc3339(entry.updated)
+    url, moment = escaped_address(entry.url), _rfc3339(entry.updated)
     if entry.removed:
         return f'<at:deleted-entry ref="{url}" when="{moment}"/>\n'
     return (
@@ -87,12 +89,12 @@ def rss(feed: Feed, entries: Iterable[FeedEntry]) -> str:
         EntryError: A title that XML cannot hold, or an address that is none.
     """
     hubs = "".join(
-        f'<atom:link rel="hub" href="{address(hub)}"/>\n' for hub in feed.hubs
+        f'<atom:link rel="hub" href="{escaped_address(hub)}"/>\n' for hub in feed.hubs
     )
-    title, url = text_xml(feed.title, "title"), address(feed.url)
+    title, url = text_xml(feed.title, "title"), escaped_address(feed.url)
     head = (
         f'{_DECLARATION}<rss version="2.0" xmlns:atom="{_ATOM}"><channel>\n'
-        f"<title>{title}</title>\n<link>{address(feed.home)}</link>\n"
+        f"<title>{title}</title>\n<link>{escaped_address(feed.home)}</link>\n"
         f"<description>What changed last: {title}</description>\n"
         f"<lastBuildDate>{_rfc822(feed.updated)}</lastBuildDate>\n"
         f'<atom:link rel="self" type="{RSS_TYPE}" href="{url}"/>\n{hubs}'
@@ -102,7 +104,7 @@ def rss(feed: Feed, entries: Iterable[FeedEntry]) -> str:
 
 
 def _rss_item(entry: FeedEntry) -> str:
-    url = address(entry.url)
+    url = escaped_address(entry.url)
     return (
         f"<item><title>{text_xml(entry.title, 'title')}</title><link>{url}</link>"
         f'<guid isPermaLink="true">{url}</guid>'

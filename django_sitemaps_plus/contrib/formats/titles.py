@@ -11,7 +11,7 @@ from django.db import Error as DatabaseError
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.markup import escape
-from django_sitemaps_plus.rendering.serializer import describe, named
+from django_sitemaps_plus.rendering.serializer import describe, printable_label
 from django_sitemaps_plus.sitemaps.attributes import alias, is_expression, is_method
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
@@ -84,7 +84,7 @@ def _title_of_item(sitemap: AnySitemap, item: Any) -> str:
         raise
     except Exception as error:  # the project's own method may raise what it likes
         pk = getattr(item, "pk", item)
-        logger.warning("%s of %s: %s", _NAME, named(pk), describe(error))
+        logger.warning("%s of %s: %s", _NAME, printable_label(pk), describe(error))
         return ""
 
 

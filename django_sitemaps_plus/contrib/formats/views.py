@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django_sitemaps_plus.conf import app_settings
 from django_sitemaps_plus.serving.responses import (
     file_response,
-    send,
+    send_document,
 )
 from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -24,13 +24,15 @@ def feed(request: HttpRequest, *, ending: str, name: str = "") -> HttpResponseBa
     if name and name not in registry.sources():
         raise Http404(f"This site has no section {name!r}.")
     site = Site.current().address_for(request)
-    return send(request, feed_document(ending, name, site), gz=False)
+    return send_document(request, feed_document(ending, name, site), gz=False)
 
 
 @sitemap_view
 def recent(request: HttpRequest, *, what: str, gz: bool = False) -> HttpResponseBase:
     """``/sitemap-recent.xml``: what changed within some days, the newest first."""
-    return send(request, recent_document(Site.current().address_for(request)), gz=gz)
+    return send_document(
+        request, recent_document(Site.current().address_for(request)), gz=gz
+    )
 
 
 @file_view

@@ -17,7 +17,7 @@ from django_sitemaps_plus.protocol.ai_crawlers import PRESETS
 #: https://www.bing.com/webmasters/help/which-crawlers-does-bing-use-8c184ec0
 #: https://yandex.com/support/webmaster/robot-workings/check-yandex-robots.html
 #: https://support.apple.com/en-us/119829
-NAMES = (
+CRAWLER_NAMES = (
     # Google
     "Googlebot",
     "Googlebot-Image",
@@ -61,7 +61,7 @@ NAMES = (
 #: The most characters of a User-Agent header that are looked through.
 _LONGEST = 512
 
-_BY_LOWER = {name.lower(): name for name in NAMES}
+_BY_LOWER = {name.lower(): name for name in CRAWLER_NAMES}
 #: The longest first: "Googlebot-Image" is not "Googlebot".
 _ANY = re.compile(
     rf"(?<![a-z])(?:{'|'.join(map(re.escape, sorted(_BY_LOWER, key=len)[::-1]))})"

@@ -125,7 +125,7 @@ def count_entries() -> None:
     _write(found, is_sum=False)
 
 
-def prune() -> int:
+def prune_days() -> int:
     """Delete the site's counts that are older than ``_KEEP`` days; return how many."""
     before = today() - dt.timedelta(days=_KEEP)
     return DailyCount.objects.on_site().filter(day__lt=before).delete()[0]

@@ -41,5 +41,5 @@ def hourly() -> None:
     from . import history, readers
 
     history.count_entries()
-    history.prune()
-    readers.prune()
+    history.prune_days()
+    readers.prune_reads()

@@ -49,7 +49,7 @@ _ROWS = 5
 
 
 @dataclass
-class Place:
+class RowPlace:
     """A row that has the URL, or a page that lists it."""
 
     section: str
@@ -67,22 +67,24 @@ class Place:
 
 
 @dataclass
-class Places:
+class FoundPlaces:
     """Where a URL was found, and how far it was searched for."""
 
-    found: list[Place] = field(default_factory=list)
+    found: list[RowPlace] = field(default_factory=list)
     #: Stored pages that were searched, and that were not.
     searched: int = 0
     left: int = 0
 
 
-def places(location: str, site: SiteAddress, hints: Collection[str] = ()) -> Places:
+def places(
+    location: str, site: SiteAddress, hints: Collection[str] = ()
+) -> FoundPlaces:
     """
     Return where a location, a path of the site or a whole URL, is listed.
 
     ``hints`` are sections whose pages are searched first.
     """
-    result = Places()
+    result = FoundPlaces()
     sources = {source.name: source for source in all_sources()}
     for source in sources.values():
         result.found += _rows(source, location, site)
@@ -93,8 +95,8 @@ def places(location: str, site: SiteAddress, hints: Collection[str] = ()) -> Pla
         rows = [] if owner is None else list(_rows_on(owner, page, location, site))
         if not rows:
             is_left = owner is not None and owner.key is not None
-            rows = [Place(page.section.name, page, is_left=is_left)]
-            _read(rows[0], storage.read(page, page.checksum), location)
+            rows = [RowPlace(page.section.name, page, is_left=is_left)]
+            _read(rows[0], storage.read_bytes(page, page.checksum), location)
         result.found += rows
     return result
 
@@ -108,10 +110,12 @@ def listed_among(locations: Sequence[str], site: SiteAddress) -> list[str]:
     ]
     if by_row:
         return by_row
-    return [one for _, some in _search(locations, (), Places()) for one in some]
+    return [one for _, some in _search(locations, (), FoundPlaces()) for one in some]
 
 
-def _rows(source: SectionSource, location: str, site: SiteAddress) -> Iterator[Place]:
+def _rows(
+    source: SectionSource, location: str, site: SiteAddress
+) -> Iterator[RowPlace]:
     """Yield the rows of a section that have the URL now."""
     key = source.key
     if key is None:
@@ -137,7 +141,7 @@ def _rows(source: SectionSource, location: str, site: SiteAddress) -> Iterator[P
 
 def _rows_on(
     source: SectionSource, page: Page, location: str, site: SiteAddress
-) -> Iterator[Place]:
+) -> Iterator[RowPlace]:
     """Yield the rows of a page that have the URL now."""
     key = source.key
     if key is None:
@@ -150,11 +154,13 @@ def _rows_on(
             yield _place(source, page, key.dumps(value), location)
 
 
-def _place(source: SectionSource, page: Page | None, text: str, location: str) -> Place:
+def _place(
+    source: SectionSource, page: Page | None, text: str, location: str
+) -> RowPlace:
     """Return where a row that has the URL is listed."""
-    place = Place(source.name, page, row=_row(source, text), key=text)
+    place = RowPlace(source.name, page, row=_row(source, text), key=text)
     if page is not None:
-        _read(place, storage.read(page, page.checksum), location)
+        _read(place, storage.read_bytes(page, page.checksum), location)
     return place
 
 
@@ -252,7 +258,7 @@ def _row(source: SectionSource, text: str) -> Model | None:
     return found
 
 
-def _read(place: Place, stored: storage.StoredBytes | None, location: str) -> bool:
+def _read(place: RowPlace, stored: storage.StoredBytes | None, location: str) -> bool:
     """Look for a location in a page's stored bytes; note what its entry says."""
     if stored is None:
         return False
@@ -266,7 +272,7 @@ def _read(place: Place, stored: storage.StoredBytes | None, location: str) -> bo
 
 
 def _search(
-    locations: Sequence[str], hints: Collection[str], result: Places
+    locations: Sequence[str], hints: Collection[str], result: FoundPlaces
 ) -> Iterator[tuple[Page, list[str]]]:
     """Yield the first page that lists some locations, and which; hinted ones first."""
     end = time.monotonic() + SECONDS

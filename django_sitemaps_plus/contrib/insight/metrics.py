@@ -52,7 +52,7 @@ def metrics() -> Metrics:
     pages, not the number of rows or of submissions. Raises ``ConfigurationError`` for
     settings that cannot be used, and what the database raises.
     """
-    now, refusal = time.time(), guards.refusal()
+    now, refusal = time.time(), guards.why_refused()
     chosen = all_engines(refusal) if engines() else []
     paused = {
         one.state.engine
@@ -94,7 +94,7 @@ def _pages() -> tuple[int | None, int | None]:
         if why_unusable(name):
             is_whole = False
             continue
-        row = status.stored_pages(source(name), stored.get(name))
+        row = status.current_sums(source(name), stored.get(name))
         if row is not None:
             found.append(row)
             is_whole = is_whole and row.filled

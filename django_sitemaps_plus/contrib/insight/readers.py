@@ -35,7 +35,7 @@ from .models import Read
 logger = logging.getLogger("django_sitemaps_plus")
 
 #: Seconds between two writes of a process.
-EVERY = 60.0
+STORED_EVERY = 60.0
 #: The most rows that a process remembers until then.
 MOST_WAITING = 20_000
 #: The most rows that are stored of a site, and the days for which one is stored after
@@ -83,7 +83,7 @@ class ReaderCounts:
         if OURS in user_agent:
             return
         key = _Key(Site.current().key, document_at(path), crawler_of(user_agent))
-        now, tenant = time.time(), tenants.current_key()
+        now, tenant = time.time(), tenants.current_tenant_key()
         with self._lock:
             counted = self._counted.setdefault(tenant, {})
             found = counted.get(key)
@@ -104,7 +104,7 @@ class ReaderCounts:
         What a database that fails does not take is written with the next.
         """
         now = time.monotonic()
-        if not at_once and now - self._stored_at < EVERY:
+        if not at_once and now - self._stored_at < STORED_EVERY:
             return
         self._stored_at = now
         with self._lock:
@@ -136,7 +136,7 @@ def reads() -> QuerySet[Read]:
     return Read.objects.on_site()
 
 
-def prune() -> int:
+def prune_reads() -> int:
     """Delete what is old of the site, and what is too much; return how many rows."""
     found = reads()
     deleted = found.filter(last_at__lt=time.time() - _KEEP * 86_400).delete()[0]

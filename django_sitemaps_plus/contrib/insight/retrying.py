@@ -9,28 +9,35 @@ from django.db.models.functions import Greatest
 
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission, SubmissionQuerySet
-from django_sitemaps_plus.delivery.outbox import CHUNK, Kind, Notice, State, locked, put
+from django_sitemaps_plus.delivery.outbox import (
+    EVENTS_AT_ONCE,
+    Kind,
+    Notice,
+    State,
+    locked,
+    put,
+)
 from django_sitemaps_plus.delivery.queries import states, submissions
 
 #: Submissions that one action in the admin retries.
-MOST = 10_000
+MOST_RETRIED = 10_000
 
 
 def retry(chosen: QuerySet[Submission]) -> int:
     """
     Submit once more what was rejected or failed; return how many.
 
-    At most ``MOST`` of an engine at a time, whose rows are replaced. What failed may
-    have been received, and a URL may have been accepted since: these wait for the
-    interval.
+    At most ``MOST_RETRIED`` of an engine at a time, whose rows are replaced. What
+    failed may have been received, and a URL may have been accepted since: these wait
+    for the interval.
     """
     over = chosen.filter(state__in=(State.REJECTED, State.FAILED))
     done = 0
     with locked() as now:
         for alias, engine in engines().items():
-            rows = list(over.filter(engine=alias)[:MOST])
-            for start in range(0, len(rows), CHUNK):
-                some = rows[start : start + CHUNK]
+            rows = list(over.filter(engine=alias)[:MOST_RETRIED])
+            for start in range(0, len(rows), EVENTS_AT_ONCE):
+                some = rows[start : start + EVENTS_AT_ONCE]
                 former = submissions().filter(pk__in=[row.pk for row in some])
                 former.filter(state=State.REJECTED).delete()
                 notices = [

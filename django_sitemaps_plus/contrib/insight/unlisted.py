@@ -21,7 +21,7 @@ from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
 from django_sitemaps_plus.sitemaps.leaving_out import (
     has_field,
     has_method,
-    patterns_of,
+    patterns_that_leave_out,
 )
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
@@ -147,7 +147,7 @@ def _would_have(row: _Row, location: str) -> bool:
 
 def _pattern(source: SectionSource, location: str) -> str:
     """Return the pattern that leaves a location out, as it was written."""
-    for pattern in patterns_of(source.sitemap):
+    for pattern in patterns_that_leave_out(source.sitemap):
         if matcher([pattern])(location):
             return pattern if isinstance(pattern, str) else pattern.pattern
     return ""

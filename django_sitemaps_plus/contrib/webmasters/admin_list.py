@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .coverage import digest_of
-from .shares import COLUMNS, NAMES, STATES, lately
+from .shares import NAMES, SHARE_COLUMNS, STATES, lately
 
 
 def inspection_admin(base: Any, display: Any) -> type[Any]:
@@ -41,7 +41,7 @@ def inspection_admin(base: Any, display: Any) -> type[Any]:
         list_filter = (base.SectionFilter, StateFilter)
         search_fields = ("url",)
         ordering = ("-pk",)
-        columns: ClassVar[dict[Any, Any]] = COLUMNS
+        columns: ClassVar[dict[Any, Any]] = SHARE_COLUMNS
 
         address = display.column("url", _("URL"), display.link)
         crawled_ago = display.column("crawled_at", _("crawled"), display.ago)

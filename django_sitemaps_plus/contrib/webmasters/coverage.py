@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import blake2b
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
@@ -26,6 +25,7 @@ from django.db.models import Count, Q
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.delivery import guards
 from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.delivery.side_by_side import side_by_side
 from django_sitemaps_plus.engines.base import CheckResult, Outcome, Refused
 from django_sitemaps_plus.engines.errors import TransportError
@@ -68,11 +68,6 @@ def inspected() -> Any:
     return Inspection.objects.on_site()
 
 
-def digest_of(url: str) -> str:
-    """Return what a URL is found by."""
-    return blake2b(url.encode(), digest_size=16).hexdigest()
-
-
 def console(of: Site | None = None) -> SearchConsole | None:
     """Return the engine that inspects a site: one of its property, if there is one."""
     every = [one for one in engines().values() if isinstance(one, SearchConsole)]
@@ -90,7 +85,7 @@ def _is_part(site: SiteAddress, engine: SearchConsole) -> bool:
 # Whether it can
 
 
-def refusal(*, force: bool = False) -> CheckResult | None:
+def inspection_refusal(*, force: bool = False) -> CheckResult | None:
     """Return why nothing can be inspected, and what to do; None if it can."""
     engine, site = console(), Site.current().address()
     if engine is None:
@@ -104,7 +99,7 @@ def refusal(*, force: bool = False) -> CheckResult | None:
     if not inspections():
         text = "SITEMAPS_PLUS['INSPECTIONS'] is 0, so no URL is inspected."
         return CheckResult.bad(text, "Set it to 500, or leave it out.")
-    wrong = [one for one in guards.check(force=force) if not one.is_good]
+    wrong = [one for one in guards.check_site(force=force) if not one.is_good]
     if wrong or site is None:
         return wrong[0]
     if not _is_part(site, engine):
@@ -117,25 +112,25 @@ def refusal(*, force: bool = False) -> CheckResult | None:
 def quotas() -> Any:
     """Return the row of the property that the site is part of."""
     engine = console()
-    return quota.quotas(engine.site if engine else "")
+    return quota.quota_rows(engine.site if engine else "")
 
 
-def state() -> InspectionQuota:
+def quota_state() -> InspectionQuota:
     """Return how the inspections of the site's property stand."""
     return quotas().first() or InspectionQuota()
 
 
-def check() -> Iterator[CheckResult]:
+def check_inspections() -> Iterator[CheckResult]:
     """Yield why nothing is inspected, unless nobody wants it."""
     if console() is None or not inspections():
         return
-    wrong, problem = refusal(), state().problem
+    wrong, problem = inspection_refusal(), quota_state().problem
     if wrong or problem:
-        text, fix = (wrong.text, wrong.fix) if wrong else (problem, LOOK)
+        text, fix = (wrong.text, wrong.fix) if wrong else (problem, LOOKS_AGAIN)
         yield CheckResult.warning(f"No URL is inspected. {text}", fix)
 
 
-LOOK = "Then run: python manage.py sitemap_coverage"
+LOOKS_AGAIN = "Then run: python manage.py sitemap_coverage"
 
 
 # Inspecting
@@ -144,14 +139,14 @@ LOOK = "Then run: python manage.py sitemap_coverage"
 def inspect_in_turn(is_over: Callable[[], bool]) -> float | None:
     """Inspect what the hour allows; return the seconds until it allows more."""
     engine, most = console(), inspections()
-    if engine is None or not most or refusal():
+    if engine is None or not most or inspection_refusal():
         return None
     wait, now = _AT_ONCE * quota.DAY / most, database_time(inspected().db)
     # Sites of one property take turns.
     sites = [one.key for one in Site.of_process() if console(one) == engine]
     if sites and sites[int(now / wait) % len(sites)] != Site.current().key:
         return wait
-    count = quota.left(now, state(), by_now=True)
+    count = quota.left(now, quota_state(), by_now=True)
     if count >= min(_AT_ONCE, most):
         inspect(is_over, most=min(_LOT, count))
     return wait
@@ -208,7 +203,7 @@ class Work:
 
     def _due(self) -> Iterator[tuple[int, int, str, int, list[Page]]]:
         """Yield how much was inspected of a section, and how many URLs are due."""
-        for name, every in stored_pages().items():
+        for name, every in pages_to_inspect().items():
             week, day, drawn_today, total = self._counts.get(name, (0, 0, 0, 0))
             count = max(_FIRST - total, _DAILY - drawn_today)
             if _is_whole(every):
@@ -336,7 +331,7 @@ def _crawled_by_bing(url: str) -> float | None:
     return None
 
 
-def stored_pages() -> dict[str, list[Page]]:
+def pages_to_inspect() -> dict[str, list[Page]]:
     """Return the pages with entries, in their order, of each registered section."""
     usable = [name for name in registry.sources() if not why_unusable(name)]
     names = dict(sections().filter(name__in=usable).values_list("pk", "name"))

@@ -25,18 +25,18 @@ def background(is_over: Callable[[], bool]) -> float | None:
 
 def hourly() -> None:
     """Delete what was said of URLs long ago."""
-    from .shares import prune
+    from .shares import prune_inspections
 
-    prune()
+    prune_inspections()
 
 
 def checks(site: SiteAddress, *, force: bool, closed: bool) -> Iterator[Any]:
     """Have engines asked now, and say why no URL is inspected."""
-    from .coverage import check
+    from .coverage import check_inspections
     from .reports import ask
 
     ask(at_once=True)
-    yield from check()
+    yield from check_inspections()
 
 
 def panels(page: AdminPage) -> Iterator[str]:

@@ -38,7 +38,7 @@ def indexed_panel(page: AdminPage) -> Iterator[str]:
         return
     display, every = page.display, shares.shares()
     shown = {
-        "problems": [f"{one.text} {one.fix}" for one in coverage.check()],
+        "problems": [f"{one.text} {one.fix}" for one in coverage.check_inspections()],
         "rows": [_share(one) for one in every],
         "left_out": shares.not_inspected(every).items(),
         "list": page.list(Inspection, ""),

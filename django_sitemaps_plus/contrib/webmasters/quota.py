@@ -26,7 +26,7 @@ DAY, HOUR = 86_400.0, 3_600.0
 _ZONE = ZoneInfo("America/Los_Angeles")
 
 
-def quotas(name: str) -> Any:
+def quota_rows(name: str) -> Any:
     """Return the row of a property, in the database for writing."""
     return InspectionQuota.objects.filter(property=name[:200])
 
@@ -66,7 +66,7 @@ class Turn:
 
     def __init__(self, name: str) -> None:
         self._owner = uuid.uuid4().hex
-        self._rows = rows = quotas(name)
+        self._rows = rows = quota_rows(name)
         #: The time of the database when it was last asked.
         self.now = database_time(rows.db)
         if not rows.exists():

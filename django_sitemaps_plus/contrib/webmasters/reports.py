@@ -48,7 +48,7 @@ def ask(*, at_once: bool = False) -> None:
     transaction of somebody else's, or from where nothing is submitted.
     """
     known, site = able(), Site.current().address()
-    if not known or site is None or guards.refusal():
+    if not known or site is None or guards.why_refused():
         return
     rows = reports()
     now = database_time(rows.db)

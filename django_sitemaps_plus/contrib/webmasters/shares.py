@@ -25,7 +25,7 @@ from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 
-from .coverage import WINDOW, inspected, stored_pages
+from .coverage import WINDOW, inspected, pages_to_inspect
 from .interval import interval
 
 #: What Google calls a URL that is indexed, and one that is not. PARTIAL: it is, though
@@ -115,7 +115,7 @@ def shares() -> list[Share]:
     """Return what the inspections say of each section that is stored."""
     known = {
         name: Share(name, sum(page.entries or 0 for page in every))
-        for name, every in sorted(stored_pages().items())
+        for name, every in sorted(pages_to_inspect().items())
     }
     rows = lately().filter(section__in=list(known))
     counted = {name: Count("pk", filter=state) for name, state in STATES.items()}
@@ -156,7 +156,7 @@ def worth_requesting() -> list[Any]:
     return list(rows.order_by(newest, "-inspected_at")[:_MOST_URLS])
 
 
-def prune() -> None:
+def prune_inspections() -> None:
     """Delete what was said so long ago that no "last time" refers to it."""
     rows = inspected()
     rows.filter(inspected_at__lt=database_time(rows.db) - 4 * WINDOW).delete()
@@ -176,7 +176,7 @@ def _written(name: str) -> Any:
 
 
 #: The columns of a file of URLs, by their headings.
-COLUMNS = {
+SHARE_COLUMNS = {
     name: _written(name)
     for name in (
         *("url", "section", "verdict", "former_verdict", "reason", "obstacle"),

@@ -110,7 +110,7 @@ class Command(SitemapsCommand):
             raise CommandError("--jobs needs --enqueue.", returncode=MISUSED)
         if jobs is not None and jobs < 1:
             raise CommandError("--jobs must be 1 or more.", returncode=MISUSED)
-        named, known = utils.sections(sections), list(registry.sources())
+        named, known = utils.named_sections(sections), list(registry.sources())
         if not known:
             self.say(
                 "Nothing to build: no sitemap is registered. Add @register to a "
@@ -149,7 +149,7 @@ class Command(SitemapsCommand):
                 returncode=FAILED,
             )
         try:
-            build_jobs.enqueue(where, wanted, jobs)
+            build_jobs.enqueue_builds(where, wanted, jobs)
         except Exception as error:  # a broker's client raises errors of its own
             raise CommandError(
                 f"Not all jobs were enqueued: {describe(error)}", returncode=FAILED

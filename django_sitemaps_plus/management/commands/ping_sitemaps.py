@@ -130,7 +130,7 @@ class Command(SitemapsCommand):
         self.options = options
         self.as_json = options["format"] == "json"
         _refuse_idle(options)
-        self.sections = utils.sections(options["section"])
+        self.sections = utils.named_sections(options["section"])
         if options["confirm"]:
             return self._confirm()
         is_asked = any(options[name] for name in ("url", "all", "since"))
@@ -155,7 +155,7 @@ class Command(SitemapsCommand):
         if options["status"]:
             return self._status()
         is_free = options["force"] or not engines()
-        self.refusal = "" if is_free else guards.refusal()
+        self.refusal = "" if is_free else guards.why_refused()
         return self._dry_run() if options["dry_run"] else self._deliver()
 
     def _refuse_urls(self) -> None:
@@ -226,7 +226,7 @@ class Command(SitemapsCommand):
             is_requested=True,
             progress=sending,
         )
-        return self._print(background.send(options), unreported)
+        return self._print(background.send_due(options), unreported)
 
     def _print(self, report: Report, unreported: Sequence[str]) -> str:
         """Print what was done; return what is wrong."""
@@ -284,7 +284,7 @@ class Command(SitemapsCommand):
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
     def _status(self) -> str:
-        refusal = guards.refusal()
+        refusal = guards.why_refused()
         chosen = self._engines(refusal)
         addresses = index.addresses(self.site)
         said = [
@@ -308,8 +308,8 @@ class Command(SitemapsCommand):
             )
         else:
             blocks = [
-                *map(standing.of_engine, chosen),
-                *(standing.of_sitemap(alias, one) for alias, one in said),
+                *map(standing.engine_block, chosen),
+                *(standing.sitemap_block(alias, one) for alias, one in said),
                 *(
                     standing.Block(one.heading, one.values)
                     for one in of_apps

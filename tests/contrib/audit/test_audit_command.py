@@ -348,7 +348,7 @@ def test_a_stop_of_the_crawler_s_view_leaves_the_audit(
     def stopped(*_: Any, **__: Any) -> Any:
         raise stop
 
-    monkeypatch.setattr(crawler, "look", stopped)
+    monkeypatch.setattr(crawler, "crawl_and_store", stopped)
     with FakeSite() as site:
         settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
         listing(register, "/1/")
@@ -675,7 +675,7 @@ def test_progress_says_rate_and_rest_without_rich(
     register: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.ROOT_URLCONF = "tests.support.audited_urls"
-    monkeypatch.setattr(utils, "EVERY", 0)
+    monkeypatch.setattr(utils, "LINE_EVERY", 0)
     listing(register, "/good/1/", "/good/2/")
     _, err, _ = run_command("check_sitemaps", "--fetch")
     # A busy machine has time for the rate and the rest.

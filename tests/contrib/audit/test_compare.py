@@ -877,7 +877,7 @@ def test_memory_does_not_grow_with_the_number_of_urls() -> None:
 def test_progress(
     monkeypatch: pytest.MonkeyPatch, register: Register, former: Callable[..., str]
 ) -> None:
-    monkeypatch.setattr(utils, "EVERY", 0)
+    monkeypatch.setattr(utils, "LINE_EVERY", 0)
     register("article", ArticleSitemap)
     _, err, _ = check(former(*(f"/{number}/" for number in range(2000))))
     assert err.startswith("Before: 1,000 URLs read\nBefore: 2,000 URLs read\nCommand")

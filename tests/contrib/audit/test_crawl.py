@@ -63,7 +63,7 @@ def look() -> Found:
     """Return what the short view finds: kinds and texts."""
     site = Site.current().address()
     assert site is not None
-    crawler.check(site, private=True)
+    crawler.check_as_crawler(site, private=True)
     return [(one.kind, one.text) for one in last_crawls()[0].findings.order_by("pk")]
 
 
@@ -596,7 +596,7 @@ def test_an_answer_that_is_cut_off_before_its_length(mirror: Mirror) -> None:
 def test_an_answer_that_is_too_slow_is_not_said_to_be_cut_off(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawler, "PATIENCE", 0.5)
+    monkeypatch.setattr(crawler, "CHECK_TIMEOUT", 0.5)
     mirror.faults = [Slow("nothing"), *[Slow("body")] * 3]
     assert {kind for kind, _ in look()} == {kinds.NO_ANSWER}
 
@@ -609,9 +609,9 @@ def test_both_views_have_the_same_patience(
     assert site is not None
     mirror.fault = Slow("request", 0.5)
     for seconds, found in ((0.2, {kinds.NO_ANSWER}), (20.0, set())):
-        monkeypatch.setattr(crawler, "PATIENCE", seconds)
+        monkeypatch.setattr(crawler, "CHECK_TIMEOUT", seconds)
         assert {kind for kind, _ in look()} == found
-        _, findings = crawler.look(
+        _, findings = crawler.crawl_and_store(
             site, rate=1000, most=None, progress=lambda done, of: None
         )
         assert {one.kind for one in findings} == found
@@ -712,7 +712,7 @@ def test_when_the_time_is_over_the_rest_is_left(
     assert audit.missed == "Not all was read within 0 seconds."
     site = Site.current().address()
     assert site is not None
-    said, *_ = crawler.check(site, private=True)
+    said, *_ = crawler.check_as_crawler(site, private=True)
     assert said.text.startswith("The sitemap was not asked for. Not all was read")
     assert not said.is_good, "nobody knows"
 
@@ -734,7 +734,7 @@ def test_who_had_no_time_to_ask_is_not_said_to_have_asked(
     monkeypatch.setattr(crawl, "time", clock)
     site = Site.current().address()
     assert site is not None
-    said, *_ = crawler.check(site, private=True)
+    said, *_ = crawler.check_as_crawler(site, private=True)
     assert said == CheckResult.good(
         "The sitemap was asked for as Googlebot, bingbot, over IPv4. Not all was read "
         "within 20 seconds."

@@ -11,12 +11,12 @@ import pytest
 
 from django_sitemaps_plus.contrib.audit import checking, entries
 from django_sitemaps_plus.contrib.audit.checking import Checking, Sample
-from django_sitemaps_plus.contrib.audit.findings import MOST, Findings
+from django_sitemaps_plus.contrib.audit.findings import MOST_FINDINGS, Findings
 from django_sitemaps_plus.contrib.audit.kinds import ERROR, WARNING
 from django_sitemaps_plus.contrib.audit.languages import unknown_in
-from django_sitemaps_plus.contrib.audit.listed import Document
-from django_sitemaps_plus.contrib.audit.rules import Section
-from django_sitemaps_plus.contrib.audit.rules.robots import rules
+from django_sitemaps_plus.contrib.audit.listed import ListedDocument
+from django_sitemaps_plus.contrib.audit.rules import AuditedSection
+from django_sitemaps_plus.contrib.audit.rules.robots import robots_rules
 from django_sitemaps_plus.protocol.entries import Image, News, Video
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.protocol.robots import read
@@ -36,14 +36,14 @@ def check(
 ) -> Checking:
     """Check documents of one section, each of some entries."""
     documents = [
-        Document(
+        ListedDocument(
             "a",
             f"a-{n}",
             partial(bytes, page if isinstance(page, bytes) else write_urlset(page)),
         )
         for n, page in enumerate(pages, 1)
     ]
-    section = Section("a", site, NOW, read(robots))
+    section = AuditedSection("a", site, NOW, read(robots))
     work = Checking(Findings(), {"a": section}, **options)
     work.check(documents)
     return work
@@ -96,7 +96,7 @@ def alternates(path: str, *pairs: tuple[str, str]) -> str:
 def test_alternates_on_other_pages_and_read_later_link_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(entries, "AT_ONCE", 1)
+    monkeypatch.setattr(entries, "_ENTRIES_AT_ONCE", 1)
     both = [("en", "/en/"), ("de", "/de/"), ("x-default", "/")]
     # In one document, and in two.
     assert found([alternates("/en/", *both), alternates("/de/", *both)]) == []
@@ -128,7 +128,7 @@ def test_links_that_are_returned_take_no_place_among_those_that_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nor do links to URLs that no section lists."""
-    monkeypatch.setattr(checking, "MOST", 1)
+    monkeypatch.setattr(checking, "MOST_FINDINGS", 1)
     both = [[("en", f"/en/{n}/"), ("de", f"/de/{n}/")] for n in range(40)]
     english = [
         alternates(f"/en/{n}/", *some, ("fr", f"/fr/{n}/"))
@@ -351,7 +351,7 @@ def test_robots_rules_of_one_search_engine_take_the_place_of_the_common_ones() -
     )
     forbidden = {
         name: [path for path in ("/a/", "/b/", "/b/c", "/d/") if is_forbidden(path)]
-        for name, is_forbidden in rules(Section("a", OURS, NOW, groups))
+        for name, is_forbidden in robots_rules(AuditedSection("a", OURS, NOW, groups))
     }
     # Who may fetch nothing, or all, is left out, and so is who is no search engine.
     assert forbidden == {"": ["/a/"], "Googlebot": ["/b/"]}
@@ -382,9 +382,9 @@ def test_a_sample_is_the_same_for_the_same_seed_and_any_url_may_be_in_it() -> No
 
 def test_all_findings_are_counted_and_only_the_first_are_remembered() -> None:
     findings = Findings(silenced=[kinds.TRACKING])
-    for n in range(MOST + 5):
+    for n in range(MOST_FINDINGS + 5):
         findings.add(kinds.SESSION, "a", url=str(n))
         findings.add(kinds.TRACKING, "a", url=str(n))
-    assert len(findings.sorted()) == MOST
-    assert findings.by_kind() == {kinds.SESSION: {"a": MOST + 5}}
-    assert (findings.total(ERROR), findings.total(WARNING)) == (MOST + 5, 0)
+    assert len(findings.sorted()) == MOST_FINDINGS
+    assert findings.by_kind() == {kinds.SESSION: {"a": MOST_FINDINGS + 5}}
+    assert (findings.total(ERROR), findings.total(WARNING)) == (MOST_FINDINGS + 5, 0)

@@ -14,11 +14,11 @@ from django_sitemaps_plus import contrib
 from django_sitemaps_plus.contrib.audit import saved
 from django_sitemaps_plus.contrib.audit.entries import Entry, Unreadable, parse
 from django_sitemaps_plus.contrib.audit.rules import (
-    Answer,
     Answered,
     Arrived,
+    AuditedSection,
+    FetchedAnswer,
     Listed,
-    Section,
     Visit,
     arrivals,
     look,
@@ -44,17 +44,21 @@ NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
 def web_page(text: str) -> None:
-    page = Answer(200, {"content-type": "text/html"}, text.encode(), len(text))
+    page = FetchedAnswer(200, {"content-type": "text/html"}, text.encode(), len(text))
     list(look(Answered(Visit(NOW), URL, page)))
 
 
 def with_header(name: str) -> Reads:
     def reads(text: str) -> None:
         headers = {"content-type": "text/html", name: text}
-        list(look(Answered(Visit(NOW), URL, Answer(200, headers, b"<p>a"))))
-        redirect = Answer(302, headers, b"")
+        list(look(Answered(Visit(NOW), URL, FetchedAnswer(200, headers, b"<p>a"))))
+        redirect = FetchedAnswer(302, headers, b"")
         list(look(Answered(Visit(NOW), URL, redirect)))
-        list(look(Arrived(URL, Answer(200, headers, b""), b"", arrivals.XML)))
+        list(
+            look(
+                Arrived(URL, FetchedAnswer(200, headers, b""), b"", arrivals.XML_TYPES)
+            )
+        )
         arrivals.is_from_cache(redirect)
         arrivals.copied_at(redirect, [])
 
@@ -82,8 +86,8 @@ def sitemap(text: str) -> None:
     with suppress(Unreadable):
         list(parse("It", io.BytesIO(text.encode())))
     with suppress(arrivals.Unusable):
-        packed = Answer(200, {"content-encoding": "gzip"}, zlib.compress(b"a"))
-        arrivals.document_of(URL, packed)
+        packed = FetchedAnswer(200, {"content-encoding": "gzip"}, zlib.compress(b"a"))
+        arrivals.text_of_answer(URL, packed)
 
 
 def in_sitemap(start: str, end: str = "") -> Reads:
@@ -104,7 +108,7 @@ def listed(text: str) -> None:
     some = Entry(
         url, text, "", "", (("en", url), (text, url)), text, (url,), (url,), (text,)
     )
-    section = Section("a", SiteAddress(Origin("https", "www.example.com")), NOW)
+    section = AuditedSection("a", SiteAddress(Origin("https", "www.example.com")), NOW)
     list(look(Listed(section, "a-1", [url], [text], [some])))
     form_of(url)
     arrivals.origin_of(text)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus import Sitemap
-from django_sitemaps_plus.contrib.audit.section_states import states
+from django_sitemaps_plus.contrib.audit.section_states import section_states
 from tests import test_several_sites, test_tenants
 from tests.conftest import Register
 from tests.sitemaps import test_news
@@ -63,7 +63,7 @@ def test_nobody_is_asked_to_rewrite_a_ready_class(
     register("article", cls)
     articles(1)
     run_command("build_sitemaps")
-    [state] = states(["article"])
+    [state] = section_states(["article"])
     assert state.next == expected
 
 

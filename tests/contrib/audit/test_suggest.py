@@ -294,7 +294,7 @@ def test_contrib_s_classes(register: Register) -> None:
     assert found["notes"] == [
         "The base class is django_sitemaps_plus.Sitemap, not contrib's."
     ]
-    as_compared = suggestions.suggested(source("news"), found["lines"]).sitemap
+    as_compared = suggestions.suggested_section(source("news"), found["lines"]).sitemap
     assert object_path_reason(as_compared) == ""
     assert_same_bytes(found, register)
 
@@ -766,7 +766,7 @@ def test_a_proof_reads_some_rows_at_a_time_shows_progress_and_ends_early(
     django_assert_max_num_queries: Any,
 ) -> None:
     monkeypatch.setattr(suggestions, "STEP", 40)
-    monkeypatch.setattr(utils, "EVERY", 0)
+    monkeypatch.setattr(utils, "LINE_EVERY", 0)
     made = articles(100)
     register("article", type("Plain", (Sitemap,), {"model": Article}))
     with django_assert_max_num_queries(24) as queries:

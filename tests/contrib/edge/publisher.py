@@ -44,7 +44,7 @@ def main(told: dict[str, Any]) -> None:
     from tests.support.published import Troubled
 
     # What a killed process had is free again soon.
-    published.LEASE = 1.0
+    published.PUBLISHED_FOR = 1.0
     Troubled.plan = staticmethod(
         lambda write: time.sleep(random.random() * told["seconds"])  # noqa: S311
     )

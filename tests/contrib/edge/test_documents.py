@@ -105,7 +105,7 @@ def test_all_documents_are_announced_once_by_whoever_builds_them(
     assert heard == [sorted([*ALL, *INDEXES])]
     run_command("build_sitemaps")
     run_command("ping_sitemaps")
-    assert documents.announce() is None
+    assert documents.announce_documents() is None
     assert len(heard) == 1
 
 
@@ -128,7 +128,7 @@ def test_what_a_request_has_rebuilt_is_announced(
     rename(15)
     client.get("/sitemap-small-2.xml")
     assert site == []
-    documents.announce()
+    documents.announce_documents()
     assert site == [["sitemap-small-2.xml", *INDEXES]]
 
 
@@ -139,7 +139,7 @@ def test_a_page_that_was_rebuilt_with_the_same_bytes_is_not_announced(
     before = Page.objects.get(number=2).read_at
     client.get("/sitemap-small-2.xml")
     assert Page.objects.get(number=2).read_at > before
-    documents.announce()
+    documents.announce_documents()
     assert site == []
 
 
@@ -171,13 +171,13 @@ def test_what_is_gone_is_announced_once(
     heard.clear()
     Few.names = ("home",)
     background.compare_by_position(sections_of("few"), place(), at_once=True)
-    documents.announce()
+    documents.announce_documents()
     assert heard == [
         ["sitemap-few-2.xml", "sitemap-few.xml", "sitemap.xml"],
     ]
     registry.remove("article")
-    documents.announce()
-    documents.announce()
+    documents.announce_documents()
+    documents.announce_documents()
     registry.add("article", ArticleSitemap)
     gone = ["sitemap-article-1.xml", "sitemap-article.xml"]
     assert heard[1:] == [[*gone, "sitemap.xml"]]
@@ -198,7 +198,7 @@ def test_what_cannot_be_had_now_is_not_gone(
     PageFile.objects.all().delete()
     Page.objects.update(claimed_by="another", claimed_until=time.time() + 60)
     assert Client().get("/sitemap.xml").status_code == 503
-    documents.announce()
+    documents.announce_documents()
     assert heard == []
 
 
@@ -225,17 +225,17 @@ def test_nothing_is_asked_where_nobody_listens(settings: Any, register: Any) -> 
     register("small", Small)
     use(settings)
     with CaptureQueriesContext(connection) as queries:
-        assert documents.announce() is None
+        assert documents.announce_documents() is None
     assert len(queries) == 0
 
 
 def test_signals_are_bounded(
     site: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "BATCH", 2)
+    monkeypatch.setattr(documents, "DOCUMENTS_AT_ONCE", 2)
     AnnouncedDocument.objects.all().delete()
-    assert documents.announce(lambda: bool(site)) == 0.0
-    assert documents.announce() is None
+    assert documents.announce_documents(lambda: bool(site)) == 0.0
+    assert documents.announce_documents() is None
     assert [len(tags) for tags in site] == [2, 2, 1]
 
 
@@ -256,12 +256,12 @@ def test_a_receiver_that_raises_hears_of_it_again(
     _, err, code = run_command("ping_sitemaps", "--status")
     assert code == 1
     assert "3 documents changed, and a receiver of documents_changed failed" in err
-    wait = documents.announce()
+    wait = documents.announce_documents()
     assert wait is not None
     assert 0 < wait <= documents.AGAIN
     assert len(site) == 1
     AnnouncedDocument.objects.update(announce_at=F("announce_at") - documents.AGAIN)
-    assert documents.announce() is None
+    assert documents.announce_documents() is None
     assert site == [["sitemap-small-2.xml", *INDEXES]] * 2
     assert "documents_changed" not in run_command("ping_sitemaps", "--status")[1]
 
@@ -278,19 +278,19 @@ def test_what_a_killed_process_was_sending_is_sent_again(
     with pytest.raises(SystemExit):
         background.work()
     documents_changed.disconnect(killed)
-    documents.announce()
+    documents.announce_documents()
     assert len(site) == 1, "its claim has not ended"
     AnnouncedDocument.objects.update(announce_at=F("announce_at") - documents.CLAIM)
-    documents.announce()
+    documents.announce_documents()
     assert site == [["sitemap-small-2.xml", *INDEXES]] * 2
 
 
 def test_two_processes_do_not_announce_the_same(
     site: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "BATCH", 1)
+    monkeypatch.setattr(documents, "DOCUMENTS_AT_ONCE", 1)
     AnnouncedDocument.objects.all().delete()
-    at_once(2, lambda _: documents.announce())
+    at_once(2, lambda _: documents.announce_documents())
     assert sorted(site) == [[tag] for tag in sorted([*ALL, *INDEXES])]
 
 

@@ -35,7 +35,7 @@ def heard() -> Any:
 
 
 def test_a_document_of_an_app_is_announced(heard: list[list[str]]) -> None:
-    documents.announce()
+    documents.announce_documents()
     (site,) = app.given["documents"][-1]
     assert site.url("/") == "https://www.example.com/"
     assert [tags for tags in heard if "hooked.xml" in tags]
@@ -45,13 +45,13 @@ def test_a_document_of_an_app_is_announced(heard: list[list[str]]) -> None:
 def test_a_document_is_not_taken_for_removed_because_a_hook_fails(
     heard: list[list[str]], fault: Any
 ) -> None:
-    documents.announce()
+    documents.announce_documents()
     heard.clear()
     app.instead["documents"] = fault
     with pytest.raises(HookError, match=r"The hook 'documents' of tests\.hooked"):
-        documents.announce()
+        documents.announce_documents()
     assert heard == []
     assert AnnouncedDocument.objects.filter(document="hooked.xml").exists()
     app.instead["documents"] = list
-    documents.announce()
+    documents.announce_documents()
     assert [tags for tags in heard if "hooked.xml" in tags]

@@ -24,7 +24,7 @@ from django_sitemaps_plus.building.refresh import refresh_all
 from django_sitemaps_plus.contrib.edge.checks import check_publish
 from django_sitemaps_plus.contrib.edge.models import Publisher
 from django_sitemaps_plus.contrib.edge.publish import Published, publish
-from django_sitemaps_plus.contrib.edge.published import files, state
+from django_sitemaps_plus.contrib.edge.published import published_files, published_state
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.models import Change, Section
 from django_sitemaps_plus.serving.index import all_sources
@@ -242,7 +242,7 @@ def test_no_url_is_missing_wherever_a_storage_fails_after_a_split(
             if not done.errors:
                 break
         assert urls(read) == expected(), turn
-        assert "disk failed" not in str(state())
+        assert "disk failed" not in str(published_state())
 
 
 def test_a_full_disk_leaves_no_half_file(
@@ -364,7 +364,7 @@ def test_whoever_was_too_slow_for_the_lease_is_not_believed(
     Troubled.plan = staticmethod(taken)
     assert run().is_cut_short
     Troubled.plan = staticmethod(lambda write: None)
-    assert not files().exclude(digest="").exists()
+    assert not published_files().exclude(digest="").exists()
     Publisher.objects.update(claimed_by="")
     run()
     assert urls(in_folder(folder)) == expected()
@@ -383,12 +383,14 @@ def test_what_no_index_names_is_deleted_a_day_later(
     use(FORMATS={})
     run()
     assert texts <= names(folder)
-    files().filter(gone_since__gt=0).update(gone_since=F("gone_since") - 86_000)
+    published_files().filter(gone_since__gt=0).update(
+        gone_since=F("gone_since") - 86_000
+    )
     assert run().deleted == 0
-    files().filter(gone_since__gt=0).update(gone_since=F("gone_since") - 500)
+    published_files().filter(gone_since__gt=0).update(gone_since=F("gone_since") - 500)
     assert run().deleted == 3
     assert not texts & names(folder)
-    assert {row.name for row in files()} == names(folder)
+    assert {row.name for row in published_files()} == names(folder)
 
 
 # Forms and places
@@ -428,7 +430,7 @@ def test_robots_txt_and_keys_are_put_where_the_project_serves_them(
     assert "Sitemap: " in (folder / "robots.txt").read_text()
     settings.ROOT_URLCONF = "tests.support.own_robots"
     run()
-    assert files().get(name="robots.txt").gone_since > 0
+    assert published_files().get(name="robots.txt").gone_since > 0
 
 
 def test_a_storage_that_does_not_replace_files_says_so(
@@ -501,7 +503,7 @@ def test_files_are_counted(folder: Path, use: Use, register: Register) -> None:
     register("article", Articles)
     insert(*range(5))
     build(publish=True)
-    found = state()
+    found = published_state()
     assert found is not None
     assert (found.files, found.failed) == (4, 0)
 

@@ -83,7 +83,7 @@ def happened(section: str, *events: tuple[str, str, float], **more: Any) -> None
     """Write what happened to URLs of a section: kind, path, seconds since ``NOW``."""
     rows = [Event(Kind(kind), path, NOW + at, **more) for kind, path, at in events]
     with transaction.atomic():
-        url_changes.write(section, rows, NOW)
+        url_changes.write_events(section, rows, NOW)
 
 
 def get(address: str, **headers: str) -> Any:
@@ -531,7 +531,7 @@ def test_changes_are_stored_for_as_long_as_a_format_looks_back(
     serve(settings, **formats)
     ages = (31, 29, 8, 6)
     happened("article", *(("changed", f"/{age}/", -age * DAY) for age in ages))
-    url_changes.prune()
+    url_changes.prune_url_changes()
     oldest = UrlChange.objects.order_by("at").values_list("location", flat=True).first()
     assert oldest == f"/{stored}/"
 

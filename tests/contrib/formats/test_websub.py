@@ -54,7 +54,7 @@ def test_the_feeds_are_those_of_the_option(hub: FakeWebSubHub) -> None:
 
 def test_the_check_says_what_a_feed_lacks(hub: FakeWebSubHub, site: FakeSite) -> None:
     def checked() -> tuple[bool, str]:
-        [found] = asking.check(engine(hub), site.origin, force=True)
+        [found] = asking.check_engine(engine(hub), site.origin, force=True)
         return found.is_good, found.text
 
     assert checked() == (False, "The feed /feed.atom answers with status 404.")
@@ -65,7 +65,7 @@ def test_the_check_says_what_a_feed_lacks(hub: FakeWebSubHub, site: FakeSite) ->
     assert checked() == (False, "The feed /feed.atom has no link to itself.")
     site.pages["/feed.atom"] = feed(url, hub.url)
     assert checked() == (True, "The feed /feed.atom names the hub.")
-    [private] = asking.check(engine(hub), site.origin)
+    [private] = asking.check_engine(engine(hub), site.origin)
     assert "is not a public address" in private.text
 
 

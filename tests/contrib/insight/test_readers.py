@@ -93,7 +93,7 @@ def test_it_is_stored_once_a_minute_at_most(monkeypatch: pytest.MonkeyPatch) -> 
     with CaptureQueriesContext(connection) as queries:
         counts.store()
     assert len(queries) == 0
-    monkeypatch.setattr(readers, "EVERY", 0.0)
+    monkeypatch.setattr(readers, "STORED_EVERY", 0.0)
     counts.store()
     assert rows() == {("Googlebot", "sitemap.xml"): (1, 0)}
     with CaptureQueriesContext(connection) as queries:
@@ -160,9 +160,9 @@ def test_neither_memory_nor_the_table_grows_without_end(
     old = Read.objects.order_by("pk").first()
     assert old is not None
     Read.objects.filter(pk=old.pk).update(last_at=time.time() - 93 * 86_400)
-    assert readers.prune() == 1
+    assert readers.prune_reads() == 1
     monkeypatch.setattr(readers, "MOST_STORED", 3)
-    assert readers.prune() == 1
+    assert readers.prune_reads() == 1
     assert len(rows()) == 3
 
 
@@ -182,7 +182,7 @@ def test_entries_are_counted_once_an_hour_and_old_counts_deleted(
     DailyCount.objects.all().delete()
     upkeep.tend()
     assert not DailyCount.objects.exists(), "not twice within an hour"
-    Section.objects.update(tended_at=F("tended_at") - upkeep.EVERY)
+    Section.objects.update(tended_at=F("tended_at") - upkeep.TENDED_EVERY)
     upkeep.tend()
     Article.objects.all().delete()
     client.get(PAGE)

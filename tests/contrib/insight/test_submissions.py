@@ -241,7 +241,7 @@ def test_only_some_of_very_many_are_retried_at_once(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed(settings, *(f"/{n}/" for n in range(5)))
-    monkeypatch.setattr(retrying, "MOST", 2)
+    monkeypatch.setattr(retrying, "MOST_RETRIED", 2)
     with CaptureQueriesContext(connection) as queries:
         assert retrying.retry(Submission.objects.order_by("pk")) == 2
     assert any("LIMIT 2" in query["sql"] for query in queries), "not all are read"

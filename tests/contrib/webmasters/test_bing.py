@@ -151,7 +151,7 @@ def test_the_check_says_whether_the_site_is_verified(
     bing: FakeBing, sites: dict[str, bool], text: str
 ) -> None:
     bing.sites = sites
-    found = asking.check(engine(bing), SITE)
+    found = asking.check_engine(engine(bing), SITE)
     assert text in found[0].text
     if found[0].is_good:
         assert "100 more URLs today, and 1,300 this month" in found[1].text
@@ -161,7 +161,7 @@ def test_the_check_says_whether_the_site_is_verified(
 
 def test_the_check_says_that_the_key_is_wrong(bing: FakeBing) -> None:
     bing.key = "another"
-    [found] = asking.check(engine(bing), SITE)
+    [found] = asking.check_engine(engine(bing), SITE)
     assert (found.is_good, found.fix) == (False, "")
     assert found.text.endswith("check 'key'.")
 

@@ -24,10 +24,10 @@ def test_a_check_blames_no_key_for_what_is_not_its_fault(
     with set_up(name, site) as (setup, server):
         for status, fix in ((503, "Try again later."), (429, "Try again later.")):
             server.fault = reply(status)
-            [found] = asking.check(setup.engine, site.origin)
+            [found] = asking.check_engine(setup.engine, site.origin)
             assert (found.is_good, found.fix) == (False, fix)
         server.fault = html(200)
-        [found] = asking.check(setup.engine, site.origin)
+        [found] = asking.check_engine(setup.engine, site.origin)
         assert found.text.endswith("a web page (200): check 'endpoint'.")
         assert not found.fix
 

@@ -320,7 +320,7 @@ def test_revoked_credentials(google: FakeGoogle, is_user: bool) -> None:
     assert "The service account's key may have been deleted" in answer.message
     assert answer.message.endswith("Invalid grant: account not found")
     assert REFRESH_TOKEN not in answer.message
-    (finding,) = asking.check(engine(google, credentials=given), ORIGIN)
+    (finding,) = asking.check_engine(engine(google, credentials=given), ORIGIN)
     assert "account not found" in finding.text
     assert finding.fix == "Check the option 'credentials'."
 
@@ -456,7 +456,7 @@ def test_the_account_must_be_an_owner(
     fix: str | None,
 ) -> None:
     google.properties = properties
-    (finding,) = asking.check(engine(google, site=name), ORIGIN)
+    (finding,) = asking.check_engine(engine(google, site=name), ORIGIN)
     assert finding.is_good is (fix is None)
     assert found in finding.text
     assert (fix or "") in finding.fix

@@ -199,11 +199,11 @@ def test_a_token_that_expired_is_replaced_once(
 
 
 def test_the_check_says_which_pages_are_submitted(google: FakeIndexing) -> None:
-    [found] = asking.check(engine(google), "https://www.example.com")
+    [found] = asking.check_engine(engine(google), "https://www.example.com")
     assert found.is_good
     assert "job, those that declare JobPosting or BroadcastEvent" in found.text
     google.is_revoked = True
-    [found] = asking.check(engine(google), "https://www.example.com")
+    [found] = asking.check_engine(engine(google), "https://www.example.com")
     assert not found.is_good
     assert engine(google, credentials="/none.json").check_machine()
 

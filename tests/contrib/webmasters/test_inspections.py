@@ -389,12 +389,12 @@ def test_a_403_from_the_start_is_no_permission(google: FakeInspection) -> None:
     )
     assert state().closed_until > time.time() + 3_600
     assert Inspection.objects.count() == 0
-    [found] = coverage.check()
+    [found] = coverage.check_inspections()
     assert "No URL is inspected. The account has no permission" in found.text
     google.properties = {f"{BASE}/": "siteOwner"}
     later(7 * 3_600)
     assert inspect() == 50
-    assert list(coverage.check()) == []
+    assert list(coverage.check_inspections()) == []
 
 
 def test_a_token_that_ends_is_renewed(google: FakeInspection) -> None:

@@ -12,8 +12,8 @@ import pytest
 from django.utils import translation
 
 from django_sitemaps_plus.contrib.webmasters import conf, shares
-from django_sitemaps_plus.contrib.webmasters.coverage import digest_of
 from django_sitemaps_plus.contrib.webmasters.models import Inspection
+from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.exceptions import ConfigurationError
 from tests.contrib.webmasters.inspected import BASE, options, store, urls_of
 from tests.support.fakes.bing import FakeBing
@@ -143,7 +143,7 @@ def test_what_is_worth_requesting(google: FakeInspection) -> None:
 def test_what_is_old_is_deleted(google: FakeInspection) -> None:
     said(2, inspected_at=time.time() - 111 * DAY)
     said(2, 2, inspected_at=time.time() - 113 * DAY)
-    shares.prune()
+    shares.prune_inspections()
     assert Inspection.objects.count() == 2
 
 

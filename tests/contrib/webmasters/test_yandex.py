@@ -182,7 +182,7 @@ def test_the_check_says_whether_the_site_is_verified(
     yandex: FakeYandex, hosts: dict[str, bool], text: str
 ) -> None:
     yandex.hosts = hosts
-    found = asking.check(engine(yandex, recrawl=True), SITE)
+    found = asking.check_engine(engine(yandex, recrawl=True), SITE)
     assert text in found[0].text
     assert found[0].is_good or found[0].fix
     if found[0].is_good:
@@ -191,7 +191,7 @@ def test_the_check_says_whether_the_site_is_verified(
 
 def test_the_check_says_that_the_token_is_wrong(yandex: FakeYandex) -> None:
     yandex.token = "another"
-    [found] = asking.check(engine(yandex), SITE)
+    [found] = asking.check_engine(engine(yandex), SITE)
     assert (found.is_good, found.fix) == (False, "")
     assert found.text.endswith("check 'token'.")
 

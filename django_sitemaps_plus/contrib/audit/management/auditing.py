@@ -15,7 +15,7 @@ from django.core.management import CommandError
 from django_sitemaps_plus.contrib.audit import crawler, queries
 from django_sitemaps_plus.contrib.audit.kinds import LEVELS, known
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
-from django_sitemaps_plus.contrib.audit.run import Request, run
+from django_sitemaps_plus.contrib.audit.run import Request, run_audit
 from django_sitemaps_plus.contrib.audit.sides import compared_site
 from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
 
@@ -123,7 +123,7 @@ def audit(
                 *_ASKED[: bool(fetched)],
             )
         }
-        audit, findings = run(
+        audit, findings = run_audit(
             Request(
                 site=site,
                 sections=names,
@@ -146,7 +146,9 @@ def crawl(command: SitemapsCommand, options: Mapping[str, Any]) -> Result:
         rate = options["rate"] or _RATE
         most = options["sample"]
         return Result(
-            *crawler.look(compared_site(), rate=rate, most=most, progress=show)
+            *crawler.crawl_and_store(
+                compared_site(), rate=rate, most=most, progress=show
+            )
         )
 
 
@@ -195,7 +197,7 @@ def as_dict(result: Result) -> dict[str, Any]:
 _FIELDS = ("section", "page", "url", "text", "row")
 
 
-def table(result: Result) -> Iterator[str]:
+def audit_table(result: Result) -> Iterator[str]:
     """Yield what an audit found, kind by kind, and what to do about it."""
     numbers = result.audit.counts
     for kind, some in groupby(result.findings, key=attrgetter("kind")):

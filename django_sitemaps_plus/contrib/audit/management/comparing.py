@@ -17,10 +17,10 @@ from django.utils.module_loading import import_string
 from django_sitemaps_plus import views
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.contrib.audit import sides
-from django_sitemaps_plus.contrib.audit.comparison import EXAMPLES, Comparison
+from django_sitemaps_plus.contrib.audit.comparison import EXAMPLES, SitemapsCompared
 from django_sitemaps_plus.contrib.audit.entries import (
     Entry,
-    Listed,
+    ListedEntry,
     Unreadable,
     parse,
     walk,
@@ -56,9 +56,9 @@ class Sides:
     #: Whether what is listed before is saved, and not compared.
     saves: bool = False
     problems: list[str] = field(default_factory=list)
-    before: list[Iterator[Listed]] = field(default_factory=list)
+    before: list[Iterator[ListedEntry]] = field(default_factory=list)
     #: What our views list in the place of contrib's.
-    after: list[Iterator[Listed]] = field(default_factory=list)
+    after: list[Iterator[ListedEntry]] = field(default_factory=list)
     former_names: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -66,8 +66,8 @@ class Sides:
             self._add(former)
         self.before_name = " and ".join(self.former_names)
         if registry.sources():
-            names = utils.sections(self.names) or list(registry.sources())
-            self.after = [sides.registered(names, self.site, self.problems)]
+            names = utils.named_sections(self.names) or list(registry.sources())
+            self.after = [sides.registered_entries(names, self.site, self.problems)]
             self.after_name = counted(len(names), "registered section")
         else:
             self.after_name = (
@@ -85,7 +85,7 @@ class Sides:
             )
 
     @property
-    def both(self) -> tuple[Iterator[Listed], Iterator[Listed]]:
+    def both(self) -> tuple[Iterator[ListedEntry], Iterator[ListedEntry]]:
         """What is listed before, and after."""
         return chain(*self.before), chain(*self.after)
 
@@ -95,7 +95,7 @@ class Sides:
         if _is_url(former):
             self.former_names.append(former)
             self.before.append(walk(former, self._fetched))
-        elif paths := sides.addresses(former, site):
+        elif paths := sides.paths_of_name(former, site):
             self.former_names.append(f"the view {former!r} ({', '.join(paths)})")
             _refuse_ours(former, [n for one in paths for n in sides.ours_at(one, site)])
             self.before.append(sides.of_url_name(sides.CONTRIB, former, site))
@@ -133,7 +133,7 @@ class Sides:
         if registry.sources():
             return
         site, problems = self.site, self.problems
-        if paths := sides.addresses(former, site):
+        if paths := sides.paths_of_name(former, site):
             if all(sides.is_contrib(one, site) for one in paths):
                 self.after.append(sides.of_url_name(_OURS, former, site, problems))
         elif not _is_url(former) and not Path(former).exists():
@@ -173,7 +173,7 @@ def _is_url(former: str) -> bool:
     return former.startswith(("http://", "https://"))
 
 
-def site_of(former: str) -> str:
+def site_of_former(former: str) -> str:
     """Return the name in ``SITES`` of the site that a former sitemap is of; or ""."""
     host, path = "", Path(former)
     if _is_url(former):
@@ -243,7 +243,7 @@ _HEADLINES = {
 }
 
 
-def sentences(sides: Sides, comparison: Comparison) -> Iterator[str]:
+def sentences(sides: Sides, comparison: SitemapsCompared) -> Iterator[str]:
     """Yield a comparison, line by line."""
     yield f"Before: {counted(comparison.before, 'URL')}, {sides.before_name}."
     yield f"Now: {counted(comparison.after, 'URL')}, {sides.after_name}."

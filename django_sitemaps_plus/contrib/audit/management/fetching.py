@@ -16,7 +16,7 @@ from django.test import Client
 
 from django_sitemaps_plus.contrib.audit import asking
 from django_sitemaps_plus.contrib.audit.asking import Fetch
-from django_sitemaps_plus.contrib.audit.rules import GOOGLE_READS, Answer
+from django_sitemaps_plus.contrib.audit.rules import GOOGLE_READS, FetchedAnswer
 from django_sitemaps_plus.engines.errors import TransportError
 from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -42,7 +42,7 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
     """
     client = Client(raise_request_exception=False)
 
-    def fetch(url: str) -> Answer:
+    def fetch(url: str) -> FetchedAnswer:
         parts = urlsplit(url)
         started = time.perf_counter()
         with asking.coming_back():
@@ -61,7 +61,7 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
         client.cookies.clear()
         headers = {name.lower(): value for name, value in response.headers.items()}
         status = response.status_code
-        return Answer(
+        return FetchedAnswer(
             status,
             headers,
             body[:GOOGLE_READS],
@@ -107,7 +107,7 @@ def _refused(parts: SplitResult, status: int) -> str:
     return f"ALLOWED_HOSTS does not have {host!r}; behind a front end, use --live"
 
 
-def over_http(url: str) -> Answer:
+def over_http(url: str) -> FetchedAnswer:
     """Ask the site as a visitor does; a failure is part of the answer."""
     started = time.perf_counter()
     try:
@@ -120,12 +120,12 @@ def over_http(url: str) -> Answer:
             plain=True,
         )
     except TransportError as error:
-        return Answer(0, failure=str(error))
+        return FetchedAnswer(0, failure=str(error))
     seconds = time.perf_counter() - started
     status, body = response.status, response.body
     rest = response.retry_after if status in (429, 503) else None
     is_limited = len(body) == GOOGLE_READS
-    return Answer(
+    return FetchedAnswer(
         status,
         response.headers,
         body,

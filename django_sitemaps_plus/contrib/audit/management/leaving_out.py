@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from django_sitemaps_plus.contrib.audit.left_out import Count, left_out
+from django_sitemaps_plus.contrib.audit.left_out import Count, count_left_out
 from django_sitemaps_plus.management.utils import SitemapsCommand, counted
 
 
@@ -21,9 +21,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def report(command: SitemapsCommand, names: Sequence[str], *, as_json: bool) -> str:
+def report_left_out(
+    command: SitemapsCommand, names: Sequence[str], *, as_json: bool
+) -> str:
     """Print what each pattern leaves out; returns what is wrong."""
-    counts = left_out(names)
+    counts = count_left_out(names)
     if as_json:
         command.print_json(left_out=list(map(asdict, counts)))
     else:

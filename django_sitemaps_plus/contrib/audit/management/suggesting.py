@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from textwrap import indent
 
-from django_sitemaps_plus.contrib.audit.suggestions import OURS, Suggestion
+from django_sitemaps_plus.contrib.audit.suggestions import OUR_CLASSES, Suggestion
 from django_sitemaps_plus.management.utils import counted
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
@@ -51,10 +51,10 @@ def code_of(advice: Suggestion, source: SectionSource) -> str:
     name, bases = cls.__name__, ", ".join(base.__name__ for base in cls.__bases__)
     text = re.sub(r'"[^"]*"', "", " ".join(lines.values()))
     imports = {(_MODULES.get(one, _FUNCTIONS), one) for one in _NAME.findall(text)}
-    if cls in OURS or cls.__bases__[0] in OURS or "i18n" in lines:
+    if cls in OUR_CLASSES or cls.__bases__[0] in OUR_CLASSES or "i18n" in lines:
         bases = "Sitemap"
         imports.add(("django_sitemaps_plus", "Sitemap"))
-    if cls in OURS:
+    if cls in OUR_CLASSES:
         # An instance of GenericSitemap: its arguments become attributes.
         model, given = source.sitemap.items().model, vars(source.sitemap)
         name = f"{model.__name__}Sitemap"
@@ -73,7 +73,7 @@ def code_of(advice: Suggestion, source: SectionSource) -> str:
 def notes(advice: Suggestion, sitemap: AnySitemap) -> Iterator[str]:
     """Yield what else has to be done where the lines are used."""
     cls = type(sitemap)
-    if cls in OURS:
+    if cls in OUR_CLASSES:
         rows = sitemap.items()
         if str(rows.query) != str(rows.model._default_manager.all().query):
             yield "items() has to return the queryset that GenericSitemap is given."

@@ -80,7 +80,7 @@ class Scope:
 
 
 @dataclass
-class Section(Scope):
+class AuditedSection(Scope):
     """A section whose pages are read."""
 
     name: str
@@ -106,7 +106,7 @@ class Place(NamedTuple):
 class Listed:
     """Some entries that stand together on a page of a section."""
 
-    section: Section
+    section: AuditedSection
     #: The page's name.
     page: str
     urls: Sequence[str]
@@ -126,7 +126,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchedAnswer:
     """The answer to a GET request."""
 
     #: 0 if there was none.
@@ -178,7 +178,7 @@ class Answered:
 
     visit: Visit
     url: str
-    answer: Answer
+    answer: FetchedAnswer
     #: The section and the page that list it.
     section: str = ""
     page: str = ""
@@ -233,14 +233,14 @@ class Arrived:
     """A robots.txt or a sitemap as a crawler gets it."""
 
     url: str
-    answer: Answer
+    answer: FetchedAnswer
     #: Its text, decompressed.
     body: bytes
     #: The content types that it may have.
     types: Sequence[str]
 
 
-def challenger(answer: Answer, body: bytes) -> str:
+def challenger(answer: FetchedAnswer, body: bytes) -> str:
     """Return who asks a visitor to prove that he is no robot; empty if nobody does."""
     for name, who in _CHALLENGE_HEADERS.items():
         if answer.headers.get(name, "").lower() in ("challenge", "captcha"):
@@ -249,7 +249,7 @@ def challenger(answer: Answer, body: bytes) -> str:
     return next((who for mark, who in _CHALLENGES.items() if mark in start), "")
 
 
-def _unpacked(answer: Answer) -> bytes:
+def _unpacked(answer: FetchedAnswer) -> bytes:
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding == "gzip":
         return zlib.decompressobj(wbits=31).decompress(answer.body, GOOGLE_READS)

@@ -84,7 +84,7 @@ def alternates(seen: Listed) -> Iterator[Problem]:
             continue
         if not any(problem.kind == ONE_FOR_ALL for problem in problems):
             seen.together.name(
-                (href, language_of(language)) for language, href in links
+                (href, plain_language(language)) for language, href in links
             )
         seen.together.link(
             (url, target, target in own)
@@ -107,7 +107,7 @@ def _of_set(alternates: Iterable[tuple[str, str]]) -> Iterator[Problem]:
         yield Problem(MIXED_SCHEMES, f"has the alternate {schemes['http']}")
     named: dict[tuple[str, bool], tuple[str, str]] = {}
     for code, href in urls.items():
-        for is_script, name in enumerate((language_of(code), _script_of(code))):
+        for is_script, name in enumerate((plain_language(code), _script_of(code))):
             if not name:
                 continue
             known, first = named.setdefault((href, bool(is_script)), (name, code))
@@ -142,7 +142,7 @@ def one_sided(
                 yield Problem(NOT_RETURNED, text, source, place.section, place.page)
 
 
-def language_of(code: str) -> str:
+def plain_language(code: str) -> str:
     """
     Return a language without its region; of two names of one the one in use.
 

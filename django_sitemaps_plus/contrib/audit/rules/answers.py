@@ -14,9 +14,9 @@ from django.shortcuts import resolve_url
 
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
 from django_sitemaps_plus.contrib.audit.rules import GOOGLE_READS
-from django_sitemaps_plus.contrib.audit.web_pages import joined
+from django_sitemaps_plus.contrib.audit.web_pages import url_of_reference
 
-from . import Answer, Answered, Problem, rule
+from . import Answered, FetchedAnswer, Problem, rule
 
 FAILS = error(
     "A100",
@@ -112,13 +112,13 @@ def answers(seen: Answered) -> Iterator[Problem]:
     elif status != 200 and seen.challenger:
         yield challenged(seen.challenger, status)
     elif 300 <= status < 400 and "location" in answer.headers:
-        target = joined(seen.url, answer.headers["location"])
+        target = url_of_reference(seen.url, answer.headers["location"])
         found = LOGIN if is_login(target) else REDIRECTS
         yield Problem(found, f"redirects to {target} ({status})")
     elif status == 401:
         yield Problem(LOGIN, "answers 401")
     elif status != 200:
-        yield Problem(FAILS, f"answers {in_words(status, answer.body)}")
+        yield Problem(FAILS, f"answers {status_in_words(status, answer.body)}")
     elif answer.flaw:
         yield Problem(CUT_OFF, f"ends too early: {answer.flaw.rstrip('.')}")
     elif not answer.body.strip():
@@ -139,7 +139,7 @@ def _of_body(seen: Answered) -> Iterator[Problem]:
         yield Problem(EMPTY, "answers with an empty <body>")
 
 
-def in_words(status: int, body: bytes = b"") -> str:
+def status_in_words(status: int, body: bytes = b"") -> str:
     """Return a status, and what its page says or what it usually means."""
     if page := _OF_WEB_SERVER.search(body[:2_000]):
         said = page[1].decode("utf-8", "replace").removeprefix(f"{status} ")
@@ -147,7 +147,7 @@ def in_words(status: int, body: bytes = b"") -> str:
     return f"{status}, {_MEANS[status]}" if status in _MEANS else str(status)
 
 
-def problems_of_image(url: str, answer: Answer) -> Iterator[Problem]:
+def problems_of_image(url: str, answer: FetchedAnswer) -> Iterator[Problem]:
     """Yield what the answer of an image's URL shows to be wrong."""
     if answer.failure:
         yield Problem(MISSING_IMAGE, f"{url}: {answer.failure}")

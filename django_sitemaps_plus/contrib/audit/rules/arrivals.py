@@ -23,11 +23,11 @@ from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.robots import read, sitemaps_of
 from django_sitemaps_plus.serving.responses import ROBOTS_TAG
 
-from . import Answer, Arrived, Problem, rule
+from . import Arrived, FetchedAnswer, Problem, rule
 from .answers import CUT_OFF, ENCODED, challenged
-from .answers import in_words as status_in_words
+from .answers import status_in_words as status_in_words
 from .documents import TOO_LARGE
-from .robots import decode, forbids, named, problems_of_length
+from .robots import decode, forbids, groups_naming, problems_of_length
 
 NO_ANSWER = error(
     "A200",
@@ -119,7 +119,7 @@ NOT_NAMED = warning(
 
 #: The content types of robots.txt, of a sitemap and of its gzipped twin.
 TEXT: Final = ("text/plain",)
-XML: Final = ("application/xml", "text/xml")
+XML_TYPES: Final = ("application/xml", "text/xml")
 GZ: Final = ("application/gzip", "application/x-gzip")
 _GZIP: Final = b"\x1f\x8b"
 _PAGES: Final = (b"<!doctype", b"<html")
@@ -148,7 +148,7 @@ class Unusable(Exception):
         self.problem = Problem(kind, text)
 
 
-def document_of(url: str, answer: Answer) -> bytes:
+def text_of_answer(url: str, answer: FetchedAnswer) -> bytes:
     """
     Return the text of an answer, decompressed.
 
@@ -177,7 +177,7 @@ def document_of(url: str, answer: Answer) -> bytes:
     return body
 
 
-def _decompressed(url: str, answer: Answer) -> bytes:
+def _decompressed(url: str, answer: FetchedAnswer) -> bytes:
     """Undo the Content-Encoding and, of a .gz file, its own compression."""
     if "longer than" in answer.flaw:
         raise Unusable(TOO_LARGE, f"is larger than {MAX_BYTES:,} bytes")
@@ -235,7 +235,7 @@ def certificate(seen: Arrived) -> Iterator[Problem]:
         since, until = seen.answer.valid
         left = until - time.time()
         if left < min(_SOON, (until - since) * _SOON_SHARE):
-            text = f"the certificate expires in {in_words(left)}"
+            text = f"the certificate expires in {_span_in_words(left)}"
             yield Problem(EXPIRES, text, "://".join(origin_of(seen.url)))
 
 
@@ -262,7 +262,7 @@ def headers(seen: Arrived) -> Iterator[Problem]:
         yield Problem(HEADER, text)
 
 
-def in_words(seconds: float) -> str:
+def _span_in_words(seconds: float) -> str:
     """Return a time span: "3 days", "2 hours", "50 minutes"."""
     for unit, name in ((86_400, "days"), (3_600, "hours")):
         if seconds >= 2 * unit:
@@ -290,7 +290,7 @@ def of_robots(
     shut = [
         crawler
         for crawler in ("Googlebot", "bingbot")
-        if forbids(named(groups, crawler) or groups)(path)
+        if forbids(groups_naming(groups, crawler) or groups)(path)
     ]
     if shut:
         yield Problem(SITEMAP_DISALLOWED, f"disallows {path} for {' and '.join(shut)}")
@@ -309,7 +309,7 @@ def _is_web_page(body: bytes) -> bool:
     return body.lstrip(b"\xef\xbb\xbf \t\r\n")[:9].lower().startswith(_PAGES)
 
 
-def entries_of(body: bytes) -> list[Entry]:
+def arrived_entries(body: bytes) -> list[Entry]:
     """
     Return the entries of a sitemap that arrived.
 
@@ -381,19 +381,19 @@ def origin_of(url: str) -> tuple[str, str]:
         return "", ""
 
 
-def is_from_cache(answer: Answer) -> bool:
+def is_from_cache(answer: FetchedAnswer) -> bool:
     """Return whether a cache says that it had an answer already."""
     return bool(_age_of(answer)) or any(
         "hit" in answer.headers.get(name, "").lower() for name in _HITS
     )
 
 
-def is_sent_by_django(answer: Answer) -> bool:
+def is_sent_by_django(answer: FetchedAnswer) -> bool:
     """Return whether Django has sent an answer, now or when it was copied."""
     return answer.headers.get("x-robots-tag", "").lower() == ROBOTS_TAG
 
 
-def copied_at(answer: Answer, there: Sequence[Entry]) -> float:
+def copied_at(answer: FetchedAnswer, there: Sequence[Entry]) -> float:
     """Return a time before which a copy was not made, in seconds since the epoch."""
     now = time.time()
     times = [seconds(entry.lastmod) for entry in there]
@@ -413,13 +413,13 @@ def seconds(lastmod: str) -> float | None:
         return None
 
 
-def _age_of(answer: Answer) -> int | None:
+def _age_of(answer: FetchedAnswer) -> int | None:
     age = answer.headers.get("age", "")
     return int(age) if _AGE.fullmatch(age) else None
 
 
 def of_copy(
-    answer: Answer,
+    answer: FetchedAnswer,
     there: Sequence[Entry],
     expected: Sequence[Entry],
     since: float | None,
@@ -434,9 +434,9 @@ def of_copy(
     outdated = (age or 0) if since is None else time.time() - since
     if outdated <= max(map(int, ages), default=0) + _SLACK:
         return
-    said = [] if since is None else [f"outdated for {in_words(outdated)}"]
+    said = [] if since is None else [f"outdated for {_span_in_words(outdated)}"]
     if age is not None:
-        said.append(f"{in_words(age)} old")
+        said.append(f"{_span_in_words(age)} old")
     was, now = (
         max((entry.lastmod for entry in some), default="") for some in (there, expected)
     )

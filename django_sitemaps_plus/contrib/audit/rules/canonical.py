@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urldefrag
 
 from django_sitemaps_plus.contrib.audit.kinds import _, error
-from django_sitemaps_plus.contrib.audit.web_pages import joined, refreshed
+from django_sitemaps_plus.contrib.audit.web_pages import refreshed, url_of_reference
 from django_sitemaps_plus.protocol.locations import resolve
 
 from . import Answered, Problem, rule
@@ -34,10 +34,14 @@ def elsewhere(seen: Answered) -> Iterator[Problem]:
         return
     url, answer, page = seen.url, seen.answer, seen.reading.page
     refresh = refreshed(answer.headers.get("refresh", "")) or page.refresh
-    if refresh and (target := _written(joined(page.base, refresh))) != _written(url):
+    if refresh and (
+        target := _written(url_of_reference(page.base, refresh))
+    ) != _written(url):
         yield Problem(REDIRECTS, f"refreshes to {target}")
-    links = [joined(page.base, href) for href in page.canonicals]
-    links += [joined(url, one) for one in _linked(answer.headers.get("link", ""))]
+    links = [url_of_reference(page.base, href) for href in page.canonicals]
+    links += [
+        url_of_reference(url, one) for one in _linked(answer.headers.get("link", ""))
+    ]
     canonicals = list(dict.fromkeys(map(_written, links)))
     if len(canonicals) > 1:
         text = f"its canonicals differ: {' and '.join(canonicals[:3])}"

@@ -49,12 +49,12 @@ _KINDS: Final = (
 _MEDIA = re.compile(r"(?:images|videos|news|alternates)\b")
 
 
-def kind_of(reason: str) -> str:
+def kind_of_row(reason: str) -> str:
     """Return the kind of finding that a row is which was left out for a reason."""
     other = TAG_LEFT_OUT if reason.startswith(OMITTED) else LEFT_OUT
     reason = reason.removeprefix(OMITTED)
     if _MEDIA.match(reason):
         return other
     if "location " in reason:
-        return urls.kind_of(reason)
+        return urls.kind_of_location(reason)
     return next((one for pattern, one in _KINDS if pattern.search(reason)), other)

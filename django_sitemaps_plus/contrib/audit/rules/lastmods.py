@@ -12,7 +12,7 @@ from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.markup import day_or_time
 
-from . import Listed, Problem, Section, rule
+from . import AuditedSection, Listed, Problem, rule
 
 BAD_LASTMOD = error(
     "A030",
@@ -49,7 +49,7 @@ BEFORE_THE_WEB = warning(
 )
 
 #: So many items say something together: fewer may be equal by chance.
-ENOUGH = 10
+ENOUGH_LASTMODS = 10
 #: Clocks differ, and a date is that of some zone: so much later is in the future.
 TOLERANCE = dt.timedelta(minutes=5)
 #: Before so many seconds a row was not changed just when its page was built.
@@ -64,7 +64,7 @@ _WEB = "1991-08-06"
 class Lastmods:
     """The lastmods of one section, as its pages are read."""
 
-    def __init__(self, section: Section) -> None:
+    def __init__(self, section: AuditedSection) -> None:
         self.section = section
         #: How many entries have one, and the first one if all are equal so far.
         self.count = 0
@@ -125,14 +125,14 @@ class Lastmods:
             return
         times = Counter(one for one in seen.lastmods if one[:LENGTH_OF_DAY] in around)
         just = sum(count for value, count in times.items() if _is_just(value, built))
-        enough = ENOUGH * self.section.per_item
+        enough = ENOUGH_LASTMODS * self.section.per_item
         if just >= enough and 2 * just >= len(seen.lastmods):
             self.suspected.append(seen.page)
 
     @property
     def are_equal(self) -> bool:
         """Whether all are equal, of so many that none says anything."""
-        return not self.differ and self.count >= ENOUGH * self.section.per_item
+        return not self.differ and self.count >= ENOUGH_LASTMODS * self.section.per_item
 
 
 @rule(Listed)

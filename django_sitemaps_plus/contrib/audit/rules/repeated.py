@@ -43,7 +43,7 @@ KINDS = {
 Places = Mapping[str, Sequence[Place]]
 
 
-def repeated(places: Places) -> Iterator[Problem]:
+def repeated_urls(places: Places) -> Iterator[Problem]:
     """Yield URLs that are listed several times, in a section or in several."""
     for url, on in places.items():
         sections = Counter(place.section for place in on)

@@ -11,7 +11,7 @@ from django_sitemaps_plus.protocol.locations import quote
 from django_sitemaps_plus.protocol.patterns import glob
 from django_sitemaps_plus.protocol.robots import Group, closed, octets
 
-from . import Listed, Problem, Section, rule
+from . import AuditedSection, Listed, Problem, rule
 
 DISALLOWED = warning(
     "A018",
@@ -62,7 +62,7 @@ def disallowed(seen: Listed) -> Iterator[Problem]:
     """Find URLs that crawlers may not fetch."""
     origin = str(seen.section.site.origin)
     forbidden: set[str] = set()
-    for crawler, is_forbidden in seen.section.kept(rules):
+    for crawler, is_forbidden in seen.section.kept(robots_rules):
         found = DISALLOWED_FOR_ONE if crawler else DISALLOWED
         for url in seen.urls:
             if url in forbidden or not url.startswith(f"{origin}/"):
@@ -84,7 +84,7 @@ def disallowed_images(seen: Listed) -> Iterator[Problem]:
                 yield Problem(DISALLOWED_IMAGE, text, entry.location)
 
 
-def rules(section: Section) -> list[tuple[str, Callable[[str], bool]]]:
+def robots_rules(section: AuditedSection) -> list[tuple[str, Callable[[str], bool]]]:
     """
     Return what robots.txt forbids to all crawlers, and to single search engines.
 
@@ -92,7 +92,10 @@ def rules(section: Section) -> list[tuple[str, Callable[[str], bool]]]:
     out: that is meant.
     """
     groups = section.robots
-    of_each = [("", list(groups)), *((name, named(groups, name)) for name in CRAWLERS)]
+    of_each = [
+        ("", list(groups)),
+        *((name, groups_naming(groups, name)) for name in CRAWLERS),
+    ]
     return [
         (crawler, forbids(some))
         for crawler, some in of_each
@@ -100,9 +103,13 @@ def rules(section: Section) -> list[tuple[str, Callable[[str], bool]]]:
     ]
 
 
-def _image_rules(section: Section) -> Callable[[str], bool]:
+def _image_rules(section: AuditedSection) -> Callable[[str], bool]:
     groups = section.robots
-    own = named(groups, "Googlebot-Image") or named(groups, "Googlebot") or groups
+    own = (
+        groups_naming(groups, "Googlebot-Image")
+        or groups_naming(groups, "Googlebot")
+        or groups
+    )
     return forbids(() if closed(own) else own)
 
 
@@ -118,7 +125,7 @@ def decode(body: bytes) -> str:
     return body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace")
 
 
-def named(groups: Iterable[Group], crawler: str) -> list[Group]:
+def groups_naming(groups: Iterable[Group], crawler: str) -> list[Group]:
     """Return the groups that name a crawler, as if they were for all; none if none do.
 
     https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1

@@ -112,7 +112,7 @@ _SCHEMES = re.compile(r"location '(https?)://([^/'?]+).*not a URL of (https?)://
 
 
 @rule(Listed)
-def addresses(seen: Listed) -> Iterator[Problem]:
+def illegal_addresses(seen: Listed) -> Iterator[Problem]:
     """Find URLs that are illegal in the site's sitemaps."""
     site = seen.section.site
     origin, text = str(site.origin), seen.text
@@ -132,7 +132,7 @@ def _of_one(url: str, site: SiteAddress) -> Iterator[Problem]:
         path = local_path(url, site.origin)
     except LocationError as error:
         text = str(error)
-        yield Problem(kind_of(text), text.rpartition(": ")[2], url)
+        yield Problem(kind_of_location(text), text.rpartition(": ")[2], url)
         return
     written = f"{site.origin}{path}"
     if written != url and urlsplit(url).path:
@@ -141,7 +141,7 @@ def _of_one(url: str, site: SiteAddress) -> Iterator[Problem]:
         yield Problem(OUTSIDE, f"is not in {site.folder}", url)
 
 
-def kind_of(reason: str) -> str:
+def kind_of_location(reason: str) -> str:
     """Return the kind of finding that a location is which is illegal for a reason."""
     schemes = _SCHEMES.search(reason)
     if schemes and schemes[1] != schemes[3] and schemes[2].lower() == schemes[4]:

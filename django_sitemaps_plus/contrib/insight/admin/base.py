@@ -26,7 +26,7 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
 from . import display
 from .display import MOST, known_engines, registered
-from .entered import location_of
+from .entered import stored_location
 from .export import Columns, csv_of
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def list_of(model: type[Model], current_app: str, query: str) -> str:
     return f"{reverse(name, current_app=current_app)}?{query}"
 
 
-class AdminPage:
+class ShownPage:
     """What apps are given that add to a page: see ``hooks.AdminPage``."""
 
     display: Any = display
@@ -294,7 +294,7 @@ class Exported(ReadOnly):
             return queryset, False
         site = Site.current().address_for(request)
         try:
-            location = location_of(search_term, site)
+            location = stored_location(search_term, site)
         except LocationError as error:
             self.message_user(request, str(error), messages.WARNING)
             return queryset.none(), False
@@ -320,7 +320,7 @@ class Exported(ReadOnly):
         return csv_of(f"sitemap-{self.opts.model_name}", rows, self.columns)
 
 
-def site_of(request: HttpRequest) -> Site:
+def chosen_site(request: HttpRequest) -> Site:
     """Return the site that is looked at: the chosen one, or the request's."""
     chosen = request.GET.get("site") or QueryDict(
         # From a list to one of its rows.
@@ -334,7 +334,7 @@ def site_of(request: HttpRequest) -> Site:
 
 def of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:
     """Return what a view shows of the site that is looked at."""
-    site = site_of(request)
+    site = chosen_site(request)
     if site == Site.current():
         return show()
     with working_for(site):

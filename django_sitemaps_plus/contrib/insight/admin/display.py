@@ -219,7 +219,7 @@ def why_no_pages(name: str) -> str:
 def known_engines() -> tuple[list[str], str]:
     """Return the aliases of the engines, and why nothing may be sent, if so."""
     try:
-        return list(engines()), guards.refusal() if engines() else ""
+        return list(engines()), guards.why_refused() if engines() else ""
     except ConfigurationError as error:
         return [], str(error)
 

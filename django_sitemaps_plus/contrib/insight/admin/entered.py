@@ -22,7 +22,7 @@ _RELATIVE = re.compile(r"[^\s/?.:]+/\S*")
 _INDEX = re.compile(r"(?<=/)index\.(html?|php)\Z", re.I)
 
 
-def location_of(entered: str, site: SiteAddress) -> str:
+def stored_location(entered: str, site: SiteAddress) -> str:
     """
     Return what rows store of a URL: its path, or all of it on another host.
 

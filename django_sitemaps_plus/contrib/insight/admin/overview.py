@@ -33,10 +33,10 @@ from django_sitemaps_plus.models import (
 )
 
 from . import display
-from .base import AdminPage, list_of, may_view, said
+from .base import ShownPage, list_of, may_view, said
 from .charts import Chart
 from .days import Days
-from .parts import Alert, EngineRow, ReaderRow, SectionRow
+from .parts import EngineRow, ReaderRow, SectionRow, ShownAlert
 
 #: The model whose rows a user has to be allowed to view, to see an alert.
 _MODELS = {
@@ -54,7 +54,7 @@ class Overview:
 
     #: The instance name of the admin that shows it.
     current_app: str = "admin"
-    alerts: list[Alert] = field(default_factory=list)
+    alerts: list[ShownAlert] = field(default_factory=list)
     #: What nobody has looked at.
     notes: list[str] = field(default_factory=list)
     sections: list[SectionRow] | None = None
@@ -100,7 +100,7 @@ def overview(request: HttpRequest) -> Overview:
         found.charts.append(days.reads())
     if may(UrlChange):
         found.may_search = True
-    found.panels = [said(one) for one in hooks.panels(AdminPage(request))]
+    found.panels = [said(one) for one in hooks.panels(ShownPage(request))]
     return found
 
 
@@ -111,7 +111,7 @@ def _add_alerts(found: Overview, subjects: list[Subject], refusal: str) -> None:
     try:
         known = alerts(subjects, refusal=refusal)
     except ConfigurationError as error:
-        found.alerts.append(Alert(str(error)))
+        found.alerts.append(ShownAlert(str(error)))
         return
     links = {
         Subject.SECTIONS: found.list(Page, "state=error"),
@@ -124,7 +124,7 @@ def _add_alerts(found: Overview, subjects: list[Subject], refusal: str) -> None:
             found.notes.append(one.sentence)
         else:
             link = links.get(one.subject, "")
-            found.alerts.append(Alert(one.sentence, link, one.level))
+            found.alerts.append(ShownAlert(one.sentence, link, one.level))
 
 
 # Sections

@@ -30,7 +30,7 @@ from django_sitemaps_plus.pagination.queries import (
     sections,
     upper_of,
 )
-from django_sitemaps_plus.rendering.listing import repeated
+from django_sitemaps_plus.rendering.listing import count_repeated
 from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -221,8 +221,8 @@ class PageAdmin(base.ReadOnly):
     @admin.display(description=_("entries with the URL of another one"))
     def repeated_shown(self, page: Page) -> str:
         """Return how many entries of the page repeat a URL."""
-        stored = storage.read(page, page.checksum)
-        count = None if stored is None else repeated(stored.segment.text())
+        stored = storage.read_bytes(page, page.checksum)
+        count = None if stored is None else count_repeated(stored.segment.text())
         return display.number(count)
 
     @admin.display(description=_("up to, without it"))

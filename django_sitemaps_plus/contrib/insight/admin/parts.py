@@ -13,7 +13,7 @@ from django_sitemaps_plus.health.status import Sums
 from . import display
 
 
-class Alert(NamedTuple):
+class ShownAlert(NamedTuple):
     """Something that somebody should do, and where."""
 
     text: str

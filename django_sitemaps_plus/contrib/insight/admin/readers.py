@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.contrib.insight.crawlers import NAMES
+from django_sitemaps_plus.contrib.insight.crawlers import CRAWLER_NAMES
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.contrib.insight.readers import reads
 
@@ -29,7 +29,7 @@ class CrawlerFilter(base.FieldFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the crawlers that have read something."""
         known = set(reads().order_by().values_list("crawler", flat=True).distinct())
-        found = [(name, name) for name in NAMES if name in known]
+        found = [(name, name) for name in CRAWLER_NAMES if name in known]
         return [*found, (_OTHERS, _("other clients"))] if "" in known else found
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:

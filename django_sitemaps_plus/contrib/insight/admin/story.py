@@ -24,8 +24,8 @@ from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes.queries import changes, location_digest, url_changes
 from django_sitemaps_plus.changes.url_changes import KEEP
 from django_sitemaps_plus.contrib.insight.lookup import (
-    Place,
-    Places,
+    FoundPlaces,
+    RowPlace,
     listed_among,
     places,
 )
@@ -40,8 +40,8 @@ from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import display
-from .base import AdminPage, may_view, said
-from .entered import alike, location_of
+from .base import ShownPage, may_view, said
+from .entered import alike, stored_location
 
 #: Events, submissions and readers that are shown, the newest first.
 _SHOWN = 20
@@ -112,7 +112,7 @@ class _Teller:
 
     def story(self, entered: str) -> Story:
         """Return the story; raises ``LocationError`` for what is no URL of the site."""
-        location = location_of(entered, self.site)
+        location = stored_location(entered, self.site)
         url = self.site.url(location)
         story = Story(display.link(location, display.decoded(url)))
         events = self._events(location)
@@ -127,7 +127,7 @@ class _Teller:
         if may_view(self.request, Submission):
             story.submissions = list(map(_submission, sent))
         sections = _added({place.section for place in _listed(found)}, events)
-        page = AdminPage(self.request)
+        page = ShownPage(self.request)
         story.parts = [said(one) for one in hooks.stories(page, url, sections)]
         if may_view(self.request, Read):
             story.readers = list(_readers(found))
@@ -149,7 +149,7 @@ class _Teller:
         ]
 
     def _reasons(
-        self, location: str, found: Places, events: list[UrlChange]
+        self, location: str, found: FoundPlaces, events: list[UrlChange]
     ) -> Iterator[str]:
         """Yield why the URL is not listed, as far as that can be found out."""
         for one in () if _listed(found) else unlisted(location, self.site):
@@ -167,7 +167,7 @@ class _Teller:
                 yield text % place.page.error
 
     def _listed(
-        self, found: Places, events: list[UrlChange], reasons: list[str]
+        self, found: FoundPlaces, events: list[UrlChange], reasons: list[str]
     ) -> Iterator[Fact]:
         listed = _listed(found)
         pages = [self._page(place.page) for place in listed if place.page]
@@ -190,7 +190,7 @@ class _Teller:
             display.when(page.changed_at),
         )
 
-    def _not_listed(self, found: Places) -> str:
+    def _not_listed(self, found: FoundPlaces) -> str:
         if any(place.page for place in found.found):
             return gettext(
                 "not yet: it qualifies, and its page will be built when it "
@@ -206,7 +206,7 @@ class _Teller:
             }
         return gettext("no page")
 
-    def _rows(self, found: Places) -> Iterator[Fact]:
+    def _rows(self, found: FoundPlaces) -> Iterator[Fact]:
         rows = [place.row for place in found.found if place.row is not None]
         if rows:
             yield Fact(_("Its row"), list(map(self._row, rows)))
@@ -240,7 +240,7 @@ class _Teller:
             return ""
 
 
-def _listed(found: Places) -> list[Place]:
+def _listed(found: FoundPlaces) -> list[RowPlace]:
     return [place for place in found.found if place.is_listed]
 
 
@@ -296,7 +296,7 @@ def _submission(row: Any) -> dict[str, Any]:
     }
 
 
-def _readers(found: Places) -> Iterator[dict[str, Any]]:
+def _readers(found: FoundPlaces) -> Iterator[dict[str, Any]]:
     """Yield who has read the pages on which the URL is listed."""
     numbers = {
         f"sitemap-{place.page}.xml"

@@ -21,7 +21,7 @@ from django_sitemaps_plus.contrib.insight.retrying import with_pause
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.delivery.queries import (
-    counted,
+    number_of_submissions,
     of_engine,
     states,
     submissions,
@@ -188,7 +188,9 @@ class EngineStateAdmin(base.ReadOnly):
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the states with the number of what waits, and of what failed."""
         failed = of_engine().filter(state=Submission.State.FAILED)
-        return with_waiting(states(), LATE).annotate(failed_n=counted(failed))
+        return with_waiting(states(), LATE).annotate(
+            failed_n=number_of_submissions(failed)
+        )
 
     def run_check(self, request: HttpRequest) -> HttpResponse:
         """Check site and engines where somebody asks for it, by a POST."""

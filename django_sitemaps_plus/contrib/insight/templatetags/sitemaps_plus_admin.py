@@ -21,11 +21,11 @@ register = template.Library()
 def sitemaps_overview(context: Any) -> SafeString:
     """Show the site that the request chooses, or that it is for."""
     # Django imports the tags of all apps, also where the admin is not installed.
-    from django_sitemaps_plus.contrib.insight.admin.base import site_of
+    from django_sitemaps_plus.contrib.insight.admin.base import chosen_site
     from django_sitemaps_plus.contrib.insight.admin.overview import overview
 
     request: HttpRequest = context["request"]
-    site = site_of(request)
+    site = chosen_site(request)
     with working_for(site):
         address = Site.current().address_for(request)
         found = {

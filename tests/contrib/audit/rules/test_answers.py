@@ -13,8 +13,13 @@ import pytest
 from django_sitemaps_plus.contrib.audit.asking import Asking, Pace
 from django_sitemaps_plus.contrib.audit.entries import Entry
 from django_sitemaps_plus.contrib.audit.findings import Findings
-from django_sitemaps_plus.contrib.audit.listed import Document
-from django_sitemaps_plus.contrib.audit.rules import Answer, Answered, Visit, look
+from django_sitemaps_plus.contrib.audit.listed import ListedDocument
+from django_sitemaps_plus.contrib.audit.rules import (
+    Answered,
+    FetchedAnswer,
+    Visit,
+    look,
+)
 from django_sitemaps_plus.contrib.audit.rules.answers import (
     percentiles,
     problems_of_image,
@@ -27,7 +32,9 @@ WORDS = "word " * 200
 NOW = dt.datetime(2026, 6, 15, 12, tzinfo=dt.UTC)
 
 
-def problems_of(url: str, answer: Answer, now: dt.datetime) -> list[tuple[str, str]]:
+def problems_of(
+    url: str, answer: FetchedAnswer, now: dt.datetime
+) -> list[tuple[str, str]]:
     """Return the kinds and texts of what is said of the only answer."""
     visit = Visit(now)
     found = [*look(Answered(visit, url, answer)), *look(visit)]
@@ -39,7 +46,7 @@ def problems(
 ) -> list[tuple[str, str]]:
     """Return what is said of an answer."""
     known = {name.replace("_", "-"): value for name, value in headers.items()}
-    return problems_of(URL, Answer(status, known, body.encode()), NOW)
+    return problems_of(URL, FetchedAnswer(status, known, body.encode()), NOW)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +299,7 @@ def test_two_words_alone_are_an_error_where_there_is_little_else(
     ],
 )
 def test_what_has_the_name_of_an_error_is_none(path: str, page: str) -> None:
-    answer = Answer(200, {}, f"{page}Open from 8 pm.".encode())
+    answer = FetchedAnswer(200, {}, f"{page}Open from 8 pm.".encode())
     assert problems_of(f"{SITE}{path}", answer, NOW) == []
 
 
@@ -353,7 +360,7 @@ def test_a_title_that_no_template_filled_in_is_named(title: str, is_raw: bool) -
 
 def test_an_error_page_that_is_listed_is_no_name() -> None:
     page = b"<title>404</title><h1>404</h1>Go home."
-    found = problems_of(f"{SITE}/404/", Answer(200, {}, page), NOW)
+    found = problems_of(f"{SITE}/404/", FetchedAnswer(200, {}, page), NOW)
     assert [kind for kind, _ in found] == [kinds.SOFT_404]
 
 
@@ -373,7 +380,7 @@ def test_a_body_without_words_is_empty_unless_it_shows_something_else() -> None:
         assert problems(page.format(content)) == []
     hidden = page.format("<input type=hidden name=csrf>")
     assert [kind for kind, _ in problems(hidden)] == [kinds.EMPTY]
-    long = Answer(200, {}, b"<html><style>", size=2_000_001)
+    long = FetchedAnswer(200, {}, b"<html><style>", size=2_000_001)
     assert [kind for kind, _ in problems_of(URL, long, NOW)] == [kinds.TOO_LONG]
 
 
@@ -400,13 +407,13 @@ def test_a_login_box_that_most_pages_have_is_no_login_page() -> None:
         pages |= {f"/other/{n}/": f"<title>{n}</title>{WORDS}" for n in range(others)}
         findings = Findings([])
 
-        def fetch(url: str) -> Answer:
-            return Answer(200, {}, pages[url.removeprefix(SITE)].encode())
+        def fetch(url: str) -> FetchedAnswer:
+            return FetchedAnswer(200, {}, pages[url.removeprefix(SITE)].encode())
 
         asking = Asking(
             findings, fetch, Visit(NOW), Pace(None), False, lambda done, of: None
         )
-        document = Document("article", "article-1", bytes)
+        document = ListedDocument("article", "article-1", bytes)
         entries = [(document, Entry(f"{SITE}{path}")) for path in pages]
         asking.ask(entries, len(entries))
         return Counter(
@@ -421,7 +428,7 @@ def test_a_login_box_that_most_pages_have_is_no_login_page() -> None:
 
 def test_slow_and_large_pages_are_named() -> None:
     def kinds_of(**fields: Any) -> list[str]:
-        answer = Answer(200, {}, f"<html>{WORDS}".encode(), **fields)
+        answer = FetchedAnswer(200, {}, f"<html>{WORDS}".encode(), **fields)
         return [kind for kind, _ in problems_of(URL, answer, NOW)]
 
     assert kinds_of(seconds=3.0, size=2_000_000) == []
@@ -430,7 +437,7 @@ def test_slow_and_large_pages_are_named() -> None:
 
 def test_an_image_answers_with_an_image() -> None:
     def texts(status: int, kind: str) -> list[str]:
-        answer = Answer(status, {"content-type": kind})
+        answer = FetchedAnswer(status, {"content-type": kind})
         return [one.text for one in problems_of_image("/i.png", answer)]
 
     assert texts(200, "image/png") == []
@@ -440,7 +447,9 @@ def test_an_image_answers_with_an_image() -> None:
 
 
 def test_a_page_that_is_cut_off_is_not_judged_by_its_beginning() -> None:
-    answer = Answer(200, {}, b"<html><body>", flaw="It did not finish its answer.")
+    answer = FetchedAnswer(
+        200, {}, b"<html><body>", flaw="It did not finish its answer."
+    )
     text = "ends too early: It did not finish its answer"
     assert problems_of(URL, answer, NOW) == [(kinds.CUT_OFF, text)]
 
@@ -482,7 +491,7 @@ NOINDEX = '<meta name="robots" content="noindex">'
 def test_noindex_is_read_however_the_page_is_sent(
     body: bytes, headers: dict[str, str]
 ) -> None:
-    found = problems_of(URL, Answer(200, headers, body, len(body)), NOW)
+    found = problems_of(URL, FetchedAnswer(200, headers, body, len(body)), NOW)
     assert found == [(kinds.NOINDEX, "noindex in its meta element")]
 
 
@@ -501,7 +510,7 @@ def test_what_is_no_web_page_is_judged_by_its_headers_only() -> None:
 
 
 def test_no_answer_is_a_finding_with_its_reason() -> None:
-    answer = Answer(0, failure="www.example.com did not answer within 30 s.")
+    answer = FetchedAnswer(0, failure="www.example.com did not answer within 30 s.")
     text = "www.example.com did not answer within 30 s"
     assert problems_of(URL, answer, NOW) == [(kinds.UNREACHABLE, text)]
 
@@ -510,7 +519,7 @@ def test_no_answer_is_a_finding_with_its_reason() -> None:
     ("status", "text"), [(400, "ALLOWED_HOSTS"), (502, "does not run"), (404, "")]
 )
 def test_a_status_that_is_the_site_s_says_where_to_look(status: int, text: str) -> None:
-    ((kind, said),) = problems_of(URL, Answer(status, seconds=0.1), NOW)
+    ((kind, said),) = problems_of(URL, FetchedAnswer(status, seconds=0.1), NOW)
     assert kind == kinds.FAILS
     assert said.startswith(f"answers {status}")
     assert text in said
@@ -523,7 +532,7 @@ def test_a_400_of_the_web_server_is_not_told_as_django_s() -> None:
         b"</head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>"
     )
     text = "answers 400: No required SSL certificate was sent, says the web server"
-    assert problems_of(URL, Answer(400, body=page), NOW) == [(kinds.FAILS, text)]
+    assert problems_of(URL, FetchedAnswer(400, body=page), NOW) == [(kinds.FAILS, text)]
 
 
 def test_percentiles_are_of_the_answers() -> None:

@@ -6,8 +6,12 @@ import datetime as dt
 
 import pytest
 
-from django_sitemaps_plus.contrib.audit.rules import Listed, Section
-from django_sitemaps_plus.contrib.audit.rules.lastmods import ENOUGH, Lastmods, lastmods
+from django_sitemaps_plus.contrib.audit.rules import AuditedSection, Listed
+from django_sitemaps_plus.contrib.audit.rules.lastmods import (
+    ENOUGH_LASTMODS,
+    Lastmods,
+    lastmods,
+)
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from tests.contrib.audit import kinds
@@ -16,8 +20,8 @@ SITE = SiteAddress(origin=Origin("https", "www.example.com"))
 NOON = dt.datetime(2026, 3, 10, 12, tzinfo=dt.UTC)
 
 
-def section(now: dt.datetime = NOON, per_item: int = 1) -> Section:
-    return Section("a", SITE, now, per_item=per_item)
+def section(now: dt.datetime = NOON, per_item: int = 1) -> AuditedSection:
+    return AuditedSection("a", SITE, now, per_item=per_item)
 
 
 def kind_of(value: str, now: dt.datetime = NOON) -> str | None:
@@ -104,7 +108,7 @@ def test_a_page_is_suspect_where_most_of_many_lastmods_are_when_it_was_built(
     ],
 )
 def test_two_seconds_are_just_then(value: str, is_just: bool) -> None:
-    assert bool(suspected(*[value] * ENOUGH)) is is_just
+    assert bool(suspected(*[value] * ENOUGH_LASTMODS)) is is_just
 
 
 @pytest.mark.parametrize(
@@ -117,7 +121,7 @@ def test_two_seconds_are_just_then(value: str, is_just: bool) -> None:
 def test_it_may_be_another_day_in_the_zone_of_the_lastmods(
     built: str, value: str
 ) -> None:
-    assert suspected(*[value] * ENOUGH, built=dt.datetime.fromisoformat(built))
+    assert suspected(*[value] * ENOUGH_LASTMODS, built=dt.datetime.fromisoformat(built))
 
 
 # Lastmods that are all equal

@@ -22,7 +22,7 @@ from django_sitemaps_plus.contrib.audit.management.auditing import Result
 from django_sitemaps_plus.contrib.audit.management.comparing import (
     Sides,
     sentences,
-    site_of,
+    site_of_former,
 )
 from django_sitemaps_plus.contrib.audit.management.progress import progress
 from django_sitemaps_plus.contrib.audit.management.suggesting import (
@@ -106,7 +106,7 @@ class Command(SitemapsCommand):
         """Return the site of a former sitemap: its URLs are of one host."""
         if len(sites) == 1 or not options["compare"]:
             return sites
-        names = {site_of(former) for former in options["compare"]}
+        names = {site_of_former(former) for former in options["compare"]}
         return [site for site in sites if site.name in names]
 
     def run(
@@ -125,12 +125,12 @@ class Command(SitemapsCommand):
             return self._save(compare, sections, Path(save))
         if compare is not None:
             return self._compare(compare, sections, as_json=format == "json")
-        names = utils.sections(sections) or list(registry.sources())
+        names = utils.named_sections(sections) or list(registry.sources())
         if suggest:
             failed = self._suggest(names, as_json=format == "json")
             return _in_error(failed)
         if options["left_out"]:
-            return leaving_out.report(self, names, as_json=format == "json")
+            return leaving_out.report_left_out(self, names, as_json=format == "json")
         return self._report(names, format, options)
 
     # How they stand
@@ -143,7 +143,7 @@ class Command(SitemapsCommand):
             if not message.is_silenced()
         ]
         has_ledger = tables_exist(ledger())
-        states = section_states.states(names, has_ledger=has_ledger)
+        states = section_states.section_states(names, has_ledger=has_ledger)
         result = crawled = None
         stopped = ""
         if names and has_ledger:
@@ -192,7 +192,7 @@ class Command(SitemapsCommand):
         for state in states:
             self._print_state(state)
         for result in results:
-            text = "\n".join(auditing.table(result))
+            text = "\n".join(auditing.audit_table(result))
             self.say(text, is_error=bool(result.audit.errors))
         if not states:
             self.say(_NOTHING)

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from django_sitemaps_plus.contrib.edge.conf import own_settings
 from django_sitemaps_plus.contrib.edge.publish import publish
-from django_sitemaps_plus.contrib.edge.published import LEASE
+from django_sitemaps_plus.contrib.edge.published import PUBLISHED_FOR
 from django_sitemaps_plus.management.utils import (
     MISUSED,
     SitemapsCommand,
@@ -39,7 +39,7 @@ class Command(SitemapsCommand):
                 returncode=MISUSED,
             )
         site, puts, deleted = site_address(), 0, 0
-        end = time.monotonic() + 2 * LEASE
+        end = time.monotonic() + 2 * PUBLISHED_FOR
         while time.monotonic() < end:
             done = publish(site, at_once=True)
             if done is None:

@@ -44,22 +44,24 @@ class Command(SitemapsCommand):
         problem = "" if options["stored"] else self._inspect(force=options["force"])
         if options["format"] == "csv":
             writer = csv.writer(self.stdout)
-            writer.writerow(shares.COLUMNS)
+            writer.writerow(shares.SHARE_COLUMNS)
             for row in shares.lately().order_by("section", "url").iterator():
-                writer.writerow(cell(value(row)) for value in shares.COLUMNS.values())
+                writer.writerow(
+                    cell(value(row)) for value in shares.SHARE_COLUMNS.values()
+                )
         else:
             self._print()
         return problem
 
     def _inspect(self, *, force: bool) -> str:
-        if wrong := coverage.refusal(force=force):
+        if wrong := coverage.inspection_refusal(force=force):
             raise CommandError(f"{wrong.text} {wrong.fix}", returncode=MISUSED)
         # Somebody may have corrected what kept Google from answering.
         coverage.quotas().exclude(problem="").update(closed_until=0)
         done = coverage.inspect(lambda: False, most=inspections())
-        row = coverage.state()
+        row = coverage.quota_state()
         if row.problem:
-            return f"{row.problem} {coverage.LOOK}"
+            return f"{row.problem} {coverage.LOOKS_AGAIN}"
         if done is None and row.claimed_by:
             return "Another process inspects URLs. Run the command again in a while."
         self.say(f"{counted(done or 0, 'URL')} inspected; today {row.used}.")
