@@ -90,6 +90,12 @@ class ManyPagesSitemap(BookSitemap):
     limit = 1_000
 
 
+class SmallPagesSitemap(BookSitemap):
+    """Pages on which what does not depend on the entries is most of the work."""
+
+    limit = 500
+
+
 class TrackSitemap(RowPath):
     """Up to ten million rows."""
 
@@ -188,6 +194,7 @@ known: dict[str, type[Sitemap]] = {
     "track": TrackSitemap,
     "full-track": FullTrackSitemap,
     "listed": ListedTrackSitemap,
+    "small": SmallPagesSitemap,
     "article": ArticleSitemap,
     "poster": PosterSitemap,
     "postcard": PostcardSitemap,
