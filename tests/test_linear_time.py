@@ -156,7 +156,7 @@ MEASURED = "answers dates elements http own_files locations robots"
 OWN = (
     "addresses classes conf digest events extensions indexnow keys listing "
     "literal_paths markup media page_lastmods ping registration registry requests "
-    "retired routes sections site storage url_patterns values writers"
+    "retired routes sections site spreadsheets storage url_patterns values writers"
 )
 
 

@@ -38,6 +38,6 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
     #: What reads others is measured here; the rest reads what is the project's own.
-    measured, own = "crawlers entered", "display export pages"
+    measured, own = "crawlers entered", "display pages"
     found = readers_in(Path(contrib.__path__[0], "insight"))
     assert found == {*measured.split(), *own.split()}
