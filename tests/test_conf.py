@@ -198,6 +198,10 @@ def test_a_value_that_cannot_work_is_refused(
             " cannot be written: allow '/a\\nDisallow: /': not one line of text",
         ),
         (
+            {"disallow": "/" + "a" * 600_000},
+            " cannot be written: robots.txt: 600051 bytes, over 512000",
+        ),
+        (
             {"crawl_delay": "soon"},
             " cannot be written: crawl_delay 'soon': not a number",
         ),

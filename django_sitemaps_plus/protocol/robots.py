@@ -61,27 +61,23 @@ class Group:
     usage: tuple[tuple[str, Permissions], ...] = ()
 
 
-def robots_txt(
-    groups: Iterable[Group], sitemaps: Sequence[str], licenses: Sequence[str] = ()
-) -> str:
-    """Write a robots.txt, in the order given; sitemaps and licenses are absolute URLs.
+def rules_txt(groups: Iterable[Group], licenses: Sequence[str] = ()) -> str:
+    """Write a robots.txt that names no sitemap; licenses are absolute URLs.
 
     Raises:
         EntryError: A name, a path, a delay or a URL that may not stand there.
         PageFull: More than the 500 KiB that crawlers must read.
     """
-    return with_sitemaps(rules_txt(groups, licenses), sitemaps)
-
-
-def rules_txt(groups: Iterable[Group], licenses: Sequence[str] = ()) -> str:
-    """Write a robots.txt that names no sitemap; raises as ``robots_txt``."""
     # Licenses are of no group, so that every crawler reads them.
     blocks = [_urls("License", licenses), *("".join(_lines(one)) for one in groups)]
-    return "\n".join(filter(None, blocks))
+    return with_sitemaps("\n".join(filter(None, blocks)), [])
 
 
 def with_sitemaps(rules: str, sitemaps: Sequence[str]) -> str:
-    """Return a robots.txt that names sitemaps, too; raises as ``robots_txt``."""
+    """Return a robots.txt that names sitemaps, too, by absolute URLs.
+
+    Raises as ``rules_txt``.
+    """
     text = "\n".join(filter(None, [rules, _urls("Sitemap", sitemaps)]))
     if len(text) > MAX_ROBOTS_BYTES:  # all ASCII
         raise PageFull(f"robots.txt: {len(text)} bytes, over {MAX_ROBOTS_BYTES}")

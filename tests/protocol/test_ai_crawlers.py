@@ -9,7 +9,7 @@ from urllib.robotparser import RobotFileParser
 import pytest
 
 from django_sitemaps_plus.protocol.ai_crawlers import PRESETS
-from django_sitemaps_plus.protocol.robots import Group, robots_txt
+from django_sitemaps_plus.protocol.robots import Group, rules_txt
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "robots.md"
 
@@ -18,7 +18,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs" / "robots.md"
 def test_a_preset_keeps_its_crawlers_out_and_no_others(preset: str) -> None:
     names = tuple(crawler.name for crawler in PRESETS[preset])
     parser = RobotFileParser()
-    parser.parse(robots_txt([Group(names, disallow=("/",))], []).splitlines())
+    parser.parse(rules_txt([Group(names, disallow=("/",))]).splitlines())
     kept_out = {
         crawler.name
         for crawlers in PRESETS.values()

@@ -18,10 +18,16 @@ from django_sitemaps_plus.protocol.robots import (
     Group,
     closed,
     not_repeated,
-    robots_txt,
+    rules_txt,
+    with_sitemaps,
 )
 from django_sitemaps_plus.protocol.robots import read as read_groups
 from tests.protocol.strategies import any_text, anything
+
+
+def robots_txt(groups: Any, sitemaps: Any, licenses: Any = ()) -> str:
+    """Return a whole file."""
+    return with_sitemaps(rules_txt(groups, licenses), sitemaps)
 
 
 def read(text: str) -> RobotFileParser:
