@@ -3,6 +3,7 @@ from __future__ import annotations
 import fcntl
 import math
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -32,10 +33,16 @@ REDIS = os.environ.get("SITEMAPS_PLUS_REDIS", "")
 
 
 def pytest_configure() -> None:
-    """Empty databases after each test that commits in another way than Django's."""
+    """
+    Empty databases after each test that commits in another way than Django's.
+
+    And let what tests start be interrupted: a script's background ignores SIGINT.
+    """
     from tests.support.cleaning import clean_quickly
 
     clean_quickly()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(
