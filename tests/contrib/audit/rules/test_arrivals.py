@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from django_sitemaps_plus.contrib.audit.asking import Answer
 from django_sitemaps_plus.contrib.audit.entries import Entry
+from django_sitemaps_plus.contrib.audit.rules import FetchedAnswer
 from django_sitemaps_plus.contrib.audit.rules.arrivals import copied_at
 
 #: 2026-01-02T00:00:00Z
@@ -31,10 +31,10 @@ def test_a_copy_is_as_new_as_what_it_says(
     lastmods: list[str], headers: dict[str, str], at: float
 ) -> None:
     entries = [Entry("https://www.example.com/", lastmod) for lastmod in lastmods]
-    assert copied_at(Answer(200, headers=headers), entries) == at
+    assert copied_at(FetchedAnswer(200, headers=headers), entries) == at
 
 
 def test_a_copy_is_as_old_as_a_cache_says() -> None:
-    at = copied_at(Answer(200, headers={"age": "90000"}), [])
+    at = copied_at(FetchedAnswer(200, headers={"age": "90000"}), [])
     assert at == pytest.approx(time.time() - 90_000, abs=5)
-    assert copied_at(Answer(200, headers={"age": "old"}), []) == 0.0
+    assert copied_at(FetchedAnswer(200, headers={"age": "old"}), []) == 0.0
