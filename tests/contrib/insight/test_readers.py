@@ -215,7 +215,7 @@ def test_servers_store_what_they_counted_also_when_they_end(
     serve: Any,  # noqa: F811 (the fixture)
 ) -> None:
     command = f"{GUNICORN} --workers 2 --threads 4".split()
-    server = serve(command, {"contrib.insight.readers.EVERY": 0.5})
+    server = serve(command, {"contrib.insight.readers.STORED_EVERY": 0.5})
     asked = [
         (f"/sitemap-news-{n % 5 + 1}.xml", (GOOGLE, BING)[n % 2]) for n in range(60)
     ]
