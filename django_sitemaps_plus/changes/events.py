@@ -263,9 +263,10 @@ class Comparison:
     def _known(self, item: bytes, reported: Reported | None) -> Known:
         # Events of this page about URLs that it does not list belong to another piece.
         own = {self.page.events_at} if item in (self.former or {}) else set()
-        if reported is None:
-            return Known(self.page.read_at, frozenset(own))
-        return Known(min(self.page.read_at, reported.at), reported.events | own)
+        since, page = self.page.read_at, self.page
+        if reported is not None:
+            since, own = min(since, reported.at), own | reported.events
+        return Known(since, frozenset(own), page.number, page.events_at)
 
     def _event(
         self,

@@ -230,6 +230,10 @@ class Known:
 
     since: float
     own: frozenset[float]
+    #: Its number, and when its events were: it knew what was told of its rows by then,
+    #: though that be after it was read.
+    page: int | None = None
+    events_at: float = 0.0
 
 
 def reported_by_others(section: str, locations: Mapping[str, Known]) -> set[str]:
@@ -252,9 +256,10 @@ def told_since(
         since = min(locations[name].since for name in some.values())
         rows = url_changes() if events is None else events
         rows = rows.filter(digest__in=list(some), at__gt=since)
-        for digest, at in rows.order_by().values_list("digest", "at"):
+        for digest, at, page in rows.order_by().values_list("digest", "at", "page"):
             known = locations[some[digest]]
-            if at > known.since and at not in known.own:
+            is_own = page is not None and page == known.page and at <= known.events_at
+            if at > known.since and at not in known.own and not is_own:
                 found.add(some[digest])
     return found
 

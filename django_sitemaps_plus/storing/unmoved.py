@@ -63,7 +63,7 @@ def stored_of(page: Page, stored: StoredBytes, wanted: Mapping[str, str]) -> Sto
     texts = {written(location, stored.start): location for location in wanted}
     listing = entries_of(stored.segment.text(), texts.keys())
     return Stored(
-        Known(page.read_at, frozenset({page.events_at})),
+        Known(page.read_at, frozenset({page.events_at}), page.number, page.events_at),
         {
             texts[item]: fingerprint(rest, stored.start)
             for item, rest in listing.items()
