@@ -288,6 +288,30 @@ def test_what_is_reported_as_added_while_its_page_is_built_is_added_once(
     assert crawl() == [("added", "new")]
 
 
+def test_what_is_reported_between_the_page_and_its_changes_is_the_page_s(
+    news: list[Article], client: Client
+) -> None:
+    """The build takes it: no later one may think that somebody else lists the URL."""
+    rename(news[0], "new")
+    others: list[Any] = [report_now]
+    found: list[Any] = []
+
+    def meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+        reads = sql.startswith("SELECT") and 'FROM "sitemaps_plus_change"' in sql
+        if others and (reads or "FROM `sitemaps_plus_change`" in sql):
+            # A moment after the page was read, by whichever clock.
+            time.sleep(0.01)
+            found.extend(others.pop()())
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(meanwhile):
+        client.get("/sitemap-news-1.xml")
+    assert found == [("changed", "new")]
+    assert ("removed", "s0") in told()
+    rename(news[0], "newer")
+    assert ("removed", "new") in crawl()
+
+
 # Reports
 
 
