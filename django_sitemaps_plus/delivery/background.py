@@ -31,8 +31,8 @@ from . import guards, outbox
 from .announcing import announce
 from .dispatcher import deliver
 from .results import DeliveryOptions, Report
-from .thread import LOOK
 from .upkeep import tend
+from .workers import LOOK
 
 #: Seconds for which receivers, and engines, are notified before anybody looks for
 #: changes again.

@@ -34,14 +34,13 @@ from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 from . import workers
+from .workers import LOOK
 
 if TYPE_CHECKING:
     from django_sitemaps_plus.building.refresh import Leisure
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Seconds between two looks for work that other processes have left.
-LOOK = 60.0
 #: Seconds for which the thread waits for more work before it ends.
 IDLE = 10.0
 #: The least seconds between two looks for what is due.

@@ -14,6 +14,9 @@ WORKERS = {
     "tasks": "django_sitemaps_plus.django_tasks",
 }
 
+#: Seconds between two looks for work that other processes have left.
+LOOK = 60.0
+
 
 def function(how: str, name: str = "enqueue") -> Any:
     """Return a function that enqueues work; raises whatever importing it raises."""
