@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import timedelta
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ from django.contrib.sites.models import Site
 from django.core.management import call_command
 from django.test import TestCase
 from django.urls import reverse
+from django.utils import timezone
 
 from django_sitemaps_plus.contrib.djangocms import PageSitemap
 from django_sitemaps_plus.models import Change
@@ -44,6 +46,9 @@ class SectionTests(TestCase):
         cls.news = cls.add("news", "en")
         cls.add("members", "en", login_required=True)
         cls.add("elsewhere", "en", redirect="/en/news/")
+        # Whoever saves one again does so in another second.
+        yesterday = timezone.now() - timedelta(days=1)
+        PageContent._base_manager.update(changed_date=yesterday)
 
     @classmethod
     def add(cls, title: str, *languages: str, parent: Any = None, **more: Any) -> Any:
