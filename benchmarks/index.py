@@ -119,7 +119,7 @@ def waiting(report: bench.Report, rows: int, rounds: int) -> None:
 
 
 def save(rows: int) -> None:
-    """Save objects all over the table."""
+    """Change objects all over the table."""
     from django.db import transaction
 
     from .shop.models import Book
@@ -127,6 +127,7 @@ def save(rows: int) -> None:
     keys = range(1, rows + 1, rows // CHANGES)[:CHANGES]
     with transaction.atomic():
         for book in Book.objects.in_bulk(list(keys)).values():
+            book.updated += dt.timedelta(seconds=1)
             book.save()
 
 
