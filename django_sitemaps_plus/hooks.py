@@ -136,14 +136,7 @@ def _plain(
     name: str, *args: Any, read: Callable[[Any], Any] = _as_it_is, **kwargs: Any
 ) -> Iterator[Any]:
     """Do as ``_attempts`` for hooks that ask no database."""
-    for app, function in _functions(name):
-        try:
-            result = read(function(*args, **kwargs))
-        except Exception:
-            # Another app's code may raise whatever it likes.
-            logger.exception(_FAILED, name, app)
-        else:
-            yield result
+    return _logged(name, lambda function: read(function(*args, **kwargs)))
 
 
 def _attempts(
@@ -154,9 +147,13 @@ def _attempts(
 
     ``read`` makes of it what is asked for, and raises for anything else.
     """
+    return _logged(name, lambda function: _call(function, read, args, kwargs))
+
+
+def _logged(name: str, call: Callable[[Callable[..., Any]], Any]) -> Iterator[Any]:
     for app, function in _functions(name):
         try:
-            result = _call(function, read, args, kwargs)
+            result = call(function)
         except Exception:
             # Another app's code may raise whatever it likes.
             logger.exception(_FAILED, name, app)
