@@ -261,12 +261,14 @@ class Comparison:
         return not self.bad <= self.former_bad
 
     def _known(self, item: bytes, reported: Reported | None) -> Known:
-        # Events of this page about URLs that it does not list belong to another piece.
-        own = {self.page.events_at} if item in (self.former or {}) else set()
-        since, page = self.page.read_at, self.page
+        page = self.page
+        since, own = page.read_at, frozenset[float]()
         if reported is not None:
-            since, own = min(since, reported.at), own | reported.events
-        return Known(since, frozenset(own), page.number, page.events_at)
+            since, own = min(since, reported.at), reported.events
+        if item not in (self.former or {}):
+            # Events of this page about it belong to another piece.
+            return Known(since, own)
+        return Known(since, own | {page.events_at}, page.number, page.events_at)
 
     def _event(
         self,
