@@ -11,7 +11,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -76,11 +76,21 @@ class Stopwatch:
         self.started_at = database_time(using)
 
     @classmethod
-    def of_answer(cls, asked: float, answer: float) -> Stopwatch:
-        """Return that of a statement, by the monotonic time at which it was sent."""
+    def of_rows(
+        cls, using: str, read: Callable[[], list[Sequence[Any]]]
+    ) -> tuple[list[Sequence[Any]], Stopwatch]:
+        """
+        Read rows that end with ``DatabaseTime``; return them, and the clock since then.
+
+        Without rows it is this host's clock.
+        """
         watch = cls.__new__(cls)
-        watch._started, watch.started_at = asked, answer
-        return watch
+        watch._started, watch.started_at = time.monotonic(), time.time()
+        rows = read()
+        # SQLite lies on this host, and its own clock counts in milliseconds.
+        if rows and connections[using].vendor != "sqlite":
+            watch.started_at = float(rows[0][-1])
+        return rows, watch
 
     def now(self) -> float:
         """Return what time it is at the database, or a little later."""

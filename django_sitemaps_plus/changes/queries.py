@@ -38,18 +38,18 @@ def waiting_changes(section: str, page: int, *, unassigned: bool, most: int) -> 
     using = ledger()
     values = {"site": Site.current().key, "section": section, "page": page}
     rows = _OF_PAGE.rows(using, unassigned, most, **values)
-    return [Change.from_db(using, EVENT_COLUMNS, row) for row in rows]
+    return [Change.from_db(using, CHANGE_COLUMNS, row) for row in rows]
 
 
 #: Of the table of changes.
-EVENT_COLUMNS = [field.attname for field in Change._meta.concrete_fields]
+CHANGE_COLUMNS = [field.attname for field in Change._meta.concrete_fields]
 
 
 def _of_page_query(unassigned: bool, most: int) -> Any:
     own = Q(page=Slot("page"))
     own = own | Q(page=None) if unassigned else own
     rows = Change.objects.filter(own, site=Slot("site"), section=Slot("section"))
-    return select(rows.order_by("pk").values_list(*EVENT_COLUMNS)[:most])
+    return select(rows.order_by("pk").values_list(*CHANGE_COLUMNS)[:most])
 
 
 _OF_PAGE = Prepared(_of_page_query)

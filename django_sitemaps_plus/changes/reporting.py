@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import F, FloatField, Value
 from django.db.models.functions import Coalesce, Greatest, NullIf
 
@@ -56,7 +56,7 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_cont
 from .assignment import Bounds, assign_to_pages
 from .events import Reported, Taken, reported_entries, reported_text
 from .models import Change, UrlChange
-from .queries import EVENT_COLUMNS, changes, deleting
+from .queries import CHANGE_COLUMNS, changes, deleting
 from .url_changes import (
     FEW_ROWS,
     Event,
@@ -238,14 +238,11 @@ def _prepare(
 
 def _waiting(section: Section) -> tuple[list[Change], Stopwatch]:
     """Return changes that were not reported yet, and the time when they were read."""
-    using, asked, now = ledger(), time.monotonic(), time.time()
+    using = ledger()
     values = {"site": section.site, "section": section.name}
-    rows = _WAITING.rows(using, **values)
-    is_here = connections[using].vendor == "sqlite"
     # Asked again where there is nothing, which costs nobody anything.
-    at = now if is_here or not rows else float(rows[0][-1])
-    found = [Change.from_db(using, EVENT_COLUMNS, row[:-1]) for row in rows]
-    return found, Stopwatch.of_answer(asked, at)
+    rows, clock = Stopwatch.of_rows(using, lambda: _WAITING.rows(using, **values))
+    return [Change.from_db(using, CHANGE_COLUMNS, row[:-1]) for row in rows], clock
 
 
 def _waiting_query() -> Any:
@@ -254,7 +251,7 @@ def _waiting_query() -> Any:
     )
     rows = rows.filter(reported_at=None, upto=None, related="").exclude(key="")
     dated = rows.order_by("pk").annotate(clock=DatabaseTime())
-    return select(dated.values_list(*EVENT_COLUMNS, "clock")[:CHANGES_AT_ONCE])
+    return select(dated.values_list(*CHANGE_COLUMNS, "clock")[:CHANGES_AT_ONCE])
 
 
 _WAITING = Prepared(_waiting_query)

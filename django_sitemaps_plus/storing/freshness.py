@@ -151,8 +151,10 @@ def read_page(**wanted: Any) -> Page | None:
 
     It has a ``watch``: what time it was at the database when it was read.
     """
-    using, asked, now = ledger(), time.monotonic(), time.time()
-    found = _READ.rows(using, *wanted, site=Site.current().key, **wanted)
+    using, site = ledger(), Site.current().key
+    found, watch = Stopwatch.of_rows(
+        using, lambda: _READ.rows(using, *wanted, site=site, **wanted)
+    )
     if not found:
         return None
     values = iter(found[0])
@@ -161,10 +163,7 @@ def read_page(**wanted: Any) -> Page | None:
     section = list(islice(values, len(of_section)))
     page.section = Section.from_db(using, of_section, section)
     vars(page).update(zip(_SEEN, values, strict=True))
-    # SQLite lies on this host, and its own clock counts in milliseconds.
-    is_here = connections[using].vendor == "sqlite"
-    at = now if is_here else float(vars(page)["clock"])
-    vars(page)["watch"] = Stopwatch.of_answer(asked, at)
+    vars(page)["watch"] = watch
     return page
 
 
