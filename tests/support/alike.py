@@ -331,6 +331,8 @@ def observe(
     with situation.around():
         for alias in connections:
             connections[alias].savepoint_state = 0
+            # What another test left.
+            connections[alias].rollback_exc = None
             connections[alias].ensure_connection()
         with listening() as logs:
             world = World(logs, with_app=with_app)
