@@ -12,8 +12,8 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
-from typing import Final
+from itertools import chain, islice, repeat
+from typing import Any, Final
 
 #: What a folder's URL and that of the file in it have between them.
 _INDEX = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?|jsp)\Z")
@@ -23,6 +23,8 @@ _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 #: without the slash at its end; and two slashes stand behind each scheme.
 _UNUSUAL: Final = ("?", "/index.", "/default.")
 REPEATED, SHARED, SIMILAR = "repeated", "shared", "similar"
+#: Rows of one INSERT: together they may have 999 values in the oldest SQLite.
+_ROWS_AT_ONCE = 300
 
 
 def form_of(url: str) -> str:
@@ -104,8 +106,7 @@ class Together:
         ``joined`` are they with line breaks.
         """
         forms = map(hash, _forms_of(urls, joined))
-        rows = zip(forms, map(hash, urls), repeat(section))
-        self._database.executemany("INSERT INTO url VALUES (?, ?, ?)", rows)
+        self._insert("url", 3, zip(forms, map(hash, urls), repeat(section)))
 
     def link(self, links: Iterable[tuple[str, str, bool]]) -> None:
         """
@@ -114,12 +115,20 @@ class Together:
         And whether that is a URL of the site, for one language.
         """
         rows = ((hash(source), hash(target), own) for source, target, own in links)
-        self._database.executemany("INSERT INTO link VALUES (?, ?, ?)", rows)
+        self._insert("link", 3, rows)
 
     def name(self, named: Iterable[tuple[str, str]]) -> None:
         """Remember for which languages an entry names which URLs."""
         rows = ((hash(url), language) for url, language in named if language)
-        self._database.executemany("INSERT INTO named VALUES (?, ?)", rows)
+        self._insert("named", 2, rows)
+
+    def _insert(self, table: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert many rows by few statements: half the time of ``executemany``."""
+        values = chain.from_iterable(rows)
+        row = f"({', '.join('?' * width)})"
+        while some := list(islice(values, width * _ROWS_AT_ONCE)):
+            places = ", ".join([row] * (len(some) // width))
+            self._database.execute(f"INSERT INTO {table} VALUES {places}", some)  # noqa: S608 (names)
 
     def wrong(self, most: int, *, is_whole: bool) -> Wrong:
         """
