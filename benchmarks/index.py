@@ -1,8 +1,8 @@
 """
 The index of 1,000,000 rows with lastmod, against contrib's.
 
-Then an index of 1,112 pages, as many as 10,000,000 rows have: with 10,000 changes that
-wait, some just saved and some reported already, against the same index with none.
+Then an index of 11,111 pages, as many as 100,000,000 rows have: with 20,000 changes
+that wait, some just saved and some reported already, against the same index with none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import partial
 from . import bench, data, reading, recorded, site
 from .timing import Contestant, medians, ratio, shown
 
-CHANGES = 10_000
+#: One for each page, or two.
+CHANGES = 20_000
 INDEX = "/sitemap.xml"
 #: With as many entries on a page as contrib has.
 SECTION = "full-book"
@@ -103,14 +104,14 @@ def waiting(report: bench.Report, rows: int, rounds: int) -> None:
         5 * rounds,
     )
     report.at_most(
-        f"{pages} pages: the index, in ms for 11,111 of them",
-        taken["none"].median * 1000 * 11_111 / pages,
-        shown(taken["none"].median),
+        f"{pages:,} pages: the index, in ms",
+        taken["none"].median * 1000,
+        f"quickest {shown(taken['none'].quickest)}",
         target=60,
     )
     for name in ("saved", "reported"):
         report.at_most(
-            f"{pages} pages: index with {CHANGES:,} changes {name} / with none",
+            f"{pages:,} pages: index with {CHANGES:,} changes {name} / with none",
             *ratio(taken[name], taken["none"]),
             target=1.5,
         )
@@ -124,11 +125,13 @@ def save(rows: int) -> None:
 
     from .shop.models import Book
 
-    keys = range(1, rows + 1, rows // CHANGES)[:CHANGES]
-    with transaction.atomic():
-        for book in Book.objects.in_bulk(list(keys)).values():
-            book.updated += dt.timedelta(seconds=1)
-            book.save()
+    keys = list(range(1, rows + 1, rows // CHANGES)[:CHANGES])
+    # More of one transaction would become one change of the whole section.
+    for some in keys[::2], keys[1::2]:
+        with transaction.atomic():
+            for book in Book.objects.in_bulk(some).values():
+                book.updated += dt.timedelta(seconds=1)
+                book.save()
 
 
 class Changes:
