@@ -22,8 +22,8 @@ from django_sitemaps_plus.sitemaps.attributes import (
     declared_related,
 )
 from django_sitemaps_plus.sitemaps.media import Related
-from django_sitemaps_plus.sitemaps.registry import AnySitemap
-from django_sitemaps_plus.sitemaps.sections import items_of
+from django_sitemaps_plus.sitemaps.registry import instance
+from django_sitemaps_plus.sitemaps.sections import SectionSource, items_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
 #: What becomes of rows whose foreign key's target is deleted, where they have signals
@@ -58,10 +58,17 @@ class Dependencies:
     related: dict[type[Model], Dependency] = field(default_factory=dict)
 
 
+def dependencies(section: SectionSource) -> Dependencies | None:
+    """Return what a section depends on; None if its items come from no model."""
+    # Registered classes make a sitemap for each request.
+    is_registered = section.registered is not None
+    return _dependencies(section.registered if is_registered else section.sitemap)
+
+
 @lru_cache(maxsize=1024)
 @rendering_context(PLACEHOLDER_SITE)
-def dependencies(sitemap: AnySitemap) -> Dependencies | None:
-    """Return what a sitemap depends on; None if its items come from no model."""
+def _dependencies(registered: Any) -> Dependencies | None:
+    sitemap = instance(registered)
     items = items_of(sitemap)
     if not isinstance(items, QuerySet):
         return None

@@ -239,7 +239,7 @@ def _listen(name: str) -> None:
     found = source(name)
     if found.key is None:
         return
-    known = dependencies(found.sitemap)
+    known = dependencies(found)
     if known is None:
         return
     sitemap = found.sitemap

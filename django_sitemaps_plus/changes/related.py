@@ -69,7 +69,7 @@ def verify_states(section: SectionSource) -> None:
     what is remembered. Objects changed by ``update()`` or SQL, of which nobody was
     told, would else be ignored when a save brings back what they had.
     """
-    depends_on = dependencies(section.sitemap)
+    depends_on = dependencies(section)
     if depends_on is None or not depends_on.related:
         return
     states = related_states().filter(section=section.name)
@@ -104,7 +104,7 @@ def _related(
     section: SectionSource, label: str
 ) -> tuple[type[Model], Dependency] | None:
     """Return the model on which the section depends, of which ``label`` is a kind."""
-    known = dependencies(section.sitemap)
+    known = dependencies(section)
     try:
         saved = apps.get_model(label)
     except (LookupError, ValueError):

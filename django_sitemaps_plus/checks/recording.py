@@ -74,7 +74,7 @@ def check_database(source: SectionSource, key: Key) -> Iterator[CheckMessage]:
 def check_recording(source: SectionSource) -> Iterator[CheckMessage]:
     """W020 and W021: changes of which no signal is sent."""
     try:
-        found = dependencies(source.sitemap)
+        found = dependencies(source)
     except (ConfigurationError, FieldError, RouteError):
         return  # E007 or E008 says so
     reason = receivers.unwatched.get((Site.current().name, source.name))

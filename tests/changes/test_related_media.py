@@ -12,7 +12,7 @@ from django_sitemaps_plus import Related, Route, Sitemap
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.dependencies import dependencies
 from django_sitemaps_plus.models import Change, Page, Section
-from django_sitemaps_plus.sitemaps.sections import source
+from django_sitemaps_plus.sitemaps.sections import source, source_of
 from tests.conftest import Register
 from tests.support.helpers import ArticleSitemap, told, urlset
 from tests.testapp.models import Article, Folio, Label, Photo, Scan, Spot
@@ -81,7 +81,7 @@ def concerned() -> list[int]:
 
 
 def test_the_fields_of_photos_that_are_read_are_known() -> None:
-    found = dependencies(Pictured())
+    found = dependencies(source_of("news", Pictured()))
     assert found is not None
     photo = found.related[Photo]
     assert photo.fields == {"title", "public", "position", "article_id"}
