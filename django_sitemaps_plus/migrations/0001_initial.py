@@ -273,6 +273,7 @@ class Migration(migrations.Migration):
                 (
                     "section",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="pages",
                         to="sitemaps_plus.section",
@@ -487,6 +488,7 @@ class Migration(migrations.Migration):
                 (
                     "page",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="files",
                         to="sitemaps_plus.page",

@@ -202,6 +202,8 @@ class Page(Claimed):
         on_delete=models.CASCADE,
         related_name="pages",
         verbose_name=_("section"),
+        # A constraint below begins with it: a second index would only cost.
+        db_index=False,
     )
     number = models.PositiveIntegerField(_("number"))
     position = models.BigIntegerField()

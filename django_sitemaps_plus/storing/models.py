@@ -17,7 +17,13 @@ class PageFile(models.Model):
     than their setting ``max_allowed_packet``.
     """
 
-    page = models.ForeignKey(Page, on_delete=models.CASCADE, related_name="files")
+    page = models.ForeignKey(
+        Page,
+        on_delete=models.CASCADE,
+        related_name="files",
+        # As the section of a page.
+        db_index=False,
+    )
     #: Of the origin-neutral bytes: the version that these are.
     checksum = models.CharField(max_length=64)
     #: Scheme, host and script prefix that the locations have.
