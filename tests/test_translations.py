@@ -124,7 +124,7 @@ def test_no_text_lacks_a_translation(folder: Path, language: str) -> None:
     for message in messages(folder):
         ids = [(id_of(message), n) for n in (0, 1)] if message[2] else [id_of(message)]
         missing += [one for one in ids if not known.get(one)]
-    assert missing == [], "see docs/translations.md"
+    assert missing == [], "see CONTRIBUTING.md, "Translate""
 
 
 @catalogues

@@ -30,7 +30,7 @@ from tests.testapp.models import Article
 
 pytestmark = [pytest.mark.published, pytest.mark.django_db(transaction=True)]
 
-RECIPES = Path(__file__).parent.parent.parent / "docs" / "publishing-to-storage.md"
+RECIPES = Path(__file__).parent.parent.parent / "docs" / "edge.md"
 CONFIGURATION = """\
 daemon off; user root; pid FOLDER/pid; error_log FOLDER/error.log;
 events {}

@@ -341,20 +341,17 @@ def test_a_comparison_stays_with_its_tenant_too(
     assert (compared["before"], compared["after"]) == (1, 2)
 
 
-def test_what_monitoring_asks_of_all_tenants(worker: Worker, ten_tenants: None) -> None:
+def test_the_numbers_of_all_tenants_as_the_page_reads_them(worker: Worker, ten_tenants: None) -> None:
     from tests.support.documented import blocks
 
     worker("save", tenant="t013", slug="a")
     (block,) = (
         block
-        for block in blocks(ROOT / "docs" / "monitoring.md", "python")
-        if "TenantsCollector" in block
+        for block in blocks(ROOT / "docs" / "insight.md", "python")
+        if "Schemas()" in block
     )
-    text = worker("exported", block=block)
-    for tenant in TEN:
-        number = float(tenant == "t013")
-        assert f'sitemaps_waiting{{tenant="{tenant}"}} {number}' in text
-    assert "unbuilt_pages{" not in text
+    waiting = worker("read_as_documented", block=block)
+    assert {key: waiting[key] for key in TEN} == {key: key == "t013" for key in TEN}
 
 
 def test_threads_and_processes_race_over_ten_tenants_and_nothing_leaks(

@@ -1,4 +1,4 @@
-"""Varnish in front of a server, as docs/caches.md has it: a day's lifetime, purged."""
+"""Varnish in front of a server, as docs/edge.md has it: a day's lifetime, purged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", "other"]),
 ]
 
-DOCS = Path(__file__).parent.parent.parent / "docs" / "caches.md"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "edge.md"
 GUNICORN = "-m gunicorn tests.support.cached_app --bind 127.0.0.1:{port} --workers 2"
 PLAIN = ["-c", "from tests.support.cached_app import serve; serve({port})"]
 #: What the settings are by default, whatever other tests have.

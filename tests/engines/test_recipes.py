@@ -62,35 +62,17 @@ def test_cloudflare_purges_all_urls() -> None:
     assert len(batches) == 3
 
 
-def test_fastly_purges_each_url() -> None:
-    with FakeServer() as server:
-        urls = [f"{server.origin}/{name}/" for name in "abc"]
-        given = change(added=urls[:1], changed=urls[1:2], removed=urls[2:])
-        RECIPES["purge_fastly"](given, KEY)
-        seen = [
-            (one.method, one.path, one.headers["fastly-key"]) for one in server.requests
-        ]
-    assert seen == [("PURGE", f"/{name}/", KEY) for name in "abc"]
-
-
 class Search(FakeServer):
-    """A search server of either kind: ``documents`` has what is indexed by id."""
+    """A search server: ``documents`` has what is indexed by id."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.documents: dict[str, Any] = {}
 
     def answer(self, request: Request) -> Reply:
-        headers = request.headers
-        key = headers.get("x-typesense-api-key") or headers.get("authorization")
-        if key not in (KEY, f"Bearer {KEY}"):
+        if request.headers.get("authorization") != f"Bearer {KEY}":
             return Reply(status=401)
         match request.method, request.route:
-            case "POST", "/collections/pages/documents/import":
-                return self._import(request)
-            case "DELETE", route if route.startswith("/collections/pages/documents/"):
-                known = self.documents.pop(route.rpartition("/")[2], None)
-                return Reply(status=404 if known is None else 200)
             case "POST", "/indexes/pages/documents":
                 self.add(json.loads(request.body))
                 return Reply(status=202)
@@ -106,22 +88,12 @@ class Search(FakeServer):
             assert re.fullmatch(r"[\w-]{1,511}", document["id"])
             self.documents[document["id"]] = document
 
-    def _import(self, request: Request) -> Reply:
-        if request.query.get("action") != ["upsert"]:
-            return Reply(status=400)
-        given = [json.loads(line) for line in request.body.splitlines()]
-        good = [document for document in given if document.get("title")]
-        self.add(good)
-        said = [json.dumps({"success": document in good}) for document in given]
-        return Reply(body="\n".join(said).encode())
-
     @property
     def titles(self) -> dict[str, str]:
         return {one["url"]: one["title"] for one in self.documents.values()}
 
 
-@pytest.mark.parametrize("name", ["index_typesense", "index_meilisearch"])
-def test_a_search_has_what_is_listed(name: str) -> None:
+def test_a_search_has_what_is_listed() -> None:
     a, b, c = of("a", "b", "c")
     titles: dict[str, str] = {a: "A", b: "B"}
 
@@ -131,28 +103,20 @@ def test_a_search_has_what_is_listed(name: str) -> None:
     with Search() as server:
         arguments = (document_of, server.origin, "pages", KEY)
         for _ in range(2):  # at least once
-            RECIPES[name](change(added=[a, b]), *arguments)
+            RECIPES["index_meilisearch"](change(added=[a, b]), *arguments)
         assert server.titles == {a: "A", b: "B"}
         titles[b] = "B2"
-        RECIPES[name](change(changed=[b, c], removed=[a]), *arguments)
+        RECIPES["index_meilisearch"](change(changed=[b, c], removed=[a]), *arguments)
         assert server.titles == {b: "B2"}
         del titles[b]
-        RECIPES[name](change(changed=[b]), *arguments)
+        RECIPES["index_meilisearch"](change(changed=[b]), *arguments)
         assert server.titles == {}
-
-
-def test_a_document_that_typesense_refuses_is_an_error() -> None:
-    with Search() as server:
-        arguments = (lambda url: {"title": ""}, server.origin, "pages", KEY)
-        with pytest.raises(ValueError, match="refused 1 documents"):
-            RECIPES["index_typesense"](change(added=of("a")), *arguments)
 
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
         ("purge_cloudflare", ("z1", "wrong")),
-        ("index_typesense", (lambda url: {"title": "A"}, None, "pages", "wrong")),
         ("index_meilisearch", (lambda url: {"title": "A"}, None, "pages", "wrong")),
     ],
 )

@@ -1,7 +1,7 @@
 """
 The site of ``server_app`` behind a cache, in several languages.
 
-The receiver is that of docs/caches.md, and ``VARNISH`` in the environment the address
+The receiver is that of docs/edge.md, and ``VARNISH`` in the environment the address
 of the cache.
 """
 
@@ -19,7 +19,7 @@ from tests.support import server_app  # first: it changes the settings
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-DOCS = Path(__file__).parent.parent.parent / "docs" / "caches.md"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "edge.md"
 
 settings.MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware"]
 settings.VARNISH = [os.environ["VARNISH"]]

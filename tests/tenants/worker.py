@@ -178,15 +178,12 @@ def schema_of_bytes(tenant: str) -> str:
         return str(cursor.fetchone()[0])
 
 
-def exported(block: str) -> str:
-    """Return what Prometheus gets of a collector: the example of a page."""
-    from prometheus_client import CollectorRegistry, generate_latest
-
+def read_as_documented(block: str) -> dict[str, int]:
+    """Return what waits for each tenant, by the example of a page."""
     names: dict[str, Any] = {}
     exec(block, names)  # noqa: S102 (of our own documentation)
-    registry = CollectorRegistry()
-    registry.register(names["TenantsCollector"]())
-    return generate_latest(registry).decode()
+    waiting: dict[str, int] = names["waiting"]
+    return waiting
 
 
 #: What this package has logged of errors.

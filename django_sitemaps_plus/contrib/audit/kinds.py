@@ -42,14 +42,9 @@ class FindingKind:
         return self.id.removeprefix(_PREFIX)
 
     @property
-    def page(self) -> str:
-        """The page of the documentation about it."""
-        return "crawler" if self.number.startswith("A2") else "audit"
-
-    @property
     def see(self) -> str:
         """The sentence that names the place in the documentation."""
-        return f"See {page(self.page, self.number)}."
+        return f"See {page("audit", self.number)}."
 
     @property
     def translated_title(self) -> str:

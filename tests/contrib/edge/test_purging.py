@@ -1,4 +1,4 @@
-"""The receivers of docs/caches.md, each tried against a server as strict as theirs."""
+"""The receivers of docs/edge.md, each tried against a server as strict as theirs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django_sitemaps_plus.contrib.edge.signals import documents_changed
 from tests.support.fakes.faults import Reply, reply
 from tests.support.fakes.server import FakeServer, Request
 
-DOCS = Path(__file__).parents[3] / "docs" / "caches.md"
+DOCS = Path(__file__).parents[3] / "docs" / "edge.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text(), re.M | re.S)
 KEY = "key-of-the-service"
 TAGS = [f"sitemap-article-{number}.xml" for number in range(1, 100)]

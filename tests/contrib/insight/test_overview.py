@@ -249,7 +249,7 @@ def test_each_part_is_for_those_who_may_view_it(site: Any) -> None:
 
 def group_of_the_docs() -> Group:
     """Run the lines of the documentation that make a group."""
-    page = (Path(__file__).parents[3] / "docs" / "admin.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "insight.md").read_text()
     lines = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     assert lines is not None
     namespace: dict[str, Any] = {}

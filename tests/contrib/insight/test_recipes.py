@@ -1,4 +1,4 @@
-"""What docs/monitoring.md has for Prometheus, a health endpoint and Sentry runs."""
+"""What docs/insight.md has for Prometheus, a health endpoint and Sentry runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def monitored(site: Site) -> Site:
     site.add("news/sitemaps.py", SECTION)
     site.add("settings.py", MONITORED)
     site.add("urls.py", INCLUDE)
-    page = ROOT / "docs" / "monitoring.md"
+    page = ROOT / "docs" / "insight.md"
     for block in blocks(page, "python"):
         if block.startswith("# "):
             site.add_example(block)

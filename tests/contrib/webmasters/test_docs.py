@@ -39,5 +39,5 @@ def test_the_table_of_options_is_the_command() -> None:
     assert listed == options(command) - options(BaseCommand())
 
 
-def test_the_page_of_what_is_indexed_has_at_most_600_words() -> None:
-    assert len((ROOT / "docs" / "indexed.md").read_text().split()) <= 600
+def test_what_is_said_of_inspections_has_at_most_600_words() -> None:
+    assert len(section("webmasters", "Is it indexed?").split()) <= 600

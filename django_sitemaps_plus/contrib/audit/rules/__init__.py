@@ -3,8 +3,8 @@ Rules: what is wrong with listed URLs, with their answers, and with what crawler
 
 A module declares the kinds that it finds, and has a function for each thing that it
 looks at. All of them are found here by themselves, and have one signature: a function
-takes what it looks at, of ``seen``, and yields problems. It opens nothing. See "Adding
-a rule" in docs/audit.md.
+takes what it looks at, of ``seen``, and yields problems. It opens nothing. See "Add
+a rule of the audit" in CONTRIBUTING.md.
 """
 
 from __future__ import annotations
