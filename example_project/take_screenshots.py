@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -52,9 +53,14 @@ ADMIN, NOTES = "/admin/sitemaps_plus/", "/sitemap-note-1.xml"
 #: section; or how high it is.
 PICTURES: dict[str, tuple[str, tuple[str, str] | int]] = {
     "admin": (ADMIN, ("", "sections")),
-    "engines": (ADMIN, ("engines", "readers")),
     "audit": (ADMIN, ("audit", "audit")),
+    "indexed": (ADMIN, ("indexed", "indexed")),
     "sitemap": (NOTES, 620),
+}
+#: What Google says of so many URLs in a hundred; of the others, that they are indexed.
+NOT_INDEXED = {
+    "Crawled - currently not indexed": 9,
+    "Discovered - currently not indexed": 4,
 }
 #: Where a section of the admin begins and ends.
 _PLACE = (
@@ -106,8 +112,8 @@ def set_clock(day: int, hour: str) -> dt.date:
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """Serve the example site, with two engines to notify; yields its address."""
-    from tests.support.fakes.google import FakeGoogle
     from tests.support.fakes.indexnow import FakeIndexNow
+    from tests.support.fakes.inspection import FakeInspection
     from tests.support.fakes.ports import free_port
 
     port = free_port()
@@ -115,7 +121,8 @@ def serving(folder: Path) -> Iterator[str]:
     with ExitStack() as stack:
         indexnow = stack.enter_context(FakeIndexNow("api", site=address))
         owned = {f"{NAME}/": "siteOwner"}
-        google = stack.enter_context(FakeGoogle(owned, site=address))
+        google = stack.enter_context(FakeInspection(owned, site=address))
+        google.says = inspected
         credentials = folder / "google.json"
         credentials.write_text(json.dumps(google.credentials))
         os.environ |= {
@@ -143,6 +150,19 @@ def serving(folder: Path) -> Iterator[str]:
         threading.Thread(target=listening, daemon=True).start()
         stack.callback(background_thread.stop)
         yield address
+
+
+def inspected(url: str) -> dict[str, str]:
+    """Return what Google says of a URL: the same each time."""
+    from tests.support.fakes.inspection import INDEXED
+
+    place = zlib.crc32(url.encode()) % 100
+    said = {**INDEXED, "lastCrawlTime": f"{TODAY - dt.timedelta(days=9)}T02:03:04Z"}
+    for reason, share in NOT_INDEXED.items():
+        if 0 <= place < share:
+            said |= {"verdict": "NEUTRAL", "coverageState": reason}
+        place -= share
+    return said
 
 
 def live() -> None:
@@ -179,6 +199,9 @@ def live() -> None:
             note.updated = dt.datetime.now(dt.UTC)
             note.save()
         run("ping_sitemaps")
+        # Unless the server's thread does so at this moment.
+        with contextlib.suppress(CommandError):
+            run("sitemap_coverage", "--force")
         for number, (crawler, every) in enumerate(CRAWLERS.items()):
             if day % every == 0:
                 set_clock(day, f"06:{15 + 3 * number}")
