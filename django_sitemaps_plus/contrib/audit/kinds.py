@@ -44,7 +44,7 @@ class FindingKind:
     @property
     def see(self) -> str:
         """The sentence that names the place in the documentation."""
-        return f"See {page("audit", self.number)}."
+        return f"See {page('audit', self.number)}."
 
     @property
     def translated_title(self) -> str:
