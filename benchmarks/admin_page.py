@@ -100,6 +100,8 @@ def fill(rows: int) -> None:
         title="''",
         at=f"{now} - n / 10.0",
         on_hold="1 = 0",
+        late="1 = 0",
+        missing="1 = 0",
         queued_at=f"{now}",
     )
     # One of a hundred waits.
@@ -117,6 +119,7 @@ def fill(rows: int) -> None:
         due_at=f"CASE WHEN n % 100 = 0 THEN {now} ELSE NULL END",
         claimed_by="''",
         again="1 = 0",
+        deferred="1 = 0",
         attempts="1",
         created_at=f"{now} - n / 10.0",
         excerpt="''",

@@ -10,6 +10,8 @@ from django.core.management import call_command
 from django.core.management.color import no_style
 from django.db import OperationalError, connection, models
 
+from django_sitemaps_plus import hooks
+
 #: Numbers from 1 to N, as each database counts fastest.
 SERIES = {
     "postgresql": "SELECT generate_series(1::bigint, {rows}) AS n",
@@ -94,9 +96,10 @@ def load(**tables: int) -> None:
 
 
 def forget() -> None:
-    """Delete all that this package has stored: pages, changes, submissions."""
-    for model in apps.get_app_config("sitemaps_plus").get_models():
-        model._default_manager.all().delete()
+    """Delete all that this package has stored: pages, changes, submissions, counts."""
+    for label in hooks.labels():
+        for model in apps.get_app_config(label).get_models():
+            model._base_manager.all().delete()
 
 
 def analyze(*found: type[models.Model]) -> None:

@@ -84,7 +84,8 @@ def fill(rows: int) -> None:
 
     quote = connection.ops.quote_name
     texts = ("site", "lastmod", "title")
-    names = (*texts, "section", "kind", "location", "digest", "at", "on_hold")
+    flags = ("on_hold", "late", "missing")
+    names = (*texts, "section", "kind", "location", "digest", "at", *flags)
     columns = ", ".join(map(quote, names))
     is_mysql = connection.vendor == "mysql"
     path = (
@@ -98,7 +99,7 @@ def fill(rows: int) -> None:
             "SELECT '', '', '', 'book', 'changed', "
             f"CASE WHEN id % 2 = 0 THEN {path.format('')} ELSE {other} END, "
             # Unlike the real ones, but as different from each other.
-            f"CAST(id AS {text}), {time.time()}, 1 = 0 "
+            f"CAST(id AS {text}), {time.time()}, 1 = 0, 1 = 0, 1 = 0 "
             f"FROM {quote(Book._meta.db_table)} WHERE id <= {rows}"
         )
     data.analyze(UrlChange)

@@ -232,7 +232,7 @@ def _seconds(result: Any) -> float | None:
 
 
 def _soonest(waits: Iterable[float | None]) -> float | None:
-    """Return the least of some waits; None if nobody waits."""
+    """Return the least of some waits; None if there is none."""
     return min((wait for wait in waits if wait is not None), default=None)
 
 
@@ -250,7 +250,7 @@ class Failed(NamedTuple):
 
     def __str__(self) -> str:
         error = f"{type(self.error).__name__}: {self.error}"
-        return f"{self.app} could not look, so this is not known: {self.hook}: {error}"
+        return f"{self.app} could not check, so this is unknown: {self.hook}: {error}"
 
 
 class Derived(NamedTuple):
@@ -377,7 +377,7 @@ def looks_back() -> float:
 
 def changes_wait() -> float | None:
     """
-    Return the seconds after which a changed page is rebuilt though nobody asks for it.
+    Return after how many seconds a changed page is rebuilt without a request.
 
     None, the default, leaves that to ``VERIFY_AFTER``; of several the least counts. It
     must not ask a database. What a hook raises is logged.

@@ -79,7 +79,7 @@ def _guarded(view: View) -> View:
             logger.info("%s: %s", request.path, error)
             return unavailable()
         except HookError:
-            logger.exception("%s needs what an app does not say.", request.path)
+            logger.exception("%s: an app could not answer.", request.path)
             return unavailable()
         except DatabaseError as error:
             # Who could not connect would wait for that once more.
@@ -227,4 +227,4 @@ def engine_file(request: HttpRequest, name: str, *, site: str = "") -> HttpRespo
             # A key that is taken back must be gone at once.
             response.headers["Cache-Control"] = "no-cache"
             return response
-    raise Http404(f"No engine wants {name!r} on this host.")
+    raise Http404(f"No engine uses a file {name!r} on this host.")

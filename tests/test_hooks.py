@@ -230,7 +230,7 @@ def test_the_verdict_is_red_if_an_app_cannot_look(fault: Callable[[], Any]) -> N
         _, err, code = run_command("ping_sitemaps", "--status")
         assert Section.objects.exists()
     assert code == 1
-    assert "tests.hooked could not look" in err
+    assert "tests.hooked could not check" in err
 
 
 def test_the_check_fails_if_an_app_cannot_look() -> None:

@@ -27,6 +27,7 @@ CALLS = {
     "pgettext": (0, 1, None),
     "pgettext_lazy": (0, 1, None),
     "npgettext": (0, 1, 2),
+    "npgettext_lazy": (0, 1, 2),
 }
 #: Context, text, plural: as far as they are there.
 Message = tuple[str, str, str]
@@ -124,7 +125,7 @@ def test_no_text_lacks_a_translation(folder: Path, language: str) -> None:
     for message in messages(folder):
         ids = [(id_of(message), n) for n in (0, 1)] if message[2] else [id_of(message)]
         missing += [one for one in ids if not known.get(one)]
-    assert missing == [], "see CONTRIBUTING.md, "Translate""
+    assert missing == [], "see CONTRIBUTING.md, Translate"
 
 
 @catalogues

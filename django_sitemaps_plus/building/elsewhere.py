@@ -1,5 +1,5 @@
 """
-Whether other sections list what a page lists no longer, as far as that is quick to see.
+Whether another section still lists a URL that a page lost, if that is quick to see.
 
 Their events are asked for by ``changes.events``. Here their stored pages are searched,
 before the transaction of a build begins.

@@ -112,7 +112,7 @@ def can_store(source: SectionSource) -> bool:
 
 
 def note(page: Page, values: Mapping[str, Any]) -> None:
-    """Let a page say what was written of it, but for what the database computes."""
+    """Copy to a page what was written of it, except what the database computes."""
     for name, value in values.items():
         if name != "lastmod":
             setattr(page, name, value)
@@ -122,7 +122,7 @@ def reload(pk: int) -> Page:
     """
     Look at a page again: return it as it stands now.
 
-    Raises ``Busy`` if it is no more: another key divides the section by now.
+    Raises ``Busy`` if another key divides the section by now.
     """
     page = read_page(pk=pk)
     if page is None:
@@ -304,7 +304,7 @@ class Build:
 
     def _lock(self) -> None:
         """
-        Let nobody else write events; note the time of those of this build.
+        Lock the section's events, and note the time of those of this build.
 
         And the newest definition, in the same transaction: older code must not find a
         page of a definition that it takes for no newer one.

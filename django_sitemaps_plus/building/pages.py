@@ -1,5 +1,5 @@
 """
-A page's bytes for whoever asks: those that are stored, or built now.
+Serves a page's bytes: stored ones, or built on request.
 
 One process builds a page; others get the former bytes, if these were compared within a
 day. Otherwise one request waits briefly.
@@ -113,7 +113,7 @@ def serve(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool = True
 ) -> Served[Page]:
     """
-    Return the bytes of a page that was just looked at, built if missing or stale.
+    Return the bytes of a page that was just read, built if missing or stale.
 
     The former ones where that cannot be. Raises ``Busy`` if there are none and another
     process builds the page, and whatever the rows or their database raise.
@@ -387,7 +387,7 @@ def build(
 def _build_unstored(
     source: SectionSource, page: Page, site: SiteAddress
 ) -> Served[Page]:
-    """Build a page to be sent, of which nothing is stored or reported."""
+    """Build a page to be sent; nothing of it is stored or reported."""
     if source.key is None:
         raise NotStoredError(f"The section {source.name!r} cannot be stored now.")
     writer = PageWriter(source, site)

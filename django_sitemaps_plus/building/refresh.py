@@ -1,5 +1,5 @@
 """
-Pages are rebuilt ahead of the requests for them: at leisure, or all at once.
+Rebuilds pages ahead of the requests for them: at leisure, or all at once.
 
 At leisure one process for all rebuilds them, a page at a time, and rests after each.
 Those come first that may list a URL that is lost, then those that have to be compared,
@@ -120,7 +120,7 @@ def report_all(
 
 
 def _note_failure(name: str, failure: str) -> None:
-    """Note why changes of a section cannot be reported, for whoever asks what waits."""
+    """Record why changes of a section cannot be reported, for the status."""
     # Where the database fails, that is seen as well.
     with suppress(DatabaseError):
         sections().filter(name=name).update(failure=failure)
@@ -130,7 +130,7 @@ def _with_changes(
     sources: Iterable[SectionSource],
 ) -> list[tuple[SectionSource, bool]]:
     """
-    Return the sections of which something was not reported or assigned yet.
+    Return the sections with changes that were not reported or assigned yet.
 
     And whether some of it is not one key that was not reported: what was reported
     before the pages were divided, ranges and related objects have no page yet.

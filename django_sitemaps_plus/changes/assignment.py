@@ -1,7 +1,7 @@
 """
 Which page a change concerns: the keys that were recorded are assigned to pages.
 
-Keys are compared by the rows' own database, but for whole numbers, dates and decimals.
+The rows' own database compares keys, except whole numbers, dates and decimals.
 """
 
 from __future__ import annotations

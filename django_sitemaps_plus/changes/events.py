@@ -1,5 +1,5 @@
 """
-What happened to a page's URLs: what was known of it against what it lists now.
+What happened to a page's URLs: its former listing compared with the new one.
 
 Known is what it listed before, updated with what its changes reported since. It takes
 no old location, no order of commits and no window of seconds, and finds ``update()``,

@@ -217,7 +217,7 @@ def _own_block(connection: Any) -> AbstractContextManager[Any]:
 
 
 def _is_lost(connection: Any) -> bool:
-    """Return whether there is no connection any more; the next attempt opens one."""
+    """Return whether the connection is lost; the next attempt opens another."""
     if connection.connection is None:
         return True
     # Within a transaction that is managed by hand it is not ours to close.

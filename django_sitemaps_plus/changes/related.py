@@ -119,7 +119,7 @@ def _related(
 def _state_of(
     section: SectionSource, model: type[Model], related: Dependency, pk: str
 ) -> str | None:
-    """Return what stands for the fields that matter; None if there is no such row."""
+    """Return a digest of the fields that matter; None if there is no such row."""
     return next(iter(_states_of(section, model, related, [pk]).values()), None)
 
 

@@ -132,7 +132,7 @@ class Saved:
                 taken.add(location, entry)
 
     def adds(self, key: str, location: str) -> bool:
-        """Return whether a row's URL is told as added, not as changed."""
+        """Return whether a row's URL is reported as added, not as changed."""
         return key in self.created and location not in self.known
 
     def with_known(self, section: str) -> Saved:
@@ -141,7 +141,7 @@ class Saved:
         return replace(self, known=said_listed(added, [section]))
 
     def without(self, keys: Collection[str]) -> Saved:
-        """Return the same, but of some rows nothing is told."""
+        """Return the same, without some rows, which are not reported."""
         entries = {k: some for k, some in self.entries.items() if k not in keys}
         return replace(self, entries=entries)
 

@@ -1,4 +1,4 @@
-"""What was changed behind Django's signals, said by the project itself."""
+"""Records changes that send no signals: the project calls ``touch()``."""
 
 from __future__ import annotations
 

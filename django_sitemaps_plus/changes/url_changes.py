@@ -237,12 +237,12 @@ class Known:
 
 
 def reported_by_others(section: str, locations: Mapping[str, Known]) -> set[str]:
-    """Return those locations that others of the section have said to list since."""
+    """Return those locations that other pages of the section have listed since."""
     return told_since(locations, _of_listed().filter(section=section))
 
 
 def added_since(section: str, locations: Iterable[str], since: float) -> set[str]:
-    """Return those locations that a section has told as added after some time."""
+    """Return those locations that a section has reported as added after some time."""
     known = dict.fromkeys(locations, Known(since, frozenset()))
     return told_since(known, _of_listed().filter(section=section, kind=_Kind.ADDED))
 
@@ -250,7 +250,7 @@ def added_since(section: str, locations: Iterable[str], since: float) -> set[str
 def told_since(
     locations: Mapping[str, Known], events: QuerySet[UrlChange] | None = None
 ) -> set[str]:
-    """Return those locations of which somebody else's event, of some, is newer."""
+    """Return those locations with a newer event of another page."""
     found: set[str] = set()
     for some in _by_digest(locations):
         since = min(locations[name].since for name in some.values())
@@ -265,7 +265,7 @@ def told_since(
 
 
 def said_listed(locations: Iterable[str], sections: Collection[str]) -> set[str]:
-    """Return those locations that one of some sections lists, as far as it said."""
+    """Return those locations that one of some sections lists, by its last events."""
     found: set[str] = set()
     for some in _by_digest(locations) if sections else ():
         rows = _of_listed().filter(digest__in=list(some), section__in=list(sections))

@@ -124,7 +124,7 @@ def _names_in(value: Any) -> Iterator[str]:
 
 
 def check_news(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
-    """E061: a ``NewsSitemap`` that cannot tell what is news, of what or its title."""
+    """E061: a ``NewsSitemap`` without publication date, publication name or title."""
     if not isinstance(sitemap, NewsSitemap):
         return
     problem = hint = ""

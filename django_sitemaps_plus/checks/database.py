@@ -53,7 +53,7 @@ def check_tables(
 def check_rows(
     databases: Sequence[str] | None = None, **kwargs: Any
 ) -> Iterator[CheckMessage]:
-    """W009 and W014: long sections by position; and what else only rows tell."""
+    """W009 and W014: long sections by position; and what else only the rows show."""
     using = ledger()
     if using not in (databases or ()) or not tables_exist(using):
         return
@@ -102,7 +102,7 @@ def check_current_site(
         yield message(
             "W042",
             f"SITE_ID is {number}, but BASE_URL is {given!r}, the domain of the Site "
-            f"{others[0]}: what this site lists is submitted as the other's.",
+            f"{others[0]}: URLs of this site are submitted as those of the other.",
             "Set BASE_URL in the settings of each site, or leave it out: then the "
             "Site's domain counts.",
         )
@@ -113,8 +113,8 @@ def check_current_site(
             yield message(
                 "W043",
                 f"BASE_URL is {given!r}, but the domain of the Site {number} is "
-                f"{domain!r}: sitemaps have the one, and contrib's views and other "
-                "apps the other.",
+                f"{domain!r}: sitemaps use BASE_URL, contrib's views and other apps "
+                "the Site.",
                 f"Correct BASE_URL, or the Site. {_SHELL}"
                 f"Site.objects.filter(pk={number}).update(domain='{host}')\"",
             )
@@ -122,8 +122,8 @@ def check_current_site(
     if number not in domains:
         yield message(
             "E041",
-            f"SITE_ID is {number}, but there is no such Site: the site's address is "
-            "not known.",
+            f"SITE_ID is {number}, but there is no such Site, so the site's address "
+            "is unknown.",
             f"{_SHELL}Site.objects.create(pk={number}, domain='www.example.com')\"",
         )
     elif domains[number] == "example.com":

@@ -72,7 +72,7 @@ def check_database(source: SectionSource, key: Key) -> Iterator[CheckMessage]:
 
 
 def check_recording(source: SectionSource) -> Iterator[CheckMessage]:
-    """W020 and W021: changes of which no signal is sent."""
+    """W020 and W021: changes for which no signal is sent."""
     try:
         found = dependencies(source)
     except (ConfigurationError, FieldError, RouteError):

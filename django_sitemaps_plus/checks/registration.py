@@ -30,7 +30,7 @@ _SITEMAPS = re.compile(r"\bsitemaps\b")
 
 @check(Tags.urls)
 def check_registration(**kwargs: Any) -> Iterator[CheckMessage]:
-    """W011: classes in a ``sitemaps.py`` that nobody registered."""
+    """W011: classes in a ``sitemaps.py`` that are not registered."""
     candidates = [cls for module in _modules() for cls in _declared_in(module)]
     if not candidates:
         return
@@ -111,7 +111,7 @@ def _used() -> Iterator[type]:
     for urlconf in _urlconfs():
         for given in _handed_to(get_resolver(urlconf)):
             if not isinstance(given, dict):
-                problem = "It is not known what is in it without asking."
+                problem = "What it contains is unknown until it is called."
                 raise ConfigurationError(problem)
             sources += given.values()
     yield from map(_class_of, sources)

@@ -82,7 +82,7 @@ def check_extra_sitemaps(**kwargs: Any) -> Iterator[CheckMessage]:
 
 @check()
 def check_sites(**kwargs: Any) -> Iterator[CheckMessage]:
-    """E040 and W040: sites that nobody serves, or that no process works for."""
+    """E040 and W040: sites that are not served, or that no process works for."""
     declared = get_settings().SITES
     for site in registry.sites():
         if site not in declared:

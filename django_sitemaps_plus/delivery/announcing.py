@@ -1,5 +1,5 @@
 """
-``urls_changed`` is sent for what happened to URLs, by whoever works in the background.
+Sends ``urls_changed`` for what happened to URLs, from the background.
 
 A batch is claimed, and the claim committed, before it is sent: receivers run outside of
 our transactions, and what a killed process had claimed is sent again when that ends.
@@ -48,7 +48,7 @@ def announce(is_over: Callable[[], bool] = lambda: False) -> bool:
 
 
 def _claim() -> list[UrlChange]:
-    """Claim the next batch, which nobody else gets meanwhile."""
+    """Claim the next batch for this process."""
     due = url_changes().filter(announce_at__isnull=False)
     if not due.exists():
         return []

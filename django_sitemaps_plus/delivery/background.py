@@ -1,5 +1,5 @@
 """
-Background jobs: changes are reported, engines notified, pages rebuilt at leisure.
+The background's jobs: report changes, notify engines, rebuild pages at leisure.
 
 A thread of the server's process does them (``thread``), a worker of Celery or Django
 Tasks, or ``ping_sitemaps``.

@@ -1,5 +1,5 @@
 """
-Pages are built by the workers that a project has.
+Builds pages on the workers that a project has.
 
 ``build_sitemaps --enqueue`` enqueues some jobs. Each builds pages until none is left,
 or its time is over: then one more job takes its place. Which pages are whose, the

@@ -1,5 +1,5 @@
 """
-Out of the outbox: what is due is claimed, submitted, and its answer stored.
+Empties the outbox: claims what is due, submits it, stores the answer.
 
 A claim is committed before anything is sent, and lasts longer than the engine's
 interval: what a killed process had claimed is sent again, but not within the interval.

@@ -1,4 +1,4 @@
-"""What keeps a site from submitting anything: copies must not speak for it."""
+"""What keeps copies of a site from submitting anything."""
 
 from __future__ import annotations
 

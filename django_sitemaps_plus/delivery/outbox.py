@@ -1,5 +1,5 @@
 """
-Into the outbox: what happened to URLs becomes a submission for each engine.
+Fills the outbox: what happened to URLs becomes a submission for each engine.
 
 A URL waits once for each engine: further changes join the submission that waits, which
 says what happened since the engine was last notified. A URL that was submitted within
@@ -187,7 +187,7 @@ def _put_now(notices: Sequence[Notice], chosen: Mapping[str, Engine]) -> None:
 @contextmanager
 def locked() -> Iterator[float]:
     """
-    Open a transaction in which nobody else adds submissions; yield the database's time.
+    Open a transaction that locks out other writers; yield the database's time.
 
     The lock is the site's row in the ledger. It is written first, because SQLite
     cannot turn a reader into a writer.

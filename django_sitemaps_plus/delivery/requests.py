@@ -1,5 +1,5 @@
 """
-What somebody asks to be submitted: some URLs, recent changes, or all that is listed.
+Submissions that somebody requests: some URLs, recent changes, or all URLs.
 
 It is read piecemeal, so that memory does not grow with the site. A plan says what would
 be submitted to whom now.
@@ -37,7 +37,7 @@ def given(urls: Iterable[str], site: SiteAddress) -> list[tuple[str, str]]:
     """
     Return URLs or paths of the site as locations, each once, without a section.
 
-    Raises ``LocationError`` for a URL of another host, and for what is no URL.
+    Raises ``LocationError`` for a URL of another host, and for an invalid one.
     """
     locations = dict.fromkeys(local_path(url, site.origin) for url in urls)
     return [(location, "") for location in locations]

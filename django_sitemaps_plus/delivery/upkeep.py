@@ -1,5 +1,5 @@
 """
-What is done once an hour: what sections list is noted, what is old is deleted.
+Runs once an hour: records what sections list, and deletes what is old.
 
 And times of a clock that was ahead are set back: what it sent would not be sent again
 until then, and what it claimed would belong to nobody.

@@ -190,7 +190,7 @@ def json_object(response: Response) -> dict[str, Any]:
 
 
 def _json(response: Response) -> object:
-    """Return what a body says as JSON; None if it is none."""
+    """Return a body as JSON; None if it is not JSON."""
     try:
         said: object = json.loads(response.body)
     except (ValueError, RecursionError):

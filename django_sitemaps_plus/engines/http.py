@@ -89,7 +89,7 @@ class Response:
 
     @property
     def is_success(self) -> bool:
-        """Whether the status is one of 200 to 299, but for 206: a part of something."""
+        """Whether the status is from 200 to 299, except 206: a part of something."""
         return 200 <= self.status < 300 and self.status != 206
 
     @property

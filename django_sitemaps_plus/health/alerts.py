@@ -89,7 +89,7 @@ def alerts(
     refusal: str | None = None,
 ) -> list[Alert]:
     """
-    Return what needs attention, of some subjects or of all, and what nobody looked at.
+    Return what needs attention, of some subjects or of all, and what was not checked.
 
     ``refusal`` is why nothing may be submitted; it is asked for where it is not given.
     Of engines, only those of ``aliases`` if given. Raises ``ConfigurationError`` for

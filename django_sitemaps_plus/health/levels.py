@@ -1,4 +1,4 @@
-"""How grave something is: the same for alerts and for what apps find."""
+"""Levels of severity: the same for alerts and for what apps find."""
 
 from __future__ import annotations
 

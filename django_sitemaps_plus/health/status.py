@@ -1,4 +1,4 @@
-"""How sections and pages stand: what the ledger knows of them, and what to do next."""
+"""The state of sections and pages, as the ledger knows it, and what to do next."""
 
 from __future__ import annotations
 

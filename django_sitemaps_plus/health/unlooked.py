@@ -1,4 +1,4 @@
-"""What nobody looks at while the app that would is not installed."""
+"""What is not checked while the app for it is not installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_audited() -> bool:
 
 
 def unaudited() -> tuple[str, str] | None:
-    """Return what nobody looks at without audits, and what to do; else None."""
+    """Return what is not checked without audits, and what to do; else None."""
     if is_audited():
         return None
     text = gettext(

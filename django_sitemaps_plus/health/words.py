@@ -8,9 +8,19 @@ import time
 from django.utils import formats, timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.timesince import timesince, timeuntil
-from django.utils.translation import gettext
+from django.utils.translation import gettext, npgettext_lazy
 
 from django_sitemaps_plus.protocol.dates import moment
+
+#: Django's are in the nominative, which is wrong in "vor 2 Tagen".
+_UNITS = {
+    "year": npgettext_lazy("ago, in", "%(num)d year", "%(num)d years", "num"),
+    "month": npgettext_lazy("ago, in", "%(num)d month", "%(num)d months", "num"),
+    "week": npgettext_lazy("ago, in", "%(num)d week", "%(num)d weeks", "num"),
+    "day": npgettext_lazy("ago, in", "%(num)d day", "%(num)d days", "num"),
+    "hour": npgettext_lazy("ago, in", "%(num)d hour", "%(num)d hours", "num"),
+    "minute": npgettext_lazy("ago, in", "%(num)d minute", "%(num)d minutes", "num"),
+}
 
 
 def number(value: int) -> str:
@@ -42,7 +52,8 @@ def ago(seconds: float, units: int = 1) -> str:
     if age < 60:
         # For which timesince() says "0 minutes".
         return gettext("just now")
-    return gettext("%(time)s ago") % {"time": timesince(moment(seconds), depth=units)}
+    time_passed = timesince(moment(seconds), time_strings=_UNITS, depth=units)
+    return gettext("%(time)s ago") % {"time": time_passed}
 
 
 def until(seconds: float) -> str:
@@ -53,7 +64,8 @@ def until(seconds: float) -> str:
     if left < 60:
         # For which timeuntil() says "0 minutes".
         return gettext("in under a minute")
-    return gettext("in %(time)s") % {"time": timeuntil(moment(seconds), depth=1)}
+    time_left = timeuntil(moment(seconds), time_strings=_UNITS, depth=1)
+    return gettext("in %(time)s") % {"time": time_left}
 
 
 def datetime_of(seconds: float) -> str:

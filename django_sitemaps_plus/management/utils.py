@@ -100,7 +100,7 @@ class SitemapsCommand(BaseCommand):
         return sites
 
     def run(self, *args: Any, **options: Any) -> str:
-        """Do the work; return what is wrong in the end, empty if nothing is."""
+        """Do the work; return what is wrong in the end, or an empty text."""
         raise NotImplementedError
 
     def say(self, text: str, *, is_error: bool = False) -> None:
@@ -111,7 +111,7 @@ class SitemapsCommand(BaseCommand):
             self.complain(text)
 
     def warn(self, text: str) -> None:
-        """Print what is no error, but may surprise."""
+        """Print a warning."""
         if not self.is_quiet:
             self.stderr.write(text, style_func=self.style.WARNING)
 

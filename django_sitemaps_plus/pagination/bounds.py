@@ -97,7 +97,7 @@ class KeyRange:
 
 def bounds_of(key: Key, page: Page) -> tuple[KeyValue | None, KeyValue | None]:
     """
-    Return the first key of a page and that of the next; None is no bound.
+    Return the first key of a page and that of the next; None means no bound.
 
     Raises ``Busy`` if they are damaged: the section is divided anew.
     """

@@ -22,7 +22,7 @@ def filled_to(limit: int) -> int:
 
 def tail(limit: int, fitting: int, most: int) -> list[int]:
     """
-    Return the rows of the pieces of a last page, but for the last piece.
+    Return the rows of the pieces of a last page, except the last piece.
 
     ``most`` at most. What fits stays where it is: nothing moves while keys grow.
     """

@@ -1,4 +1,4 @@
-"""What each section listed on the last days: by it is seen that most of it is gone."""
+"""What each section listed in the last days, to notice that most of it is gone."""
 
 from __future__ import annotations
 

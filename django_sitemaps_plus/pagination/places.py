@@ -1,5 +1,5 @@
 """
-Between which bounds keys are, as the rows' own database orders them.
+Finds between which bounds keys are, as the rows' own database orders them.
 
 Python compares whole numbers, dates and decimals itself: all databases order these
 alike.

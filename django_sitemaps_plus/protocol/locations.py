@@ -212,7 +212,7 @@ def absolute(location: object, origin: Origin) -> str:
     https is kept; both come out as URIs (percent-encoded, punycode).
 
     Raises:
-        LocationError: As ``local_path``, but for the foreign host.
+        LocationError: As ``local_path``, except for a foreign host.
     """
     return resolve(location, str(origin))
 

@@ -1,4 +1,4 @@
-"""What is sent for the addresses of sitemaps."""
+"""Responses for the addresses of sitemaps."""
 
 from __future__ import annotations
 

@@ -408,7 +408,7 @@ def _few(items: Sequence[ListedPage], source: SectionSource, share: float) -> bo
     if source.key is None:
         # Its pages have been counted already: the first is full.
         return len(items) == 1
-    # Those that nobody has counted are as full as they were divided, but for the last.
+    # Those that were never counted are as full as they were divided, except the last.
     uncounted = sum(item.uncounted for item in items[:-1]) * source.limit * FILL
     return _sum(items) + uncounted <= source.most_in_one_file * share
 

@@ -1,5 +1,5 @@
 """
-Which pages sections have, as the ledger knows it: for an address that gathers them.
+The pages of sections, as the ledger knows them, for an address that gathers them.
 
 No page is built for that, and no model is asked. Only sections by position that are
 not stored are counted.

@@ -1,5 +1,5 @@
 """
-Is a page fresh? Whoever asks for it reads that, and its bytes, by one statement.
+Whether a page is fresh: read by one statement, together with its bytes.
 
 A page is fresh if it was built by the running code's definition of its section, no
 change may concern it, and it was compared with its rows less than ``VERIFY_AFTER`` ago,

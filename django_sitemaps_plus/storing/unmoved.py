@@ -1,5 +1,5 @@
 """
-What pages list of rows that were saved: where it is the same, nothing is told.
+Finds saved rows whose entries did not change, of which nothing is reported.
 
 A page's bytes are read for it, but only if it lists a lastmod as late as the row has
 now: what a save has dated is in none.

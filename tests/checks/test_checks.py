@@ -141,8 +141,8 @@ def test_a_site_with_another_domain_than_the_address_is_named() -> None:
     text, hint = only("W043", ["default"])
     assert text == (
         "BASE_URL is 'https://www.example.com', but the domain of the Site 1 is "
-        "'shop.example.com': sitemaps have the one, and contrib's views and other apps "
-        "the other."
+        "'shop.example.com': sitemaps use BASE_URL, contrib's views and other apps the "
+        "Site."
     )
     assert hint == (
         'Correct BASE_URL, or the Site. Run: manage.py shell -c "from '

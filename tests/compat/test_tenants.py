@@ -341,7 +341,9 @@ def test_a_comparison_stays_with_its_tenant_too(
     assert (compared["before"], compared["after"]) == (1, 2)
 
 
-def test_the_numbers_of_all_tenants_as_the_page_reads_them(worker: Worker, ten_tenants: None) -> None:
+def test_the_numbers_of_all_tenants_as_documented(
+    worker: Worker, ten_tenants: None
+) -> None:
     from tests.support.documented import blocks
 
     worker("save", tenant="t013", slug="a")

@@ -113,7 +113,7 @@ def test_an_app_that_cannot_look_is_an_error(
     )
     assert apps.is_installed("station")
     _, err, code = run_command("ping_sitemaps", "--status")
-    assert "station could not look, so this is not known: alerts: OSError: No" in err
+    assert "station could not check, so this is unknown: alerts: OSError: No" in err
     assert code == 1
     out, _, code = run_command("ping_sitemaps", "--check")
     assert ("No power." in out, "No light." in out, code) == (True, True, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from django.utils import translation
 
 from django_sitemaps_plus.health.words import ago, number, seconds_of, until
 
@@ -56,3 +57,20 @@ def test_a_time_of_an_engine(text: str | None, seconds: float | None) -> None:
 
 def test_a_number_has_the_separators_of_the_language() -> None:
     assert number(1234567) == "1,234,567"
+
+
+@pytest.mark.parametrize(
+    ("language", "past", "future"),
+    [
+        ("en", "2 days ago", "in 3 months"),
+        ("de", "vor 2 Tagen", "in 3 Monaten"),
+        ("fr", "il y a 2 jours", "dans 3 mois"),
+    ],
+)
+def test_a_time_has_the_case_that_its_language_wants(
+    language: str, past: str, future: str
+) -> None:
+    now, day = time.time(), 86_400
+    with translation.override(language):
+        assert ago(now - 2.5 * day).replace("\xa0", " ") == past
+        assert until(now + 100 * day).replace("\xa0", " ") == future

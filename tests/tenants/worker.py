@@ -206,7 +206,7 @@ DO = {
     one.__name__: one
     for one in (
         *(get, save, together, away, write_late, store_reads, race),
-        *(schema_of_bytes, exported, logged),
+        *(schema_of_bytes, read_as_documented, logged),
     )
 }
 

@@ -56,9 +56,9 @@ def test_what_no_audit_looked_at_is_said(sound: None, admin_client: Client) -> N
     look_at_everything()
     Audit.objects.update(finished_at=1)
     page = overview(admin_client)
-    missing = "No audit has looked at article in the last 30 days: manage.py check_"
+    missing = "No audit of article in the last 30 days: manage.py check_"
     assert missing in page
-    assert "Nobody has read the sitemaps as a crawler does in the last 30" in page
+    assert "The sitemaps were not read as a crawler does in the last 30" in page
 
 
 @pytest.mark.django_db

@@ -1,5 +1,5 @@
 """
-Audit: what ``check_sitemaps`` finds out of sections.
+The audit: what is wrong in sections, and on the pages that they list.
 
 What is wrong with what they list, with its rows and with what its URLs answer.
 Which expression or ``Route`` could stand for a method, proved on every row, so

@@ -36,7 +36,7 @@ def _filters(base: Any, display: Any) -> list[type[Any]]:
         parameter_name = field = "kind"
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[Any]:
-            """Return the kinds of which there is something."""
+            """Return the kinds that have findings."""
             rows = newest_findings().order_by().values_list("kind", flat=True)
             return [(name, _title(name)) for name in sorted(rows.distinct())]
 

@@ -1,4 +1,4 @@
-"""What the newest audits found, and what none has looked at, as alerts."""
+"""What the newest audits found, and what was not audited, as alerts."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ def _audited(every: Sequence[Look]) -> Iterator[Alert]:
 
 
 def _unlooked(every: Sequence[Look]) -> Iterator[Alert]:
-    """Yield what no audit has looked at lately."""
+    """Yield what was not audited lately."""
     fresh = [one for one in every if one.audit.finished_at > time.time() - _FRESH]
     seen = {name for look in fresh for name in look.sections}
     missing = [name for name in registry.sources() if name not in seen]
     if missing:
-        text = gettext("No audit has looked at %s in the last 30 days.")
+        text = gettext("No audit of %s in the last 30 days.")
         fix = "manage.py check_sitemaps"
         text %= names_of_sections(missing)
         yield Alert(subject=Subject.AUDIT, level=NOTE, text=text, fix=fix)
     if not any(look.mode == Audit.Fetched.CRAWLED for look in fresh):
         text = gettext(
-            "Nobody has read the sitemaps as a crawler does in the last 30 days."
+            "The sitemaps were not read as a crawler does in the last 30 days."
         )
         fix = "manage.py ping_sitemaps --check"
         yield Alert(subject=Subject.CRAWLER, level=NOTE, text=text, fix=fix)

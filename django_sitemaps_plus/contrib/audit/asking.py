@@ -1,4 +1,4 @@
-"""The listed URLs, asked for one after the other, and what their answers show."""
+"""Requests the listed URLs one after the other, and collects what the answers show."""
 
 from __future__ import annotations
 

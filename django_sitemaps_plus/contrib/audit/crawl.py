@@ -122,7 +122,7 @@ class Crawl:
             if self._own:
                 self._walk()
         except _TimeIsUpError:
-            self._miss(f"Not all was read within {self.seconds:g} seconds.")
+            self._miss(f"Some files were not read within {self.seconds:g} seconds.")
             # How many files there are: not all were read.
             self._files = self._files or [*self._expected_pages()]
         findings = self._findings()
@@ -215,10 +215,10 @@ class Crawl:
 
     def _give_up(self, client: Client, why: str) -> None:
         self._given_up.add(client.family)
-        self._miss(f"Not all was read over {client.family}: {why}.")
+        self._miss(f"Some files were not read over {client.family}: {why}.")
 
     def _look(self, url: str, client: Client) -> tuple[FetchedAnswer, bytes] | None:
-        """Ask for a file, and note what is wrong with its way; None if it is lost."""
+        """Request a file, and note what went wrong on its way; None if it is lost."""
         if client.family in self._given_up:
             return None
         try:
@@ -344,7 +344,7 @@ class Crawl:
         age: Age,
     ) -> Iterator[Problem]:
         if age.since is None and "age" not in answer.headers:
-            self._miss(f"{url} is a copy, and nobody knows how old it is.")
+            self._miss(f"{url} is a copy of unknown age.")
         yield from arrivals.of_copy(answer, entries, wanted, age.since)
 
     def _age(

@@ -1,4 +1,4 @@
-"""What the newest audits found, section by section and by how they looked."""
+"""What the newest audits found, by section and by mode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODES: dict[str, Any] = {
 @dataclass
 class Look:
     """
-    What one audit says in one mode of sections that no later one looked at so.
+    What an audit found in one mode, for sections not audited so since.
 
     Read as a crawler, files are counted in place of URLs.
     """

@@ -1,4 +1,4 @@
-"""The tables of audits: when each ran, what it looked at, and what it found."""
+"""The tables of audits: when each ran, what it covered, and what it found."""
 
 from __future__ import annotations
 

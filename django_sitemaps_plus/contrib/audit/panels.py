@@ -19,7 +19,7 @@ from .queries import findings_of, verdicts
 
 
 def site_panel(page: AdminPage) -> str:
-    """Return what was looked at, and what was found."""
+    """Return what was audited, and what was found."""
     display, every = page.display, looks()
     counts: dict[str, Counter[str]] = {}
     for look in every:
@@ -54,7 +54,7 @@ def site_panel(page: AdminPage) -> str:
 
 
 def of_url(page: AdminPage, url: str, sections: Mapping[str, float]) -> str:
-    """Return what audits found of a URL, and what they have looked at."""
+    """Return what audits found about a URL, and what they covered."""
     shown = {
         "findings": list(_findings(page, url)),
         "audited": _audited(page, sections),
@@ -75,7 +75,7 @@ def _findings(page: AdminPage, url: str) -> Iterator[dict[str, Any]]:
 
 
 def _audited(page: AdminPage, sections: Mapping[str, float]) -> str:
-    """Return in a sentence what audits have looked at of a URL."""
+    """Return in a sentence how much of a URL was audited."""
     if not sections:
         return gettext("Audits only read what is listed.")
     seen = [

@@ -1,6 +1,5 @@
 """
-Rows, by which an audit finds out more: which of them lists a URL, whether its lastmod
-moves by itself.
+Reads rows, to find which of them lists a URL, and whether its lastmod moves by itself.
 """
 
 from __future__ import annotations

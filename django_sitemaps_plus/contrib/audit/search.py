@@ -1,5 +1,5 @@
 """
-What could stand in the place of a method: found on the first and the last rows.
+Expressions that could replace a method, found on the first and the last rows.
 
 A URL is resolved as Django does it for a request. Its parameters, and what other
 methods give, are looked for among the columns of the model and of those up to two
@@ -98,7 +98,7 @@ class Search:
             except DatabaseError:
                 raise
             except Exception as error:  # a project's method may raise anything
-                why = f"row {item.pk}: {name}() gives nothing legal: {describe(error)}"
+                why = f"row {item.pk}: {name}() fails: {describe(error)}"
             else:
                 items.append(item)
         if not items:
@@ -131,8 +131,8 @@ class Search:
         codes = [one.code for one, by in zip(columns, replaced, strict=False) if not by]
         if len(codes) > 1:
             notes.append(
-                f"{attribute}: {' and '.join(codes)} gave the same on all rows that "
-                "were looked at. Use the one that is meant."
+                f"{attribute}: {' and '.join(codes)} gave the same on every row "
+                "checked. Use the one you mean."
             )
         return codes[0]
 

@@ -1,4 +1,4 @@
-"""How sections stand, and what to do next."""
+"""The state of sections, and what to do next."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What only several entries have wrong together: listed twice, or linked from one side.
+What is wrong with several entries together: listed twice, or linked one way only.
 
 Of each URL only a hash and its section are remembered, in a temporary database of
 SQLite, so that memory does not grow with the site.
@@ -52,7 +52,7 @@ def _forms_of(urls: Sequence[str], joined: str) -> Iterable[str]:
 
 
 def temporary_database() -> sqlite3.Connection:
-    """Return a database in a file that nobody else sees, and that ends with it."""
+    """Return a database in a private file, which is deleted when it is closed."""
     database = sqlite3.connect("", isolation_level=None)
     database.execute("PRAGMA journal_mode = OFF")
     return database

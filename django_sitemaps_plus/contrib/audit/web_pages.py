@@ -70,7 +70,7 @@ class WebPage:
     refresh: str = ""
     #: Its title, and its first heading, by their element.
     titles: dict[str, str] = field(default_factory=dict)
-    #: How many words a visitor reads, and how these begin, but for examples of code.
+    #: How many words a visitor reads, and how these begin, except examples of code.
     words: int = 0
     start: str = ""
     #: Whether it shows something without a word, or by a script.

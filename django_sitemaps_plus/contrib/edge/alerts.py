@@ -1,4 +1,4 @@
-"""What is old where others answer, and what was published: as people read it."""
+"""Alerts about old files and caches, and what was published, in words."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-``documents_changed`` is sent for documents with other bytes than it was sent for last.
+Sends ``documents_changed`` for documents whose bytes have changed since the last time.
 
 What is served now is compared with what was announced last, so that whoever rebuilt a
 page has nothing to remember, and nothing is lost with a process that is killed. What is
@@ -40,7 +40,7 @@ def announced() -> QuerySet[AnnouncedDocument]:
 
 
 def are_wanted() -> bool:
-    """Return whether anybody is to be told of documents that changed."""
+    """Return whether a receiver or a webhook wants to know of changed documents."""
     webhooks = (DOCUMENTS in engine.events for engine in engines().values())
     return documents_changed.has_listeners() or any(webhooks)
 

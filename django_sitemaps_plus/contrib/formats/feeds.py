@@ -37,7 +37,7 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What is said of a feed itself."""
+    """The metadata of a feed."""
 
     #: Its own absolute URL, and that of the site.
     url: str

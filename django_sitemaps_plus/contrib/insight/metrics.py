@@ -22,7 +22,7 @@ from django_sitemaps_plus.sitemaps.sections import source
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """What monitoring asks of a site; None is what nobody has looked at."""
+    """The numbers of a site; None means unknown."""
 
     #: Changes that wait to be reported and, where engines are configured, URLs and
     #: submissions that wait to be sent, also to engines that are paused. What is on

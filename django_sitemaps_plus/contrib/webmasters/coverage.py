@@ -121,7 +121,7 @@ def quota_state() -> InspectionQuota:
 
 
 def check_inspections() -> Iterator[CheckResult]:
-    """Yield why nothing is inspected, unless nobody wants it."""
+    """Yield why nothing is inspected, unless that is intended."""
     if console() is None or not inspections():
         return
     wrong, problem = inspection_refusal(), quota_state().problem
@@ -373,7 +373,7 @@ def _counts(now: float) -> dict[str, Sequence[int]]:
 
 
 def _read(answer: Inspected, row: Inspection) -> None:
-    """Take over what Google says, of which anything may be missing."""
+    """Copy what Google says; any field may be missing."""
     result = answer.result.get("indexStatusResult")
     said = result if isinstance(result, dict) else {}
 

@@ -138,7 +138,7 @@ def lately() -> Any:
 
 
 def not_inspected(known: Iterable[Share]) -> dict[str, str]:
-    """Return the sections of which nothing is inspected, each with the reason."""
+    """Return the sections without inspections, each with the reason."""
     missing = set(registry.sources()).difference(share.section for share in known)
     return {name: why_unusable(name) or _why(name) for name in sorted(missing)}
 

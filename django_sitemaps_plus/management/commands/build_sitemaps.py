@@ -44,7 +44,7 @@ class Command(SitemapsCommand):
 
     help = (
         "Build the pages of all sections, or of those named, so that no request has "
-        "to. Pages that are fresh are left as they are. Ends with 0 when done, 1 if "
+        "to. Pages that are fresh are left as they are. Exits with 0 when done, 1 if "
         "a page could not be built, 2 if misused."
     )
 

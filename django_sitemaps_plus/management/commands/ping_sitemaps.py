@@ -62,7 +62,7 @@ class Command(SitemapsCommand):
 
     help = (
         "Rebuild the pages whose rows changed, and notify the search engines in the "
-        "settings of the URLs that were added, changed or removed. Ends with 0 when "
+        "settings of the URLs that were added, changed or removed. Exits with 0 when "
         "done, 1 if something could not be submitted or is wrong, 2 if misused."
     )
 
@@ -108,7 +108,10 @@ class Command(SitemapsCommand):
                 "outbox, and say what would be submitted to whom",
             ),
             ("--check", "check the address, robots.txt, keys and credentials"),
-            ("--status", "show how the engines stand, and their view of the sitemap"),
+            (
+                "--status",
+                "show how each engine is doing, and what it says of the sitemap",
+            ),
             ("--confirm", "submit the removals that are on hold: too many at once"),
         ):
             what.add_argument(name, action="store_true", help=text)
@@ -179,7 +182,7 @@ class Command(SitemapsCommand):
             moment = _moment(self.options["since"])
             seconds = happened.stored_for()
             if moment < time.time() - seconds:
-                self.warn(f"What happened is known for {seconds / 86_400:g} days only.")
+                self.warn(f"Changes are kept for {seconds / 86_400:g} days only.")
             return requests.since(moment, self.sections)
         try:
             return requests.given(self.options["url"], self.site)

@@ -254,7 +254,7 @@ def test_help() -> None:
     text = " ".join(out.split())
     assert (err, code) == ("", 0)
     assert (
-        "Ends with 0 when done, 1 if a check or a page is in error, the audit finds"
+        "Exits with 0 when done, 1 if a check or a page is in error, the audit finds"
         in text
     )
     assert "--suggest look for the Route and the expressions" in text

@@ -806,7 +806,7 @@ def test_a_live_site_that_runs_this_package_proves_nothing(
     former.write_bytes(urlset_header(stylesheet=stylesheet()) + listed)
     out, err, code = check(url)
     assert (out, code) == ("", 2)
-    assert f"{url} is of this package by now: it names its stylesheet." in err
+    assert f"This package serves {url} already: it names its stylesheet." in err
     # Two versions of it can be compared, as upgrades do.
     folder = str(tmp_path / "before")
     assert check(url, "--save", folder)[2] == 0
@@ -1013,7 +1013,7 @@ def test_what_is_of_this_package_by_now_proves_nothing(
     for former in (here_as("OURS"), "ours", "django_sitemaps_plus:site"):
         out, err, code = check(former, *options)
         assert (out, code) == ("", 2)
-        assert f"{former!r} is not a former sitemap any more: article there" in err
+        assert f"{former!r} is not a former sitemap: this package serves article" in err
         assert "--save before" in err
 
 

@@ -146,7 +146,7 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
     "a Host that Django does not know": (
         lambda site: site.spoil(status=400),
         kinds.NOT_SERVED,
-        "answers 400, as Django does where ALLOWED_HOSTS lacks the Host",
+        "answers 400, as Django does if ALLOWED_HOSTS lacks the requested host",
     ),
     "broken robots.txt": (
         lambda site: site.spoil("/robots.txt", status=502),
@@ -166,7 +166,7 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
     "said and not gzipped": (
         lambda site: site.spoil(body=b"<urlset/>"),
         kinds.ENCODED,
-        "says that it is gzipped, and is not",
+        "claims to be gzipped, and is not",
     ),
     "an encoding that nobody asked for": (
         lambda site: site.spoil(headers={"Content-Encoding": "br"}),
@@ -509,7 +509,7 @@ def test_how_old_a_copy_is_that_nobody_knows_is_not_said_to_be_good(
     mirror.record()
     mirror.cache["/sitemap.xml"] = old
     assert look() == []
-    text = f"{mirror.origin}/sitemap.xml is a copy, and nobody knows how old it is."
+    text = f"{mirror.origin}/sitemap.xml is a copy of unknown age."
     assert last_crawls()[0].missed == text
     mirror.cache["/sitemap.xml"] = replace(old, headers={**old.headers, "Age": "90000"})
     assert look() == [(kinds.OLD_COPY, "is an old copy: 25 hours old")]
@@ -669,7 +669,7 @@ def test_where_nothing_answers_three_requests_are_enough(
     found = look()
     assert [kind for kind, _ in found] == [kinds.NO_ANSWER] * 2
     (audit,) = last_crawls()
-    text = "Not all was read over IPv4: it did not answer."
+    text = "Some files were not read over IPv4: it did not answer."
     assert audit.missed == text
 
 
@@ -696,7 +696,7 @@ def test_what_this_machine_cannot_look_at_is_said_and_is_no_fault(
     monkeypatch.setattr(http.HTTPConnection, "connect", routed)
     assert look() == []
     (audit,) = last_crawls()
-    text = "Not all was read over IPv6: this machine has no route to it."
+    text = "Some files were not read over IPv6: this machine has no route to it."
     assert audit.missed == text
     (alert,) = (one for one in alerts([Subject.CRAWLER]) if text in one.text)
     assert alert.level == NOTE
@@ -709,11 +709,11 @@ def test_when_the_time_is_over_the_rest_is_left(
     assert look() == []
     (audit,) = last_crawls()
     assert audit.fetched_urls == 0
-    assert audit.missed == "Not all was read within 0 seconds."
+    assert audit.missed == "Some files were not read within 0 seconds."
     site = Site.current().address()
     assert site is not None
     said, *_ = crawler.check_as_crawler(site, private=True)
-    assert said.text.startswith("The sitemap was not asked for. Not all was read")
+    assert said.text.startswith("The sitemap was not asked for. Some files were")
     assert not said.is_good, "nobody knows"
 
 
@@ -736,8 +736,8 @@ def test_who_had_no_time_to_ask_is_not_said_to_have_asked(
     assert site is not None
     said, *_ = crawler.check_as_crawler(site, private=True)
     assert said == CheckResult.good(
-        "The sitemap was asked for as Googlebot, bingbot, over IPv4. Not all was read "
-        "within 20 seconds."
+        "The sitemap was asked for as Googlebot, bingbot, over IPv4. Some files were "
+        "not read within 20 seconds."
     )
 
 

@@ -116,7 +116,7 @@ def test_a_robots_txt_that_is_longer_than_crawlers_read_is_named(
 ) -> None:
     settings.ROOT_URLCONF = Long
     there = [(kind, text) for kind, url, text in found() if "robots.txt" in text + url]
-    text = "has more than 512,000 bytes: the rules behind do not hold"
+    text = "has more than 512,000 bytes: crawlers ignore the rest"
     assert there == [(kinds.ROBOTS_TOO_LONG, text)], "and what they disallow is not"
 
 

@@ -500,8 +500,8 @@ def test_columns_that_cannot_be_told_apart_are_named(register: Register) -> None
     found = suggest()
     assert found["lines"] == {"location": 'Route("note", number=F("number"))'}
     assert found["notes"] == [
-        'location: F("number") and F("pk") gave the same on all rows that were looked '
-        "at. Use the one that is meant."
+        'location: F("number") and F("pk") gave the same on every row checked. Use the '
+        "one you mean."
     ]
 
 

@@ -53,7 +53,7 @@ def test_an_error_stands_in_the_place_of_the_part_of_an_app(
     for address in (FIRST, story_of_an_article()):
         response = admin_client.get(address)
         assert response.status_code == 200
-        assert "tests.hooked could not look" in response.text
+        assert "tests.hooked could not check" in response.text
 
 
 def test_an_app_adds_lists_of_rows() -> None:

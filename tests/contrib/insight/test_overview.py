@@ -139,7 +139,7 @@ def test_what_other_apps_show_is_shown_and_so_is_that_one_fails(
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "WEATHER": "hail"}
     shown = index(admin_client)
     assert "It rains" not in shown
-    assert "tests.contrib.insight could not look, so this is not known" in shown
+    assert "tests.contrib.insight could not check, so this is unknown" in shown
     assert "LookupError: &lt;hail&gt;" in shown
     assert "Who read the sitemaps" in shown
 

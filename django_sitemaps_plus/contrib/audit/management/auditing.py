@@ -64,7 +64,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         choices=LEVELS[::-1],
-        help="end with 1 where the checks or the audit find this, or worse (default: "
+        help="exit with 1 if the checks or the audit find this, or worse (default: "
         "error)",
     )
 
@@ -226,7 +226,7 @@ def _lines(one: Finding) -> Iterator[str]:
 
 
 def _filled(text: str) -> str:
-    """Return a text in lines of 80 columns, but for words that are longer."""
+    """Return a text in lines of 80 columns, except longer words."""
     indent = " " * (len(text) - len(text.lstrip()) + 2)
     return textwrap.fill(
         text,

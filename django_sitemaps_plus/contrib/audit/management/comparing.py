@@ -119,9 +119,9 @@ class Sides:
         body = _fetch(url)
         if not self.saves and _OURS_BY_NOW in body[:_BEGINNING]:
             raise CommandError(
-                f"{url} is of this package by now: it names its stylesheet. Both sides "
-                "would lack the same URLs, which proves nothing. Compare with what was "
-                "saved of the former code (--compare before). To see what a change of "
+                f"This package serves {url} already: it names its stylesheet. Both "
+                "sides would lack the same URLs, which proves nothing. Compare with "
+                "what you saved before (--compare before). To see what a change of "
                 "your own sitemaps does, save what is listed (--compare "
                 f"{url} --save before), make the change, and compare with that.",
                 returncode=MISUSED,
@@ -197,12 +197,12 @@ def _refuse_ours(former: str, names: Sequence[str]) -> None:
     """Refuse to compare this package with itself, which proves nothing."""
     if names:
         raise CommandError(
-            f"{former!r} is not a former sitemap any more: "
-            f"{', '.join(dict.fromkeys(names))} there is of this package by now. Both "
-            "sides would lack the same URLs, which proves nothing. Compare with the "
-            "address of the live site, if it still runs the former code; or go back to "
-            f"that code, save what it lists (--compare {former} --save before), and "
-            "compare with that (--compare before).",
+            f"{former!r} is not a former sitemap: this package serves "
+            f"{', '.join(dict.fromkeys(names))} in it already. Both sides would lack "
+            "the same URLs, which proves nothing. Compare with the address of the live "
+            "site, if it still runs the former code; or go back to that code, save "
+            f"what it lists (--compare {former} --save before), and compare with that "
+            "(--compare before).",
             returncode=MISUSED,
         )
 

@@ -16,7 +16,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--left-out",
         action="store_true",
         help="read all rows, and count how many URLs each pattern of EXCLUDE, and of "
-        "the exclude of classes, leaves out; no checks are run; ends with 1 if one "
+        "the exclude of classes, leaves out; no checks are run; exits with 1 if one "
         "leaves out none or all",
     )
 

@@ -90,7 +90,7 @@ ENCODED = error(
 _SLOW = 3.0
 #: What statuses say of the site rather than of the URL.
 _MEANS: Final = {
-    400: "as Django does where ALLOWED_HOSTS lacks the Host that it is asked for",
+    400: "as Django does if ALLOWED_HOSTS lacks the requested host",
     502: "as a web server does when Django does not run",
     504: "as a web server does when Django takes too long",
 }
@@ -103,7 +103,7 @@ _OF_WEB_SERVER: Final = re.compile(
 
 @rule(Answered)
 def answers(seen: Answered) -> Iterator[Problem]:
-    """Find what is no page, or arrives late or damaged."""
+    """Find responses that are not pages, or arrive late or damaged."""
     answer, status = seen.answer, seen.answer.status
     if answer.seconds > _SLOW:
         yield Problem(SLOW, f"answers after {answer.seconds:.1f} s")

@@ -197,7 +197,7 @@ def _decompressed(url: str, answer: FetchedAnswer) -> bytes:
         )
         raise Unusable(ENCODED, text)
     if encodings:
-        body = _unpacked(body, "says that it is gzipped, and is not")
+        body = _unpacked(body, "claims to be gzipped, and is not")
     if is_gz and _is_web_page(body):
         raise Unusable(NOT_OURS, "is a web page")
     if is_gz:

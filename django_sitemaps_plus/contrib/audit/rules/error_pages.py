@@ -81,7 +81,7 @@ class _Forms:
 
 @rule(Answered)
 def error_pages(seen: Answered) -> Iterator[Problem]:
-    """Find pages that nobody searches for."""
+    """Find error pages and login pages."""
     forms = seen.visit.kept(_Forms)
     forms.pages += 1
     forms.with_field += _PASSWORD.search(seen.answer.body) is not None
@@ -125,7 +125,7 @@ def _parts(title: str) -> list[str]:
 
 def _may_be_error(url: str, titles: Sequence[str]) -> bool:
     """
-    Return whether titles say that there is no page, unless that is a name.
+    Return whether titles say that the page is missing, unless that is a name.
 
     There are songs called "Not Found" and bars called 404: their titles say more, or
     their URLs have the name.

@@ -31,7 +31,7 @@ EXPIRED_VIDEO = warning(
 
 @rule(Listed)
 def media(seen: Listed) -> Iterator[Problem]:
-    """Find images that browsers do not show, and videos that are none."""
+    """Find images that browsers do not show, and invalid videos."""
     for entry in seen.special:
         for image in entry.images:
             if entry.location.startswith("https:") and image.startswith("http:"):

@@ -1,4 +1,4 @@
-"""What robots.txt disallows of that which is listed, and how long it is."""
+"""Listed URLs that robots.txt disallows, and a robots.txt that is too long."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _image_rules(section: AuditedSection) -> Callable[[str], bool]:
 def problems_of_length(body: bytes) -> Iterator[Problem]:
     """Yield that crawlers leave out the end of a robots.txt."""
     if len(body) > MAX_ROBOTS_BYTES:
-        text = f"has more than {MAX_ROBOTS_BYTES:,} bytes: the rules behind do not hold"
+        text = f"has more than {MAX_ROBOTS_BYTES:,} bytes: crawlers ignore the rest"
         yield Problem(ROBOTS_TOO_LONG, text)
 
 

@@ -126,7 +126,7 @@ def illegal_addresses(seen: Listed) -> Iterator[Problem]:
 
 def _of_one(url: str, site: SiteAddress) -> Iterator[Problem]:
     if url.startswith("/"):
-        yield Problem(BAD_URL, "is a path: a whole URL has to stand there", url)
+        yield Problem(BAD_URL, "is a path: write the whole URL", url)
         return
     try:
         path = local_path(url, site.origin)
@@ -136,7 +136,7 @@ def _of_one(url: str, site: SiteAddress) -> Iterator[Problem]:
         return
     written = f"{site.origin}{path}"
     if written != url and urlsplit(url).path:
-        yield Problem(BAD_URL, f"has to be written {written}", url)
+        yield Problem(BAD_URL, f"must be written {written}", url)
     if not path.startswith(site.folder):
         yield Problem(OUTSIDE, f"is not in {site.folder}", url)
 
@@ -151,7 +151,7 @@ def kind_of_location(reason: str) -> str:
 
 @rule(Listed)
 def parameters(seen: Listed) -> Iterator[Problem]:
-    """Find parameters that make copies of a page, or that are nobody's business."""
+    """Find parameters that make copies of a page, or reveal secrets."""
     if "?" not in seen.text:
         return
     for url in seen.urls:

@@ -256,15 +256,15 @@ class ReadOnly(Base):
         return {}
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Nobody adds."""
+        """Nothing can be added."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody edits; what may be done are the actions."""
+        """Nothing can be edited; there are actions."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody deletes."""
+        """Nothing can be deleted."""
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:
@@ -321,7 +321,7 @@ class Exported(ReadOnly):
 
 
 def chosen_site(request: HttpRequest) -> Site:
-    """Return the site that is looked at: the chosen one, or the request's."""
+    """Return the site that is shown: the chosen one, or the request's."""
     chosen = request.GET.get("site") or QueryDict(
         # From a list to one of its rows.
         request.GET.get("_changelist_filters", "")
@@ -333,7 +333,7 @@ def chosen_site(request: HttpRequest) -> Site:
 
 
 def of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:
-    """Return what a view shows of the site that is looked at."""
+    """Return what a view shows of that site."""
     site = chosen_site(request)
     if site == Site.current():
         return show()

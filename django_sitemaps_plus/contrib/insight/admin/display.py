@@ -117,7 +117,7 @@ def health(found: EngineHealth) -> str:
 
 def due(row: Any) -> str:
     """
-    Return when a submission of ``with_pause`` is due, or why nobody can tell.
+    Return when a submission of ``with_pause`` is due, or why that is unknown.
 
     A pause of its engine, and a quota that is used up, put it off.
     """

@@ -1,5 +1,5 @@
 """
-The page of the search manager, the app's index: all of a site at a glance.
+The overview, which is the app's index: all of a site at a glance.
 
 Each part is read by one or two statements, however many pages, submissions and events
 there are. What a user may not view is not read.

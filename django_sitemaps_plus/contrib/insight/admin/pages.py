@@ -321,7 +321,7 @@ class PageAdmin(base.ReadOnly):
 
 
 def _page_link(page: Any, text: str = "") -> str:
-    """Return a link to a page; none where nobody would answer."""
+    """Return a link to a page; empty if its section is not registered."""
     if page.section.name not in display.registered()[0]:
         return "–"
     path = display.path_of("page", str(page))
@@ -329,7 +329,7 @@ def _page_link(page: Any, text: str = "") -> str:
 
 
 def _rebuilt(request: HttpRequest, page: Page) -> bool:
-    """Rebuild a page; tell whether its bytes are other ones."""
+    """Rebuild a page; return whether its bytes changed."""
     name = page.section.name
     if name not in registry.sources():
         raise ConfigurationError(gettext("its section is not registered."))

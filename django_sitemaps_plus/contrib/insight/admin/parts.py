@@ -1,4 +1,4 @@
-"""The rows of the search manager's page, as they are shown."""
+"""The rows of the overview, as they are shown."""
 
 from __future__ import annotations
 

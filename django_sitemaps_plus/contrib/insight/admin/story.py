@@ -50,14 +50,16 @@ _KEPT_DAYS = KEEP // 86_400
 _REASONS = {
     Why.NOT_IN_ITEMS: _("items() of section %(section)s does not return it"),
     Why.IN_SITEMAP: _("in_sitemap keeps it out of section %(section)s"),
-    Why.NOT_NEWS: _("section %(section)s lists the news of two days: not this"),
+    Why.NOT_NEWS: _(
+        "too old for section %(section)s, which lists the news of two days"
+    ),
     Why.BAD: _("it is left out of section %(section)s: %(detail)s"),
     Why.PATTERN: _("the pattern %(detail)s keeps it out of section %(section)s"),
 }
 
 
 class Fact(NamedTuple):
-    """A label and what is said of it, in one or several lines."""
+    """A label and its value, in one or several lines."""
 
     label: Any
     lines: list[Any]
@@ -111,7 +113,7 @@ class _Teller:
         self.request, self.admin_site, self.site = request, admin_site, site
 
     def story(self, entered: str) -> Story:
-        """Return the story; raises ``LocationError`` for what is no URL of the site."""
+        """Return the story; raises ``LocationError`` if it is not a URL of the site."""
         location = stored_location(entered, self.site)
         url = self.site.url(location)
         story = Story(display.link(location, display.decoded(url)))
@@ -193,8 +195,8 @@ class _Teller:
     def _not_listed(self, found: FoundPlaces) -> str:
         if any(place.page for place in found.found):
             return gettext(
-                "not yet: it qualifies, and its page will be built when it "
-                "is requested, or in the background"
+                "not yet: it qualifies, and is listed once its page is built: at the "
+                "next request, or in the background"
             )
         if found.left:
             text = gettext(
@@ -246,7 +248,7 @@ def _listed(found: FoundPlaces) -> list[RowPlace]:
 
 def _since(names: set[str], events: list[UrlChange]) -> str:
     """
-    Return since when some sections list a URL; empty if that cannot be said.
+    Return since when some sections list a URL; empty if that is unknown.
 
     Who has seen it removed, or in another section, does not know since when it is here.
     """

@@ -1,4 +1,4 @@
-"""What was submitted to engines, and how they stand."""
+"""What was submitted to engines, and how they are doing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py check_sitemaps``: how the sections stand, and what is wrong with them."""
+"""``manage.py check_sitemaps``: the state of sections, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Command(SitemapsCommand):
     """Say how each section stands, audit what it lists, or suggest what is better."""
 
     help = (
-        "Run this app's system checks, and say of all sections, or of those named, "
-        "how they are paged and read, how many pages they have, and what to do next. "
-        "Then audit what they list, and store what is found. Ends with 0 when done, 1 "
+        "Run this app's system checks, and describe all sections, or those named: "
+        "how they are paged and read, how many pages they have, what to do next. "
+        "Then audit what they list, and store what is found. Exits with 0 when done, 1 "
         "if a check or a page is in error, the audit finds an error or the database "
         "fails, 2 if misused."
     )
@@ -84,7 +84,7 @@ class Command(SitemapsCommand):
             "dotted path of a dict of sitemaps, which contrib's views are given; the "
             "name of a URL whose view is contrib's; the URL of a sitemap or an index; "
             "a saved file, or a folder of them. May be given several times. No checks "
-            "are run; ends with 1 if a URL is lost",
+            "are run; exits with 1 if a URL is lost",
         )
         parser.add_argument(
             "--save",

@@ -26,7 +26,7 @@ class Command(SitemapsCommand):
 
     help = (
         "Put what has changed into the storage of PUBLISH. No page is built: run "
-        "build_sitemaps before. Ends with 0 when done, 1 if a file could not be "
+        "build_sitemaps before. Exits with 0 when done, 1 if a file could not be "
         "published, 2 if misused."
     )
 

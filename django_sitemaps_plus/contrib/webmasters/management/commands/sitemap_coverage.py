@@ -20,7 +20,7 @@ class Command(SitemapsCommand):
 
     help = (
         "Ask Search Console about URLs of each section, as many as are left of "
-        "INSPECTIONS today, and print what share is indexed. Ends with 0 when done, 1 "
+        "INSPECTIONS today, and print what share is indexed. Exits with 0 when done, 1 "
         "if Google refuses, 2 if misused."
     )
 
