@@ -299,24 +299,19 @@ def last_removed(since: float) -> set[str]:
         return set()
     count, given = listed("name", names)
     given |= {"site": Site.current().key, "since": since - _MARGIN}
-    last: dict[str, int] = {}
-    for location, pk in _REMOVED.rows(ledger(), count, **given):
-        last.setdefault(location, pk)
-    rows = url_changes().filter(section__in=names)
-    for some in _by_digest(list(last)):
-        others = rows.filter(digest__in=list(some)).exclude(kind=_Kind.REMOVED)
-        for digest, pk in others.values_list("digest", "pk"):
-            if pk > last.get(some[digest], pk):
-                last.pop(some[digest])
-    return set(last)
+    return {location for (location,) in _REMOVED.rows(ledger(), count, **given)}
 
 
 def _removed_query(sections: int) -> Any:
     names = slots("name", sections)
     rows = UrlChange.objects.of_all_sites().filter(site=Slot("site"), section__in=names)
-    rows = rows.filter(kind=_Kind.REMOVED, at__gte=Slot("since"))
-    columns = rows.order_by("-at").values_list("location", "pk")
-    return select(columns[:_MOST_REMOVALS])
+    later = rows.filter(digest=OuterRef("digest"), pk__gt=OuterRef("pk"))
+    rows = rows.filter(
+        ~Exists(later.exclude(kind=_Kind.REMOVED)),
+        kind=_Kind.REMOVED,
+        at__gte=Slot("since"),
+    )
+    return select(rows.order_by("-at").values_list("location")[:_MOST_REMOVALS])
 
 
 _REMOVED = Prepared(_removed_query)
