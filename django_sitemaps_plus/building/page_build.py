@@ -188,7 +188,11 @@ class Build:
             self._look_up_saved()
         lower, upper = bounds_of(key, self.page)
         writer, overflow = self._write_range(
-            lower, upper, keeps_blocks=True, wanted=wanted or frozenset()
+            lower,
+            upper,
+            # A page that was never built has nothing to compare them with.
+            keeps_blocks=self.former is not None,
+            wanted=wanted or frozenset(),
         )
         if overflow is not None:
             if wanted:
@@ -390,10 +394,10 @@ class Build:
 
     def _compare_blocks(self, writer: PageWriter) -> None:
         """Compare what was known with a page's text, as far as that differs."""
-        text = b"".join(writer.blocks)
         if self.former is None:
-            self._compare(listing_of(text), [writer])
+            self._compare(listing_of(writer.stored.segment.text()), [writer])
             return
+        text = b"".join(writer.blocks)
         origin = str(self.site.origin)
         reported = [written(location, origin) for location in self.taken.reported]
         former, new = listings(self.former.text_for(self.site), writer.blocks, reported)
