@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from typing import Any
 
 from django.utils import formats, timezone
 from django.utils.dateparse import parse_datetime
@@ -13,7 +14,7 @@ from django.utils.translation import gettext, npgettext_lazy
 from django_sitemaps_plus.protocol.dates import moment
 
 #: Django's are in the nominative, which is wrong in "vor 2 Tagen".
-_UNITS = {
+_UNITS: dict[str, Any] = {
     "year": npgettext_lazy("ago, in", "%(num)d year", "%(num)d years", "num"),
     "month": npgettext_lazy("ago, in", "%(num)d month", "%(num)d months", "num"),
     "week": npgettext_lazy("ago, in", "%(num)d week", "%(num)d weeks", "num"),
