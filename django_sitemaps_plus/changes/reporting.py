@@ -2,8 +2,8 @@
 What was saved becomes events, seconds later: one query for the changed keys.
 
 No page is built for it. What was reported is noted on the change, so that the page's
-next build knows what the world knows. A build that comes first reports what was saved
-of its page itself, in the transaction that writes the page.
+next build knows what the world knows. If the page is built before that, the build
+reports the saved rows itself, in the transaction that writes the page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 What the sections list: their stored pages, read one by one.
 
-Sections by position that are not stored are built as a request for them does it.
+Sections by position that are not stored are built as for a request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Well-known crawlers, by the names that their owners publish for robots.txt.
 
-A name says who a client claims to be. Whether that is true only its address can tell:
+A name says who a client claims to be. Only the client's address proves it:
 https://developers.google.com/search/docs/crawling-indexing/verifying-googlebot
 """
 
