@@ -1,8 +1,8 @@
 """
 Literal paths with placeholders, ``/p/{slug}/``: of URLs that Django does not serve.
 
-The syntax is that of ``str.format()``, with names only. A path becomes a ``Form``, as URL
-patterns do, so its values are checked and encoded like those of ``/p/<str:slug>/``.
+The syntax is that of ``str.format()``, with names only. A path becomes a ``Form``, as
+URL patterns do, so its values are checked and encoded like those of ``/p/<str:slug>/``.
 """
 
 from __future__ import annotations
