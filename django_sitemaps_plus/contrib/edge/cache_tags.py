@@ -12,5 +12,8 @@ _EVERY = "sitemaps"
 
 def cache_tags(path: str, site: str = "") -> dict[str, str]:
     """Return the headers of ``CACHE_TAGS`` for the document at a path."""
+    names = own_settings().CACHE_TAGS
+    if not names:
+        return {}
     tags = cache_tag(document_at(path), site), cache_tag(_EVERY, site)
-    return {name: TAG_HEADERS[name].join(tags) for name in own_settings().CACHE_TAGS}
+    return {name: TAG_HEADERS[name].join(tags) for name in names}
