@@ -4,9 +4,9 @@ The site that is worked for, and its address: scheme, host and script prefix.
 The address comes from ``BASE_URL`` or the sites framework. Only without both it comes
 from a request, whose Host header has to pass ``ALLOWED_HOSTS``.
 
-Of several sites on one database each has its own rows: its key is ``SITE_ID``, the
-number of the request's Site, or the name of one of ``SITES``. Like the language, the
-current one is not handed on by every function.
+Several sites on one database have rows of their own. A site's key is ``SITE_ID``, the
+number of the request's Site, or the name of one of ``SITES``. Like the active language,
+the current site is not an argument of every function.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Since when a copy of a sitemap has been outdated, by what happened to its URLs.
 
-The newest change says little: where something changes each minute, a copy of last week
-is as new as any by that. What counts is the oldest difference.
+The oldest difference counts, not the newest change: on a site that changes each minute,
+a copy of last week and one of this morning both lack what changed just now.
 """
 
 from __future__ import annotations

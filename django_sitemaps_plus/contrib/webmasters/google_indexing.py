@@ -134,8 +134,8 @@ class GoogleIndexing(GoogleEngine):
             if is_gone:
                 return "URL_DELETED"
             problem = (
-                f"The page answers with status {page.status}, though no sitemap lost "
-                "it: it is fetched again before it is submitted as deleted."
+                f"The page answers with status {page.status}, but is still listed: "
+                "it is fetched again before it is submitted as deleted."
             )
             raise _refused(Outcome.DEFERRED, problem, LOOK_AGAIN)
         if page.status != 200:
