@@ -154,8 +154,8 @@ def test_ci_runs_what_the_classifiers_name_and_nothing_else() -> None:
     assert {f"{run[2]}.{run[3]}" for run in found} == set(versions("Django"))
 
 
-def test_the_page_of_versions_names_those_of_the_classifiers() -> None:
-    page = (ROOT / "docs" / "versions.md").read_text()
+def test_the_page_of_upgrades_names_the_versions_of_the_classifiers() -> None:
+    page = (ROOT / "docs" / "upgrading.md").read_text()
     table = re.findall(r"^\| (\d\.\d+) \| (.+) \| (.+) \|$", page, re.M)
     assert table[0][0] == PROJECT["version"].rpartition(".")[0]
     assert re.findall(r"\d\.\d+", table[0][1]) == versions("Django")

@@ -354,7 +354,7 @@ FEW = Note.objects.exclude(number=17)
             NewsSitemap,
             {**DAYS, "publication_date": F("moment"), "item_title": "A day"},
             "/days/2026-01-02/",
-            ": section some lists the news of two days: not this",
+            ": too old for section some, which lists the news of two days",
         ),
         (
             Sitemap,
