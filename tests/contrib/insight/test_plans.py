@@ -43,7 +43,8 @@ def full(settings: Any) -> None:
     """Very much of this site, and as much of another one."""
     use(settings, one="Few")
     EngineState.objects.create(engine="one", host="www.example.com")
-    section = Section.objects.create(site="other", name="article")
+    # With two sections in all, a planner expects half of the pages in each.
+    others = [Section.objects.create(site="other", name=f"s{n}") for n in range(20)]
     now, today = time.time(), lately.today()
     own = Section.objects.create(site="1", name="article")
     rows: list[Any] = [Page(section=own, number=n, position=n) for n in range(20)]
@@ -58,7 +59,7 @@ def full(settings: Any) -> None:
                 at=now,
                 reported_at=now + number,
             ),
-            Page(section=section, number=number, position=number),
+            Page(section=others[number % 20], number=number, position=number),
             DailyCount(site="other", day=today, topic="reads", name=str(number)),
             Read(
                 site="other", document=url, crawler="bingbot", first_at=now, last_at=now
