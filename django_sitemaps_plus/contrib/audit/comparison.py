@@ -25,13 +25,12 @@ from django_sitemaps_plus.protocol.locations import Origin, absolute, quote
 from django_sitemaps_plus.sitemaps.site import SiteAddress, default_language
 
 from .entries import Entry, ListedEntry
-from .together import temporary_database
+from .together import insert, temporary_database
 
 #: How many URLs of a difference are shown.
 EXAMPLES = 5
 _BEFORE, _AFTER = 0, 1
 _URL, _SIDE, _LABEL, *_, _LANGUAGE = range(10)
-_INSERT = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #: How long the text of a day is.
 _DAY = len("2026-01-01")
 _LANGUAGES = "SELECT DISTINCT path, side, language FROM entry ORDER BY path"
@@ -100,7 +99,7 @@ def compare(
         database.execute("BEGIN")
         for side, listed in ((_BEFORE, before), (_AFTER, after)):
             rows = _rows(side, listed, site, progress)
-            database.executemany(_INSERT, rows)
+            insert(database, "entry", _LANGUAGE + 1, rows)
         by_url = database.execute("SELECT * FROM entry ORDER BY url, side, rowid")
         for url, entries in groupby(by_url, key=itemgetter(_URL)):
             work.see(url, list(entries))
