@@ -190,7 +190,7 @@ class Build:
         writer, overflow = self._write_range(
             lower,
             upper,
-            # A page that was never built has nothing to compare them with.
+            # Without former bytes there is nothing to compare them with.
             keeps_blocks=self.former is not None,
             wanted=wanted or frozenset(),
         )

@@ -240,7 +240,6 @@ def _waiting(section: Section) -> tuple[list[Change], Stopwatch]:
     """Return changes that were not reported yet, and the time when they were read."""
     using = ledger()
     values = {"site": section.site, "section": section.name}
-    # Asked again where there is nothing, which costs nobody anything.
     rows, clock = Stopwatch.of_rows(using, lambda: _WAITING.rows(using, **values))
     return [Change.from_db(using, CHANGE_COLUMNS, row[:-1]) for row in rows], clock
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import math
-import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, starmap
 from typing import Any
@@ -37,6 +36,7 @@ from django_sitemaps_plus.pagination.queries import (
     row_of,
     sections,
 )
+from django_sitemaps_plus.protocol.dates import EARLIEST
 from django_sitemaps_plus.protocol.limits import (
     MAX_BYTES,
     MAX_ENTRIES,
@@ -66,9 +66,6 @@ from .listed import ListedPage, ListedPages, list_pages
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Years before have fewer digits where strftime() writes them.
-_EARLIEST = dt.datetime(1000, 1, 1, tzinfo=dt.UTC).timestamp()
-_LASTMOD = "<lastmod>%Y-%m-%dT%H:%M:%S+00:00</lastmod>"
 #: An index stays one until its entries are at most this share of what a file holds.
 _FEW = 0.8
 #: What a project adds to its urlpatterns.
@@ -183,24 +180,23 @@ def _written(
     listed_pages: Iterable[ListedPage | str], site: SiteAddress
 ) -> Iterator[str]:
     """Yield the XML of each page in an index; others are given by address."""
-    source: SectionSource | None = None
-    start, end = "", ".xml.gz</loc>" if hooks.are_packed() else ".xml</loc>"
+    start, name, end = "", "", ".xml.gz</loc>" if hooks.are_packed() else ".xml</loc>"
     latest = latest_believed().timestamp()
     for item in listed_pages:
         if isinstance(item, str):
             yield sitemap_xml(item)
             continue
-        if item.source is not source:
+        if item.source.name != name:
             # Once for a section: its pages' addresses differ by a number.
-            source = item.source
-            scheme = getattr(source.sitemap, "protocol", None)
+            name = item.source.name
+            scheme = getattr(item.source.sitemap, "protocol", None)
             own = site.with_scheme(scheme)
-            first = resolve(address(own, "page", f"{source.name}-0"), None)
+            first = resolve(address(own, "page", f"{name}-0"), None)
             start = f"<sitemap><loc>{escape(first.removesuffix('0.xml'))}"
         seconds, lastmod = item.lastmod, ""
-        if seconds is not None and _EARLIEST <= seconds <= latest:
-            # As isoformat() writes it, in two thirds of the time.
-            lastmod = time.strftime(_LASTMOD, time.gmtime(seconds))
+        if seconds is not None and EARLIEST <= seconds <= latest:
+            at = dt.datetime.fromtimestamp(math.floor(seconds), dt.UTC)
+            lastmod = f"<lastmod>{at.isoformat()}</lastmod>"
         yield f"{start}{item.number}{end}{lastmod}</sitemap>\n"
 
 
