@@ -96,12 +96,7 @@ def fill(rows: int) -> None:
         kind="'changed'",
         location=path,
         digest=f"CAST(n AS {text})",
-        lastmod="''",
-        title="''",
         at=f"{now} - n / 10.0",
-        on_hold="1 = 0",
-        late="1 = 0",
-        missing="1 = 0",
         queued_at=f"{now}",
     )
     # One of a hundred waits.
@@ -117,13 +112,8 @@ def fill(rows: int) -> None:
         state="CASE WHEN n % 100 = 0 THEN 'pending' ELSE 'accepted' END",
         live="CASE WHEN n % 100 = 0 THEN 1 = 1 ELSE NULL END",
         due_at=f"CASE WHEN n % 100 = 0 THEN {now} ELSE NULL END",
-        claimed_by="''",
-        again="1 = 0",
-        deferred="1 = 0",
         attempts="1",
         created_at=f"{now} - n / 10.0",
-        excerpt="''",
-        message="''",
     )
     others(now)
     data.analyze(*models_of_the_app())
@@ -140,18 +130,12 @@ def insert(model: Any, rows: int, **columns: str) -> None:
     """Insert so many rows, whose columns are expressions of their number n."""
     from django.db import connection
 
-    quote = connection.ops.quote_name
-    columns.setdefault("site", "''")
     if connection.vendor == "mysql":
         with connection.cursor() as cursor:
             for statement in data.MYSQL_FIRST:
                 cursor.execute(statement)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {quote(model._meta.db_table)} "
-            f"({', '.join(map(quote, columns))}) SELECT {', '.join(columns.values())} "
-            f"FROM ({data.SERIES[connection.vendor].format(rows=rows)}) series"
-        )
+    series = data.SERIES[connection.vendor].format(rows=rows)
+    data.insert(model, f"({series}) series", **columns)
 
 
 def others(now: float) -> None:

@@ -102,6 +102,31 @@ def forget() -> None:
             model._base_manager.all().delete()
 
 
+def insert(model: type[models.Model], rows: str, **columns: str) -> None:
+    """
+    Insert a row for each of ``rows``, SQL behind FROM; columns are SQL expressions.
+
+    The others have their defaults, whatever columns a table has by now.
+    """
+    quote = connection.ops.quote_name
+    for field in model._meta.concrete_fields:
+        if field.has_default():
+            columns.setdefault(field.column, _literal(field.get_default()))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {quote(model._meta.db_table)} "
+            f"({', '.join(map(quote, columns))}) "
+            f"SELECT {', '.join(columns.values())} FROM {rows}"
+        )
+
+
+def _literal(value: object) -> str:
+    """Return a default as SQL, of text, numbers and booleans."""
+    if isinstance(value, bool):
+        return "1 = 1" if value else "1 = 0"
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
 def analyze(*found: type[models.Model]) -> None:
     """
     Have the database count the rows, which it does itself within minutes.

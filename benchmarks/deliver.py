@@ -82,26 +82,23 @@ def fill(rows: int) -> None:
 
     from .shop.models import Book
 
-    quote = connection.ops.quote_name
-    texts = ("site", "lastmod", "title")
-    flags = ("on_hold", "late", "missing")
-    names = (*texts, "section", "kind", "location", "digest", "at", *flags)
-    columns = ", ".join(map(quote, names))
     is_mysql = connection.vendor == "mysql"
     path = (
         "CONCAT({}'/books/', slug, '/')" if is_mysql else "{}'/books/' || slug || '/'"
     )
     other = path.format(f"'{OTHER}', " if is_mysql else f"'{OTHER}' || ")
     text = "CHAR" if is_mysql else "VARCHAR(20)"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {quote(UrlChange._meta.db_table)} ({columns}) "
-            "SELECT '', '', '', 'book', 'changed', "
-            f"CASE WHEN id % 2 = 0 THEN {path.format('')} ELSE {other} END, "
-            # Unlike the real ones, but as different from each other.
-            f"CAST(id AS {text}), {time.time()}, 1 = 0, 1 = 0, 1 = 0 "
-            f"FROM {quote(Book._meta.db_table)} WHERE id <= {rows}"
-        )
+    books = connection.ops.quote_name(Book._meta.db_table)
+    data.insert(
+        UrlChange,
+        f"{books} WHERE id <= {rows}",
+        section="'book'",
+        kind="'changed'",
+        location=f"CASE WHEN id % 2 = 0 THEN {path.format('')} ELSE {other} END",
+        # Unlike the real ones, but as different from each other.
+        digest=f"CAST(id AS {text})",
+        at=f"{time.time()}",
+    )
     data.analyze(UrlChange)
 
 

@@ -61,7 +61,6 @@ def fill(rows: int) -> None:
 
     from .shop.models import Book
 
-    quote = connection.ops.quote_name
     is_mysql = connection.vendor == "mysql"
     number = f"(id % {URLS})"
     text = f"CAST({number} AS {'CHAR' if is_mysql else 'VARCHAR(20)'})"
@@ -69,7 +68,6 @@ def fill(rows: int) -> None:
         f"CONCAT('/books/', {text}, '/')" if is_mysql else f"'/books/' || {text} || '/'"
     )
     values = {
-        "site": "''",
         "section": f"CASE WHEN id % 10000 = 0 THEN '{RARE}' {_sections(number)} END",
         "kind": f"CASE WHEN {number} % 10 = 0 THEN 'removed' ELSE 'changed' END",
         "location": path,
@@ -78,18 +76,10 @@ def fill(rows: int) -> None:
         "lastmod": "'2026-01-02T03:04:05+00:00'",
         "title": "name",
         "at": f"{time.time() - DAYS * 86_400} + id * {DAYS * 86_400 / rows}",
-        "on_hold": "1 = 0",
-        "late": "1 = 0",
-        "missing": "1 = 0",
         "queued_at": "0",
     }
-    columns = ", ".join(map(quote, values))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {quote(UrlChange._meta.db_table)} ({columns}) "
-            f"SELECT {', '.join(values.values())} FROM {quote(Book._meta.db_table)} "
-            f"WHERE id <= {rows} ORDER BY id"
-        )
+    books = connection.ops.quote_name(Book._meta.db_table)
+    data.insert(UrlChange, f"{books} WHERE id <= {rows} ORDER BY id", **values)
     data.analyze(UrlChange)
 
 
